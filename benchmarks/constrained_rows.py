@@ -130,7 +130,7 @@ def main() -> None:
     """Search every request with both, and print the shares and the means."""
     from hfcf.engines.generator import Generator
     from hfcf.systems.race.system import RACE
-    from hfcf.text.mentions import met
+    from hfcf.text.phrase_match import met
 
     options = read_options(__doc__ or "")
     batch = requests(8 if options.quick else 60)

@@ -5,12 +5,12 @@ the judge says the same with at least that probability: what `certainty` and `ju
 of the accepted pairs whose gold label is the verdict, with half the width of its 95 % interval; "left" are the accepted pairs per
 pair that the verifier alone accepts at 0.
 
-Rows are those of the recipe train_verifier that none of the models was trained on (`hfcf.core.seen`): of FEVER, VitaminC and
-FEVEROUS, and of its evaluation sets. The verifier and the judge that ship have each half of the groups of the first three, so for
-both there are the evaluation sets alone; `--judge ''` scores the verifier on the other half, too. Corpora without NOT ENOUGH INFO
-rows get some, as in training. `--data-dir` or `HFCF_DATA` names the folder with the corpora. A model that does not say what it has
-seen is refused. Without a folder, or with `--quick`, they are a few claims about numbers, which show that the script works and say
-nothing of the models.
+Rows are those of the recipe train_verifier that none of the models was trained on (`hfcf.core.contamination`): of FEVER, VitaminC
+and FEVEROUS, and of its evaluation sets. The verifier and the judge that ship have each half of the groups of the first three, so
+for both there are the evaluation sets alone; `--judge ''` scores the verifier on the other half, too. Corpora without NOT ENOUGH
+INFO rows get some, as in training. `--data-dir` or `HFCF_DATA` names the folder with the corpora. A model that does not say what it
+has seen is refused. Without a folder, or with `--quick`, they are a few claims about numbers, which show that the script works and
+say nothing of the models.
 
 Shares depend on the labels of the rows: here about a third has each label. Candidates of a system are another mix.
 """
@@ -28,8 +28,8 @@ from common import show
 from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe
+from hfcf.core.contamination import load_seen, seen_rows
 from hfcf.core.model import Model
-from hfcf.core.seen import load_seen, seen_rows
 from hfcf.core.task import get_task
 from hfcf.tasks.ensemble import Verdict, vote
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK

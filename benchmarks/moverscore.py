@@ -116,8 +116,8 @@ def time_scores(score: Scores, texts: tuple[list[str], list[str]]) -> tuple[floa
 
 def main() -> None:
     """Score the same pairs by both and print pairs per second, ratios and the largest difference."""
+    from hfcf.core.artifacts import save_artifact
     from hfcf.core.model import Model
-    from hfcf.core.store import save_artifact
     from hfcf.metrics.shared import moverscore
 
     options, folder = read_options(__doc__ or ""), os.environ.get(PEER)

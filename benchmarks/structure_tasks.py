@@ -36,12 +36,12 @@ from datasets import Dataset
 import hfcf
 from hfcf.core.model import Model
 from hfcf.core.splits import regroup
-from hfcf.studies.compare.cells import Cells, digest
+from hfcf.studies.compare.results import Cells, digest
+from hfcf.tasks.task_inputs import view
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
-from hfcf.tasks.views import view
 from hfcf.training.derived_labels import derive_labels
-from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.structures import StructureTrainer, train_structures
+from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import scores
 
 VERSION, FOLDS, RESAMPLES = "1", 5, 10_000

@@ -41,7 +41,7 @@ _PUBLIC = {
     "consistency": "hfcf.training.consistency",
     "counterfactuals": "hfcf.systems._single",
     "expand": "hfcf.core.expand",
-    "from_dataset": "hfcf.corpora.own.rows",
+    "from_dataset": "hfcf.corpora.custom.load",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
     "load_result": "hfcf.hub.result",
@@ -51,7 +51,7 @@ _PUBLIC = {
     "prepare": "hfcf.core.prepare",
     "rejected": "hfcf.core.expand",
     "run": "hfcf.pipeline.run",
-    "to_dataset": "hfcf.corpora.own.back",
+    "to_dataset": "hfcf.corpora.custom.export",
 }
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from hfcf.core.task import Task
     from hfcf.corpora import load
     from hfcf.corpora.base import Corpus, CorpusInfo
-    from hfcf.corpora.own.back import to_dataset
-    from hfcf.corpora.own.rows import from_dataset
+    from hfcf.corpora.custom.export import to_dataset
+    from hfcf.corpora.custom.load import from_dataset
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure

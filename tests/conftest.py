@@ -57,7 +57,7 @@ def empty_cache(folder: Path) -> Path:
 @pytest.fixture(autouse=True)
 def any_hub_id(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let any name pass as a model of the Hub: tests of systems put other engines in the place of models."""
-    monkeypatch.setattr("hfcf.core.weights.check_hub_id", lambda name, where: None)
+    monkeypatch.setattr("hfcf.core.model_checks.check_hub_id", lambda name, where: None)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bad_server import Reply, say
 
-from hfcf.text.mentions import mentions
+from hfcf.text.phrase_match import mentions
 
 
 def answer_to(asked: Mapping[str, Any]) -> dict[str, Any]:

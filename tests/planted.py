@@ -19,8 +19,8 @@ from hfcf.core.task import get_task
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.training.explainer import train_explainer
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.rationale_losses import Weights
+from hfcf.training.trainer import Hyperparameters
 
 SIGNAL = {SUPPORTS: "film", REFUTES: "born"}
 FILLERS = ("the", "city", "was", "in", "river", "and", "first", "American", "band", "county", "of", "by")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from datasets import Dataset
 
 TOLERANCE = 1e-4
+WAYS: dict[str, Callable[[Dataset, Any], Any]] = {
+    "row by row": lambda ds, stage: ds.map(stage),
+    "two processes": lambda ds, stage: ds.map(stage, batched=True, batch_size=2, num_proc=2),
+    "stream": lambda ds, stage: ds.to_iterable_dataset().map(stage, batched=True, batch_size=3),
+    "backwards": lambda ds, stage: reversed(list(ds.select(range(len(ds) - 1, -1, -1)).map(stage, batched=True))),
+}
+"""Ways to map a stage, all of which must give the rows of one batched map."""
 
 
 def published_rows(out: Path) -> dict[str, list[dict[str, Any]]]:

@@ -28,4 +28,4 @@ def row(pieces: Sequence[tuple[str, str]], entities: Mapping[str, str], label: s
                 {"field": field, "piece": piece, "start": start, "end": end, "text": found[2], "type": entities[found[2]]}
             )
     spans = [{"field": field, "piece": piece, "start": 0, "end": len(text), "score": 0.5} for field, piece, text in places]
-    return {**made, "entities": tagged, "rationales": spans, **dict.fromkeys(EditEvidence(fitted=None).columns()), **columns}
+    return {**made, "entities": tagged, "rationales": spans, **dict.fromkeys(EditEvidence().columns()), **columns}

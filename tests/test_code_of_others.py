@@ -16,7 +16,7 @@ LOADS = {"from_pretrained", "from_config"}
 PLACES = {
     "core/pretrained.py": {"from_pretrained"},
     "core/offline.py": {"from_pretrained", "from_config"},
-    "core/yaml_text.py": {"yaml.load"},
+    "core/safe_yaml.py": {"yaml.load"},
 }
 """Where such a call stands once for the whole package."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -43,18 +42,10 @@ def make(name: str, task: str, tiny_model: Callable[[str], str]) -> System:
     if name == "coco" and not installed("spacy"):
         pytest.skip("the offline spaCy pipeline is not installed")
     cls = system_class(name)
-    names = {field.name for field in fields(cls)}
-    models = {**{setting: kind for setting, kind in TINY.items() if setting in names}, **MODELS.get(name, {})}
-    settings = {setting: value for setting, value in SMALL.items() if setting in names}
+    models = {**{setting: kind for setting, kind in TINY.items() if setting in cls.schema}, **MODELS.get(name, {})}
+    settings = {setting: value for setting, value in SMALL.items() if setting in cls.schema}
     made: dict[str, Any] = {setting: Model(tiny_model(kind)) for setting, kind in models.items()}
-    return cls(**{**made, **settings, **({"task": task} if "task" in names else {}), **SETTINGS.get(name, {})})
-
-
-def fitted(system: System, ds: Dataset) -> System:
-    """Fit a system to prepared rows."""
-    for name in system.fit_after:
-        ds = ds.map(getattr(system, name), batched=True)
-    return system.fit(ds)
+    return cls(**{**made, **settings, **({"task": task} if "task" in cls.schema else {}), **SETTINGS.get(name, {})})
 
 
 def rows(task: str) -> Dataset:

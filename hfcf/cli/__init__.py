@@ -10,10 +10,10 @@ import typer
 
 from hfcf.cli import cache, console, listing, models, new, runs, studies
 from hfcf.cli.console import data_text
-from hfcf.cli.edge import describe, log_to_terminal, plain
 from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.cli.launch import LOST, is_launched
-from hfcf.cli.stop import Stop
+from hfcf.cli.sanitize import describe, log_to_terminal, plain
+from hfcf.cli.signals import Stop
 from hfcf.core.workers import LostProcessError, process_number
 
 app = typer.Typer(

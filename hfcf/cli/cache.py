@@ -15,7 +15,7 @@ app = typer.Typer(help="The caches: answers of models, fitted files, indexes.", 
 def size() -> None:
     """Print the size of each part of the cache."""
     from hfcf.core.paths import cache_dir
-    from hfcf.engines.upkeep import describe_cache, size_limit
+    from hfcf.engines.cache_admin import describe_cache, size_limit
 
     console.print_path("", cache_dir(), "")
     for part in describe_cache():
@@ -30,7 +30,7 @@ def prune(
     engine: Annotated[str | None, typer.Option(help="Only answers of this engine, as `hfcf cache size` names it.")] = None,
 ) -> None:
     """Remove old answers, fitted files and indexes. What a run needs again it makes again."""
-    from hfcf.engines.upkeep import prune as prune_cache
+    from hfcf.engines.cache_admin import prune as prune_cache
 
     removed = prune_cache(older_than=older_than, engine=engine)
     console.out.print(", ".join(f"{n:,} {name}" for name, n in removed.items()) + " removed", highlight=False)
@@ -39,7 +39,7 @@ def prune(
 @app.command()
 def verify() -> None:
     """Find damaged files; exit with 1 when there are some."""
-    from hfcf.engines.upkeep import verify as verify_cache
+    from hfcf.engines.cache_admin import verify as verify_cache
 
     faults = verify_cache()
     for fault in faults:

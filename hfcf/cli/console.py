@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from hfcf.cli.edge import guard
+from hfcf.cli.sanitize import guard
 
 out = guard(Console())
 err = guard(Console(stderr=True))

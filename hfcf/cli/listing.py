@@ -9,7 +9,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from hfcf.cli import console, details
+from hfcf.cli import console, describe
 from hfcf.cli.console import print_fields, print_heading
 
 _KINDS = {"systems": "system", "corpora": "corpus", "metrics": "metric", "recipes": "recipe"}
@@ -69,7 +69,7 @@ def _list_systems() -> None:
         cls = system_class(name)
         for task in cls.works_on():
             console.out.print(Text(name, style="bold").append(f"  {task}", style="not bold"))
-            details.print_stages(cls, task)
+            describe.print_stages(cls, task)
 
 
 def _list_corpora() -> None:
@@ -79,7 +79,7 @@ def _list_corpora() -> None:
     for name in _names("corpora"):
         builder = builder_class(name)
         console.out.print(Text(name, style="bold").append(f"  {builder.INFO.task}", style="not bold"))
-        print_fields(details.corpus_fields(builder))
+        print_fields(describe.corpus_fields(builder))
 
 
 def _list_metrics() -> None:
@@ -105,6 +105,6 @@ _LISTS: dict[str, Any] = {
     "systems": _list_systems, "corpora": _list_corpora, "metrics": _list_metrics, "recipes": _list_recipes,
 }  # fmt: skip
 _DETAILS: dict[str, Any] = {
-    "systems": details.print_system, "corpora": details.print_corpus, "metrics": details.print_metric,
-    "recipes": details.print_recipe,
+    "systems": describe.print_system, "corpora": describe.print_corpus, "metrics": describe.print_metric,
+    "recipes": describe.print_recipe,
 }  # fmt: skip

@@ -63,12 +63,12 @@ def evaluate(
     """
     console.silence_libraries()
     from hfcf import corpora
+    from hfcf.core.contamination import seen_rows
     from hfcf.core.mapping import first_rows
     from hfcf.core.model import Model
-    from hfcf.core.seen import seen_rows
+    from hfcf.core.model_checks import check_weights
     from hfcf.core.task import task_of
     from hfcf.core.trainer import load_trainer, with_settings
-    from hfcf.core.weights import check_weights
 
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
@@ -102,11 +102,7 @@ def evaluate(
 
 
 def _read_labels(options: list[str]) -> dict[str, str] | None:
-    """Read `--labels OWN=OURS`, several times or with commas.
-
-    >>> _read_labels(["LABEL_0=REFUTES,LABEL_1=NOT ENOUGH INFO", "yes=SUPPORTS"])
-    {'LABEL_0': 'REFUTES', 'LABEL_1': 'NOT ENOUGH INFO', 'yes': 'SUPPORTS'}
-    """
+    """Read `--labels OWN=OURS`, several times or with commas."""
     labels = {}
     # A comma that no equals sign follows belongs to a name: Cause-Effect(e1,e2).
     for part in (part for option in options for part in re.split(r",(?=[^,=]+=)", option)):

@@ -23,7 +23,7 @@ def new(
 ) -> None:
     """Write a recipe that runs a system on a file of yours, with the columns and labels that are found in it."""
     console.silence_libraries()
-    from hfcf.pipeline.new import new_recipe
+    from hfcf.pipeline.init_recipe import new_recipe
 
     if file.exists() and not overwrite:
         raise ValueError(f"{file} is there already: choose another name, or add --overwrite")

@@ -40,25 +40,12 @@ def undecided(candidate: Mapping[str, Any]) -> bool:
 
 
 def log_probability(text: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the scores of a candidate whose text a model wrote: none where the model gives none, as over an endpoint.
-
-    >>> log_probability({"text": "Rome is old.", "score": None})
-    []
-    """
+    """Return the scores of a candidate whose text a model wrote: none where the model gives none, as over an endpoint."""
     return [] if text["score"] is None else [{"name": "log-probability", "value": text["score"]}]
 
 
 def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dict[str, Any] | Reject:
-    """Return a stage's answer for a row whose candidates it judged: the row is rejected when none is left.
-
-    Args:
-        candidates: all of the row's, in order.
-        nothing: the reason when there are none at all.
-        outputs: the stage's other columns.
-
-    >>> settle([reject({"claim": "c"}, "check_claim", "too long")], "nothing was generated").reason
-    'no candidate is left of 1: too long (1)'
-    """
+    """Return a stage's answer for a row whose candidates it judged: the row is rejected when none is left."""
     columns = {"candidates": list(candidates), **outputs}
     if any(one["status"] is None or one["status"]["accepted"] for one in candidates):
         return columns

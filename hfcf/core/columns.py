@@ -34,11 +34,7 @@ class FormatError(ValueError):
 
 
 def without_format(ds: Rows) -> Rows:
-    """Return rows of a dataset with a format ("pandas", "torch" …) as plain Python values; any others as they are.
-
-    >>> without_format(Dataset.from_dict({"id": ["1"]}).with_format("numpy"))[0]
-    {'id': '1'}
-    """
+    """Return rows of a dataset with a format ("pandas", "torch" …) as plain Python values; any others as they are."""
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: without_format(part) for split, part in ds.items()})
     if isinstance(ds, Dataset):
@@ -53,14 +49,6 @@ def as_tables(ds: IterableDataset) -> IterableDataset:
 
     Of one that Python makes row by row, such as a generator or a function that was mapped over it, `datasets` would turn each row
     into a table of its own, and null in one of them does not fit a text in the next. The new stream has one shard.
-
-    Args:
-        ds: of known features.
-
-    >>> features = Dataset.from_dict({"id": ["1"]}).features
-    >>> ds = IterableDataset.from_generator(lambda: iter([{"id": None}, {"id": "1"}]), features=features)
-    >>> [table["id"].to_pylist() for table in as_tables(ds).with_format("arrow").iter(2)]
-    [[None, '1']]
     """
     if getattr(ds._ex_iterable, "iter_arrow", None) is not None:
         return ds
@@ -121,11 +109,7 @@ class Columns:
 
 
 def decode(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return the values of an Arrow array as `to_pylist` does, three times as fast for lists of structures.
-
-    >>> decode(pa.array([[{"text": "a", "n": 1}], None, []]))
-    [[{'text': 'a', 'n': 1}], None, []]
-    """
+    """Return the values of an Arrow array as `to_pylist` does, three times as fast for lists of structures."""
     if isinstance(array, pa.ChunkedArray):
         chunks = [decode(chunk) for chunk in array.chunks]
         return chunks[0] if len(chunks) == 1 else [value for chunk in chunks for value in chunk]
@@ -152,11 +136,7 @@ def decode(array: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def iterate(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[dict[str, Any]]:
-    """Yield rows with some columns, of which only a batch is in memory.
-
-    >>> list(iterate(Dataset.from_dict({"id": ["1"], "n": [2], "x": [3]}), ["n", "id"]))
-    [{'n': 2, 'id': '1'}]
-    """
+    """Yield rows with some columns, of which only a batch is in memory."""
     for table in tables(ds, names, size):
         for values in zip(*(decode(table[name]) for name in names), strict=True):
             yield dict(zip(names, values, strict=True))
@@ -168,11 +148,7 @@ def tables(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[pa.T
 
 
 def has_repeats(ds: Dataset, name: str) -> bool:
-    """Say whether two rows have the same value in a column; the values stay in Arrow.
-
-    >>> has_repeats(Dataset.from_dict({"id": ["1", "2", "1"]}), "id")
-    True
-    """
+    """Say whether two rows have the same value in a column; the values stay in Arrow."""
     column = ds.select_columns([name]).with_format("arrow")[:][name]
     return pc.count_distinct(column, mode="all").as_py() < len(column)
 
@@ -192,11 +168,7 @@ def encode(table: pa.Table, columns: Mapping[str, list[Any]], features: Mapping[
 
 
 def plain(value: Any) -> Any:
-    """Turn what Ray and NumPy-formatted datasets pass into Python lists and scalars.
-
-    Raises:
-        FormatError: a tensor or the like.
-    """
+    """Turn what Ray and NumPy-formatted datasets pass into Python lists and scalars."""
     if isinstance(value, np.ndarray):
         items = value.tolist()
         if value.ndim and value.dtype.kind == "f":  # a null among numbers

@@ -34,7 +34,7 @@ def settings(cls: type[System]) -> list[Description]:
 
     >>> from hfcf.systems import system_class
     >>> next(text for text in settings(system_class("race")) if text.name == "max_new_tokens")._replace(presets={})
-    Description(name='max_new_tokens', type='int', default='96', presets={}, meaning='longest claim, in tokens', trained_by='')
+    Description(name='max_new_tokens', type='int', default='96', presets={}, meaning='tokens of the longest claim', trained_by='')
     """
     meanings = arguments(System)
     for part in reversed([*cls.parts.values()]):
@@ -63,11 +63,7 @@ def _changes(default: Any, value: Any) -> Any:
 
 
 def show(value: Any) -> str:
-    """Write the value of a setting as text.
-
-    >>> show(Model("offline:t5", adapter="hfcf:generator")), show(("a", 1)), show({"epochs": 3}), show(None)
-    ('offline:t5 + hfcf:generator', 'a, 1', 'epochs=3', 'none')
-    """
+    """Write the value of a setting as text."""
     if isinstance(value, Model):
         return " + ".join(part for part in (value.name, value.adapter) if part)
     if isinstance(value, str):

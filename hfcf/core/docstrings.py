@@ -11,30 +11,17 @@ _ARGUMENT = re.compile(r"^[ ]{4}(\w+): (.*(?:\n[ ]{5,}.*)*)", re.MULTILINE)
 
 
 def paragraphs(thing: Any) -> list[str]:
-    """Return the paragraphs of a docstring, each on one line; none where there is no docstring.
-
-    >>> paragraphs(inspect.cleandoc)[0]
-    'Clean up indentation from docstrings.'
-    """
+    """Return the paragraphs of a docstring, each on one line; none where there is no docstring."""
     return [" ".join(part.split()) for part in (inspect.getdoc(thing) or "").split("\n\n")]
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a text, without its full stop.
-
-    >>> first_sentence("Tokens of an input, e.g. 130. More are cut.")
-    'Tokens of an input, e.g. 130'
-    """
+    """Return the first sentence of a text, without its full stop."""
     return re.split(r"(?<=[^.])\.(?= [A-Z]|$)", text, maxsplit=1)[0]
 
 
 def arguments(cls: type) -> dict[str, str]:
-    """Return what the docstrings of a class and its bases say of each argument, by its name.
-
-    >>> from hfcf.core.stage import Stage
-    >>> arguments(Stage)["strict"]
-    'raise on a bad row, naming it, where the default rejects it with the reason.'
-    """
+    """Return what the docstrings of a class and its bases say of each argument, by its name."""
     meanings: dict[str, str] = {}
     for one in reversed(cls.__mro__):
         if block := _ARGS.search(inspect.cleandoc(one.__doc__ or "")):

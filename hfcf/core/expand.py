@@ -109,29 +109,7 @@ def _flatten_rows(batch: Mapping[str, list[Any]], names: Sequence[str]) -> dict[
 
 
 def augmented(ds: AnyDataset) -> AnyDataset:
-    """Join the originals and the counterfactuals, in the task's own columns: the rows to train a model on.
-
-    Args:
-        ds: rows on which a system ran.
-
-    Returns:
-        Every row of `ds` that can be worked on, whether a counterfactual was made of it or not, and the counterfactuals. What could
-        not be read, or has no text or label, is in `rejected` alone. No rows, when there is no counterfactual. A counterfactual
-        whose id an earlier row has, as where a system runs on its own augmented rows again, gets "#2" and so on. Several splits
-        give several.
-
-    Raises:
-        ValueError: no system ran on the rows, or they are a stream.
-
-    >>> row = {"id": "1", "claim": "a", "evidence": [{"title": "", "text": "b"}], "label": "SUPPORTS", "group_id": "1",
-    ...        "corpus": "c", "split": "train"}
-    >>> made = {**row, "id": "1:cf", "label": "REFUTES", "source_id": "1", "system": "s", "change": "claim", "edits": []}
-    >>> features = Features({**task_of(row).features, "status": schema.STATUS,
-    ...                      "counterfactuals": [dict(task_of(row).counterfactual)]})
-    >>> ds = Dataset.from_list([{**row, "counterfactuals": [{**made, "scores": []}], "status": None}], features=features)
-    >>> augmented(ds)["id"][:], "edits" in augmented(ds).features
-    (['1', '1:cf'], False)
-    """
+    """Join the originals and the counterfactuals, in the task's own columns: the rows to train a model on."""
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: augmented(part) for split, part in ds.items()})
     _refuse_stream(ds)
@@ -240,23 +218,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     the smaller one. If `n` is not a multiple of the number of labels, the alphabetically first ones have a row more. Of rows
     without labels it is a plain sample.
 
-    Args:
-        ds: rows with `id` and, where their task has labels, `label`.
-        n: rows of the sample.
-        seed: which ones.
-
-    Returns:
-        `n` rows of `ds`, in its order.
-
-    Raises:
-        ValueError: `n` is not positive, `ds` is a stream, or a label has too few rows; the message counts them all.
-
     Source: Lee et al. 2021, CrossAug, section 3.6, which samples each size anew.
-
-    >>> ds = Dataset.from_dict({"id": list("abcdef"), "label": ["REFUTES", "SUPPORTS"] * 3})
-    >>> sample = balanced_sample(ds, 4, seed=1)
-    >>> sorted(sample["label"]), set(balanced_sample(ds, 2, seed=1)["id"]) < set(sample["id"])
-    (['REFUTES', 'REFUTES', 'SUPPORTS', 'SUPPORTS'], True)
     """
     _refuse_stream(ds)
     if n < 1:

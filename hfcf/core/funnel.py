@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from datasets import Dataset
 
 from hfcf.core.columns import decode, tables, without_format
-from hfcf.core.twins import TWIN
+from hfcf.core.dedup import TWIN
 
 
 class Funnel:
@@ -61,15 +61,7 @@ class Funnel:
 
 
 def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
-    """Count rows and candidates for each stage, in order.
-
-    Args:
-        ds: rows on which the stages ran.
-        stages: their names. Rows rejected elsewhere (at loading) come first, under the name that their status gives.
-
-    Returns:
-        `stage`, `rows_in`, `rows_out`, `candidates_rejected`, and `reasons` of both, commonest first, numbers taken out of them.
-    """
+    """Count rows and candidates for each stage, in order."""
     counts, ds = Funnel(stages), without_format(ds)
     for table in tables(ds, [column for column in ("status", "candidates") if column in ds.features]):
         counts.add(table)
@@ -78,11 +70,7 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def short(reason: str) -> str:
-    """Shorten a reason by what is particular to its row: counts, positions, another row, and the list after "no candidate is left".
-
-    >>> short("no candidate is left of 10: too long (10)"), short("the claim has 200,000 characters; the limit is 20,000")
-    ('no candidate is left', 'the claim has N characters; the limit is N')
-    """
+    """Shorten a reason by what is particular to its row: counts, positions, another row, the list of candidates."""
     reason = re.sub(r"^(no candidate is left) of .*$", r"\1", reason)
     reason = re.sub(rf"^({TWIN}) .*$", r"\1 N", reason)
     return re.sub(r"\b\d[\d,.]*\b", "N", reason)

@@ -26,13 +26,7 @@ _PLACES = re.compile(r"^# places ([0-9a-f]{16})$", re.MULTILINE)
 
 
 def short(text: str) -> str:
-    """Return a path of this machine as it may be published, by its last part; any other text as it is.
-
-    >>> short("/home/me/secret-client/claims.jsonl"), short("~/hover"), short("../hover"), short("C:\\\\Users\\\\me\\\\hover")
-    ('claims.jsonl', 'hover', 'hover', 'hover')
-    >>> short("data/hover"), short("me/roberta-hover"), short("offline:minilm"), short("/")
-    ('data/hover', 'me/roberta-hover', 'offline:minilm', '/')
-    """
+    """Return a path of this machine as it may be published, by its last part; any other text as it is."""
     if not _LOCAL.fullmatch(text):
         return text
     path: PurePath = PureWindowsPath(text) if "\\" in text or text[1:2] == ":" else PurePath(text)
@@ -40,11 +34,7 @@ def short(text: str) -> str:
 
 
 def shorten(value: Any) -> Any:
-    """Return a nested value with every path of this machine in it shortened.
-
-    >>> shorten({"data_dir": "/home/me/hover", "data_files": ["a.jsonl", "/b/c.jsonl"], "seed": 13})
-    {'data_dir': 'hover', 'data_files': ['a.jsonl', 'c.jsonl'], 'seed': 13}
-    """
+    """Return a nested value with every path of this machine in it shortened."""
     if isinstance(value, str):
         return short(value)
     if isinstance(value, Mapping):
@@ -66,15 +56,7 @@ def local_paths(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[tu
 
 
 def publishable(text: str, *sources: Any) -> str:
-    """Replace in a text the paths of this machine that nested values hold, the home folder, and secrets.
-
-    Args:
-        text: of a file that may be published.
-        sources: a recipe, the settings of a system.
-
-    >>> publishable("Model('/home/me/verifier')", {"verifier": "/home/me/verifier"})
-    "Model('verifier')"
-    """
+    """Replace in a text the paths of this machine that nested values hold, the home folder, and secrets."""
     paths = {path for source in sources for _, path in local_paths(source)}
     for path in sorted(paths, key=len, reverse=True):  # the longest first: one may lie in another
         for written in (path, json.dumps(path)[1:-1]):
@@ -105,31 +87,14 @@ def places_mark(content: Mapping[str, Any]) -> str:
 
 
 def has_places(text: str, content: Mapping[str, Any]) -> bool:
-    """Say whether a recipe's file was written of these paths.
-
-    >>> text = places_mark({"data_dir": "/home/me/hover"})
-    >>> has_places(text, {"data_dir": "/home/me/hover"}), has_places(text, {"data_dir": "/home/you/hover"}), has_places("", {})
-    (True, False, True)
-    """
+    """Say whether a recipe's file was written of these paths."""
     paths = [[list(at), path] for at, path in local_paths(content)]
     mark = _PLACES.search(text)
     return (mark and mark[1]) == (_digest(paths) if paths else None)
 
 
 def restore(text: str, content: dict[str, Any]) -> bool:
-    """Put the paths of this machine back into the content of a recipe's file.
-
-    Args:
-        text: of the file.
-        content: what it holds; changed in place.
-
-    Returns:
-        Whether that could be done: the file holds all of its paths, or the cache knows them.
-
-    >>> content = {"data_dir": "hover"}
-    >>> restore(places_mark({"data_dir": "/home/me/hover"}), content), content
-    (True, {'data_dir': '/home/me/hover'})
-    """
+    """Put the paths of this machine back into the content of a recipe's file."""
     if (mark := _PLACES.search(text)) is None:
         return True
     try:

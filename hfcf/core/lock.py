@@ -27,22 +27,6 @@ def hold_folder(folder: str | Path, command: str) -> Iterator[None]:
     """Hold a folder, which is made if it does not exist; processes of one run on several GPUs share it.
 
     Entering it also shows, before hours of work, that the folder can be written to.
-
-    Args:
-        folder: its path.
-        command: what this process does there, for the message of another one.
-
-    Raises:
-        FolderInUseError: another process holds it; the message says which, and what to do.
-        OSError: the folder can't be made or written to.
-
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> with hold_folder(folder, "hfcf run demo --out out"):
-    ...     with hold_folder(folder, "hfcf run race_hover --out out"):
-    ...         pass
-    Traceback (most recent call last):
-    hfcf.core.lock.FolderInUseError: ... is in use by `hfcf run demo --out out` (process ...): wait until it ends, stop it, or ...
     """
     if process_number():  # of a launcher, whose first process holds the folder
         yield

@@ -10,19 +10,13 @@ import pyarrow as pa
 from datasets import Dataset, Features, IterableDataset
 
 from hfcf.core.columns import as_tables
-from hfcf.core.damaged import set_aside
 from hfcf.core.progress import quiet_map, stage_bar
+from hfcf.core.quarantine import quarantine
 from hfcf.core.workers import end_workers
 
 
 def map_stage(ds: Any, stage: Any, map_kwargs: Mapping[str, Any]) -> Any:
-    """Map one stage over prepared rows, with the types that it declares.
-
-    Args:
-        ds: a `Dataset` or an `IterableDataset` with every column that the stage fills.
-        stage: a `Stage`.
-        map_kwargs: of `Dataset.map`.
-    """
+    """Map one stage over prepared rows, with the types that it declares."""
     kwargs = {"batched": True, "batch_size": stage.batch_size, **map_kwargs}
     features = Features({**ds.features, **stage.columns()})
     # As Arrow, what a stage does not change is neither decoded nor encoded, and a stream passes rows on in batches.
@@ -65,7 +59,7 @@ def _set_aside_damaged(ds: Dataset) -> bool:
         for path in folder.glob("cache-*.arrow"):
             if why := _fault(path):
                 damaged = True
-                set_aside(path, why)
+                quarantine(path, why)
     return damaged
 
 

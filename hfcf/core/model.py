@@ -16,7 +16,7 @@ from hfcf.core.names import check_settings
 REMOTE = "llm:"
 """The beginning of the name of a model that is asked over an endpoint, where a stage can."""
 SEEN = "seen.npy"
-"""The file beside a model's weights that holds hashes of what it was trained on: see `hfcf.core.seen`."""
+"""The file beside a model's weights that holds hashes of what it was trained on: see `hfcf.core.contamination`."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,7 @@ class Model:
 
 
 def is_remote(model: Model) -> bool:
-    """Say whether a model is asked over an endpoint.
-
-    >>> is_remote(Model("llm:gpt-4o-mini")), is_remote(Model("t5-base"))
-    (True, False)
-    """
+    """Say whether a model is asked over an endpoint."""
     return model.name.startswith(REMOTE)
 
 
@@ -135,11 +131,7 @@ def _source(name: str) -> str:
 
 
 def commit(model: Model) -> str | None:
-    """Return the commit of a Hub model as the cache has it, else the revision of the `Model`; None for a folder.
-
-    >>> commit(Model("offline:minilm")) is None
-    True
-    """
+    """Return the commit of a Hub model as the cache has it, else the revision of the `Model`; None for a folder."""
     if model.name.startswith(("offline:", "hfcf:", REMOTE)) or os.path.isdir(model.name):
         return model.revision
     try:
@@ -150,11 +142,7 @@ def commit(model: Model) -> str | None:
 
 
 def named(model: Model) -> str:
-    """Name a model as cards do: with its commit, and with its adapter and the adapter's commit.
-
-    >>> named(Model("offline:minilm", adapter="hfcf:verifier"))
-    'offline:minilm + hfcf:verifier'
-    """
+    """Name a model as cards do: with its commit, and with its adapter and the adapter's commit."""
     parts = [model, *([Model(model.adapter)] if model.adapter else [])]
     return " + ".join(part.name + (f"@{at}" if (at := commit(part)) else "") for part in parts)
 
@@ -173,12 +161,7 @@ def _identity(source: str, revision: str | None) -> str:
 
 
 def find_file(source: str, name: str, revision: str | None = None) -> str | None:
-    """Return the path of a file of a folder or a Hub repository, downloaded if it must be; None where there is no such file.
-
-    >>> import tempfile
-    >>> find_file(tempfile.mkdtemp(), "config.json") is None
-    True
-    """
+    """Return the path of a file of a folder or a Hub repository, downloaded if it must be; None where there is no such file."""
     from transformers.utils import cached_file
 
     path: str | None = cached_file(source, name, revision=revision, _raise_exceptions_for_missing_entries=False)
@@ -186,12 +169,7 @@ def find_file(source: str, name: str, revision: str | None = None) -> str | None
 
 
 def folder_hash(folder: str) -> str:
-    """Hash the contents of a folder of weights; memoised by every file's size and time.
-
-    >>> import tempfile
-    >>> folder_hash(tempfile.mkdtemp())[:8]
-    'e3b0c442'
-    """
+    """Hash the contents of a folder of weights; memoised by every file's size and time."""
     files = sorted(path for path in Path(folder).rglob("*") if path.is_file() and not path.name.startswith("."))
     stamp = tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
     return _hash_files(folder, stamp)

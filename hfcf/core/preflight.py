@@ -15,11 +15,11 @@ from typing import Any
 
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
+from hfcf.core.model_checks import NoFolder, can_configure, check_weights
 from hfcf.core.paths import cache_dir
 from hfcf.core.settings import Judges, Trains, models_in, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import Task, get_task
-from hfcf.core.weights import NoFolder, can_configure, check_weights
 
 LEAST_DISK = 200_000_000  # bytes
 SAMPLE = 20  # rows of a stream whose labels are looked at
@@ -27,27 +27,7 @@ CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yo
 
 
 def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> None:
-    """Raise for what would stop a system after its start, or make it reject every row.
-
-    Args:
-        system: a `System`, with its settings.
-        ds: the rows before the first stage, if they are loaded.
-        folders: where else the run writes, beside the caches.
-
-    Raises:
-        StageError: a stage's column is missing or of another kind, every label is unknown, or a setting exceeds what a model reads.
-        ValueError: a model or an adapter is not there, or a disk is full.
-        FileNotFoundError, ImportError: a package is not installed; the message has the line that installs it.
-
-    >>> from datasets import Dataset
-    >>> import hfcf
-    >>> rows = Dataset.from_dict({"id": ["1"], "claim": ["c"], "evidence": ["e"], "label": [0]})
-    >>> try:
-    ...     check(hfcf.CrossAug.preset("offline"), rows)
-    ... except StageError as error:
-    ...     print(str(error)[:49])
-    the rows lack the columns 'group_id', 'corpus', '
-    """
+    """Raise for what would stop a system after its start, or make it reject every row."""
     check_disk(folders)
     check_models(system)
     if ds is not None:
@@ -57,11 +37,7 @@ def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> No
 
 
 def check_disk(folders: Iterable[str | Path] = ()) -> None:
-    """Raise when a run can't write to a folder, or when the disk of one, or of a cache, is almost full.
-
-    Args:
-        folders: they need not exist.
-    """
+    """Raise when a run can't write to a folder, or when the disk of one, or of a cache, is almost full."""
     from datasets import config
 
     for folder in (*folders, cache_dir(), config.HF_DATASETS_CACHE):
@@ -179,13 +155,7 @@ def check_verdicts(system: Any, ds: Any) -> None:
 
 
 def _mismatch(feature: Any, declared: Any) -> str | None:
-    """Say how a column's feature differs from a declared one in kind, or None; keys beside the declared ones do no harm.
-
-    >>> _mismatch(Value("string"), List({"title": Value("string"), "text": Value("string")}))
-    'holds string, not a list of {title, text}'
-    >>> _mismatch(List({"text": Value("string"), "title": Value("string")}), List({"title": Value("string")})) is None
-    True
-    """
+    """Say how a column's feature differs from a declared one in kind, or None; keys beside the declared ones do no harm."""
     if isinstance(feature, Value) and feature.dtype == "null":
         return None
     if isinstance(declared, Mapping):

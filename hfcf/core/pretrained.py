@@ -39,16 +39,7 @@ class UnsafeModel(ValueError):
 
 
 def read_weights(auto: Any, model: Model, **settings: Any) -> Any:
-    """Return the network of a model's weights, from safetensors alone; its adapter is not read.
-
-    Args:
-        auto: a class of Transformers, such as `AutoModel`.
-        model: of which `name` and `revision` are used.
-        settings: of `from_pretrained`.
-
-    Raises:
-        UnsafeModel: the weights are a pickle, or the model needs Python code of its own.
-    """
+    """Return the network of a model's weights, from safetensors alone; its adapter is not read."""
     refuse_pickles(model.source(), model.name)
     with _refuse_code(model.name):
         return auto.from_pretrained(
@@ -57,14 +48,7 @@ def read_weights(auto: Any, model: Model, **settings: Any) -> Any:
 
 
 def read_config(model: Model) -> Any:
-    """Return the configuration of a model.
-
-    Raises:
-        UnsafeModel: it is code.
-
-    >>> read_config(Model("offline:minilm")).model_type
-    'bert'
-    """
+    """Return the configuration of a model."""
     from transformers import AutoConfig
 
     with _refuse_code(model.name):
@@ -72,18 +56,7 @@ def read_config(model: Model) -> Any:
 
 
 def read_tokenizer(model: Model, **settings: Any) -> Any:
-    """Return the tokenizer of a model.
-
-    Args:
-        model: of which `name` and `revision` are used.
-        settings: of `AutoTokenizer.from_pretrained`.
-
-    Raises:
-        UnsafeModel: it is code.
-
-    >>> read_tokenizer(Model("offline:minilm")).cls_token
-    '[CLS]'
-    """
+    """Return the tokenizer of a model."""
     from transformers import AutoTokenizer
 
     with _refuse_code(model.name):
@@ -91,16 +64,7 @@ def read_tokenizer(model: Model, **settings: Any) -> Any:
 
 
 def read_adapter(network: Any, folder: str | Path, name: str) -> Any:
-    """Return a network with a PEFT adapter around it, read from its safetensors.
-
-    Args:
-        network: of the base.
-        folder: of the adapter.
-        name: of the adapter, for errors.
-
-    Raises:
-        UnsafeModel: the adapter's weights are a pickle, or PEFT would import a module that it names.
-    """
+    """Return a network with a PEFT adapter around it, read from its safetensors."""
     from peft import PeftModel
 
     folder = Path(folder)
@@ -116,19 +80,7 @@ def read_adapter(network: Any, folder: str | Path, name: str) -> Any:
 
 
 def refuse_pickles(source: str, name: str) -> None:
-    """Raise where a folder has its weights in a pickle only; of what is on the Hub, Transformers reads safetensors alone.
-
-    Raises:
-        UnsafeModel: the message has the line that converts them.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / "pytorch_model.bin").write_bytes(b"")
-    0
-    >>> refuse_pickles(str(folder), "mine")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    hfcf.core.pretrained.UnsafeModel: mine: its weights are a pickle (pytorch_model.bin), which may run code when it is read...
-    """
+    """Raise where a folder has its weights in a pickle only; of what is on the Hub, Transformers reads safetensors alone."""
     if not os.path.isdir(source):
         return
     paths = sorted(Path(source).iterdir())

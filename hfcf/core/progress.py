@@ -26,11 +26,7 @@ def is_shown() -> bool:
 
 
 def time_left(seconds: float) -> str:
-    """Say how long something will take.
-
-    >>> time_left(200), time_left(20), time_left(30_000)
-    ('about 4 min left', 'less than 1 min left', 'about 8 h 20 min left')
-    """
+    """Say how long something will take."""
     minutes = -(-int(seconds) // 60)
     if seconds < 60:
         return "less than 1 min left"
@@ -140,15 +136,7 @@ def row_batch(rows: int) -> Iterator[None]:
 
 @contextmanager
 def count_requests(engine: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show how many of its requests an engine has answered: in the stage's bar, else in a bar of its own after two seconds.
-
-    Args:
-        engine: its name.
-        total: requests of the run.
-
-    Yields:
-        What takes the number of answers so far.
-    """
+    """Show how many of its requests an engine has answered: in the stage's bar, else in a bar of its own after two seconds."""
     stage = _stage_bar.get()
     if stage is not None:
         stage.report(engine, 0, total)

@@ -71,12 +71,7 @@ class Protocol:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Protocol:
-        """Rebuild the protocol that a key stores.
-
-        >>> protocol = Protocol("mine", "Texts", "Read them.", "", "claim", ("claim",), (Question("good", "Good?", {}, ""),), 5)
-        >>> Protocol.from_json(protocol.as_json()) == protocol
-        True
-        """
+        """Rebuild the protocol that a key stores."""
         lists = {name: tuple(stored[name]) for name in ("shows", "strata")}
         return cls(**{**stored, **lists, "questions": tuple(Question(**one) for one in stored["questions"])})
 
@@ -115,10 +110,5 @@ class Unit:
     single: bool = False
 
     def needs_source(self, columns: Container[object]) -> bool:
-        """Tell whether rows with these columns can be shown only beside their sources.
-
-        >>> unit = Unit(("id",), lambda row, source, side: Display({}), sourced=True, instead="causal_terms")
-        >>> unit.needs_source(["id"]), unit.needs_source(["id", "causal_terms"])
-        (True, False)
-        """
+        """Tell whether rows with these columns can be shown only beside their sources."""
         return self.sourced and self.instead not in columns

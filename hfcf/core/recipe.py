@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from hfcf.core.local_paths import restore, short, shorten
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
-from hfcf.core.yaml_text import PlainLoader, read_yaml
+from hfcf.core.safe_yaml import PlainLoader, read_yaml
 
 
 class RecipeError(ValueError):
@@ -89,23 +89,7 @@ ModelReference = Annotated[Model, BeforeValidator(_model), WithJsonSchema(_MODEL
 
 
 def parse(model: type[R], content: Any, where: str) -> R:
-    """Make a recipe's model of its content.
-
-    Args:
-        model: a `Recipe`, or any pydantic model.
-        content: the mapping that YAML holds.
-        where: the file or the key, for the error.
-
-    Raises:
-        RecipeError: it names the place, the key, what is allowed there and the value.
-
-    >>> class Judge(Recipe):
-    ...     model: str
-    ...     max_length: int = 130
-    >>> parse(Judge, {"modl": "m"}, "r.yaml: judge")
-    Traceback (most recent call last):
-    hfcf.core.recipe.RecipeError: r.yaml: judge: unknown key 'modl'; did you mean 'model'? (allowed: max_length, model)
-    """
+    """Make a recipe's model of its content."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
@@ -137,11 +121,7 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
 
 
 def quote(value: Any) -> str:
-    """Quote a value in an error, which stays one line.
-
-    >>> quote("x" * 1000)[-3:], quote([1, "a"])
-    ('x …', "[1, 'a']")
-    """
+    """Quote a value in an error, which stays one line."""
     text = repr(value)
     return text if len(text) <= 300 else f"{text[:300]} …"
 
@@ -189,11 +169,7 @@ def _options(annotation: Any) -> Iterator[Any]:
 
 
 def type_name(annotation: Any) -> str:
-    """Name a type in the words of errors.
-
-    >>> type_name(int | None), type_name(list[str]), type_name(Literal["a", "b"] | None), type_name(Recipe)
-    ('int | None', 'list of str', 'a or b | None', 'mapping')
-    """
+    """Name a type in the words of errors."""
     names = []
     for option in _options(annotation):
         origin, args = get_origin(option), get_args(option)
@@ -218,11 +194,7 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+
 
 
 def find(name: str) -> Path:
-    """Find the file of a recipe: a path, or the name of one that ships with this library ("race_hover").
-
-    Raises:
-        RecipeError: there is none; the message lists those that ship.
-    """
+    """Find the file of a recipe: a path, or the name of one that ships with this library ("race_hover")."""
     if Path(name).is_file():
         return Path(name)
     if Path(name).is_dir():
@@ -245,16 +217,7 @@ def folder() -> Path:
 
 
 def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
-    """Read a recipe's content, with its preset and the command line's changes applied.
-
-    Args:
-        path: the YAML file. Its `presets` map a preset's name to what it changes.
-        changes: "key=value" strings; a dotted key reaches inside, a value is read as YAML. `preset=NAME` is applied before
-            the others.
-
-    Raises:
-        RecipeError: the file is not YAML or holds no mapping, or a change can't be applied.
-    """
+    """Read a recipe's content, with its preset and the command line's changes applied."""
     try:
         text = path.read_text(encoding="utf-8")
         recipe = read_yaml(text, Loader)
@@ -267,12 +230,7 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """Apply a preset and changes to a recipe's content, in place; see `read`.
-
-    >>> content = {"seed": 13, "presets": {"offline": {"model": {"name": "tiny"}}}}
-    >>> apply_changes(content, ["preset=offline", "model.dtype=float32"])
-    {'seed': 13, 'preset': 'offline', 'model': {'name': 'tiny', 'dtype': 'float32'}}
-    """
+    """Apply a preset and changes to a recipe's content, in place; see `read`."""
     assignments = []
     for change in changes:
         key, equals, value = change.partition("=")
@@ -319,11 +277,7 @@ def resolve_folder(path: str) -> Path | None:
 
 
 def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
-    """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder beside the recipes.
-
-    >>> locate({"corpus": "relations", "data_files": {"test": ["a.jsonl", "/b.jsonl"]}}, "data")["data_files"]
-    {'test': ['data/a.jsonl', '/b.jsonl']}
-    """
+    """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder beside the recipes."""
     corpus = source.get("corpus")
     if isinstance(corpus, Mapping) or "/" in str(corpus):  # of the Hub, or a folder as it is
         return dict(source)
@@ -341,11 +295,7 @@ def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
 
 
 def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = (), limit: int | None = None) -> str:
-    """Return the command line that makes a result again, without the folders of this machine: it is published.
-
-    >>> command("run", "race_hover", "/home/me/out", ["seed=7"], 10)
-    'hfcf run race_hover --out out --set seed=7 --limit 10'
-    """
+    """Return the command line that makes a result again, without the folders of this machine: it is published."""
     name = "recipe.yaml" if isinstance(recipe, Mapping) else Path(recipe).name
     parts = ["hfcf", *verb.split(), name, "--out", Path(out).name or "out"]
     for change in changes:
@@ -354,11 +304,7 @@ def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = ()
 
 
 def without_folders(change: str) -> str:
-    """Shorten the paths in a "key=value"; one without any stays as it was typed.
-
-    >>> without_folders("data_dir=/home/me/hover"), without_folders("data_files={test: /home/me/a.jsonl}")
-    ('data_dir=hover', 'data_files={test: a.jsonl}')
-    """
+    """Shorten the paths in a "key=value"; one without any stays as it was typed."""
     key, _, text = change.partition("=")
     try:
         value = read_yaml(text, Loader)
@@ -382,17 +328,7 @@ _TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bo
 
 
 def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: str) -> None:
-    """Raise `RecipeError` on a plain setting of another type than its field's.
-
-    Args:
-        settings: values by field.
-        types: annotations by field; only plain ones are checked.
-        where: what to call the settings in errors.
-
-    >>> check_types({"num_beams": "ten"}, {"num_beams": "int"}, "settings")
-    Traceback (most recent call last):
-    hfcf.core.recipe.RecipeError: settings: num_beams is of type int, and was 'ten'
-    """
+    """Raise `RecipeError` on a plain setting of another type than its field's."""
     for key, value in settings.items():
         kinds = types.get(key, "").split(" | ")
         if not set(kinds) <= set(_TYPES):

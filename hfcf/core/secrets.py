@@ -21,11 +21,7 @@ _PASSWORD = re.compile(r"(?<=://)[^\s/@'\"]{1,200}@")
 
 
 def hide(text: str) -> str:
-    """Replace the secrets of this process's environment, and the password of any address, in a text that is shown or published.
-
-    >>> hide("connecting to http://me:geheim@proxy:8080")
-    'connecting to http://***@proxy:8080'
-    """
+    """Replace the secrets of this process's environment, and the password of any address, in a text that is shown or published."""
     return _PASSWORD.sub(f"{HIDDEN}@", hide_secrets(text))
 
 
@@ -35,21 +31,13 @@ def hide_secrets(text: str) -> str:
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:
-    r"""Replace these secrets in a text, also where JSON writes their characters as escapes.
-
-    >>> mask(r"Bearer sk-1 or \u0073\u006b-1", ["sk-1"])
-    'Bearer *** or ***'
-    """
+    r"""Replace these secrets in a text, also where JSON writes their characters as escapes."""
     pattern = _pattern(tuple(secret for secret in secrets if secret))
     return pattern.sub(HIDDEN, text) if pattern else text
 
 
 def is_secret(value: str) -> bool:
-    """Say whether a value is told from words, so that it may be replaced in rows: a key such as "none" or "EMPTY" is not.
-
-    >>> is_secret("sk-0123456789"), is_secret("EMPTY"), is_secret("password")
-    (True, False, False)
-    """
+    """Say whether a value is told from words, so that it may be replaced in rows: a key such as "none" or "EMPTY" is not."""
     return len(value) >= SHORTEST and not value.isalpha()
 
 

@@ -39,12 +39,7 @@ class Segment(NamedTuple):
 
 
 def blocks(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
-    """Group segments by what a person reads as one text, in reading order.
-
-    >>> rome = [Segment("evidence.title", 0, "Rome", "evidence 0"), Segment("evidence", 0, "It is old.", "evidence 0")]
-    >>> {name: len(parts) for name, parts in blocks([Segment("claim", -1, "c", "claim"), *rome]).items()}
-    {'claim': 1, 'evidence 0': 2}
-    """
+    """Group segments by what a person reads as one text, in reading order."""
     groups: dict[str, list[Segment]] = {}
     for segment in segments:
         groups.setdefault(segment.block, []).append(segment)
@@ -52,11 +47,7 @@ def blocks(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
 
 
 def plain(segments: Sequence[Segment]) -> str:
-    """Write the segments of a block as one text, its title and its marks in brackets.
-
-    >>> plain([Segment("tokens", -1, "eggs in buckets", "sentence", (Mark(8, 15, "head", "₁"), Mark(0, 4, "tail", "₂")))])
-    '[eggs]₂ in [buckets]₁'
-    """
+    """Write the segments of a block as one text, its title and its marks in brackets."""
     parts = (f"[{segment.text}]" if segment.is_title and segment.text else _marked(segment) for segment in segments)
     return " ".join(part for part in parts if part)
 
@@ -78,16 +69,6 @@ def changed_texts(before: Iterable[Segment], after: Iterable[Segment]) -> tuple[
 
     Several are joined by spaces. Of a block whose title changed with its text it is "title: text", as models read evidence
     (`hfcf.text.evidence.join`); of one whose title alone changed, the title.
-
-    Args:
-        before: the source's segments.
-        after: the counterfactual's.
-
-    Raises:
-        ValueError: the two have different segments.
-
-    >>> changed_texts([Segment("claim", -1, "Rome is old.", "claim")], [Segment("claim", -1, "Oslo is old.", "claim")])
-    ('Rome is old.', 'Oslo is old.')
     """
     old, new = blocks(before), blocks(after)
     if {name: len(parts) for name, parts in old.items()} != {name: len(parts) for name, parts in new.items()}:

@@ -1,7 +1,7 @@
 """What is known of a setting, declared once: at its field, as the field's annotation.
 
-A field such as `verifier: Annotated[Model, Endpoint(), TrainedBy("train_verifier")]` says the type, whether a language model behind an
-endpoint may stand there, and which recipe trains it. Systems, recipes, errors, `hfcf list` and the docs read it from there.
+A field such as `verifier: Annotated[Model, Endpoint(), TrainedBy("train_verifier")]` says the type, whether a language model behind
+an endpoint may stand there, and which recipe trains it. Systems, recipes, errors, `hfcf list` and the docs read it from there.
 """
 
 from __future__ import annotations
@@ -115,12 +115,7 @@ class Setting:
 
 
 def settings_of(cls: Any) -> dict[str, Setting]:
-    """List the settings of a dataclass by name: its fields that the constructor takes.
-
-    >>> from hfcf.systems.race.generate import GenerateClaim
-    >>> settings_of(GenerateClaim)["generator"].marker(TrainedBy)
-    TrainedBy(recipe='train_generator')
-    """
+    """List the settings of a dataclass by name: its fields that the constructor takes."""
     return _settings_of(cls)
 
 

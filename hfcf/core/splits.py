@@ -17,11 +17,7 @@ from hfcf.text.normalise import normalise
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
-    """Find for each row the first row that it shares a key with, directly or through others.
-
-    >>> connected([["a", "b"], ["c"], ["b", "d"], ["d"]])
-    [0, 1, 0, 0]
-    """
+    """Find for each row the first row that it shares a key with, directly or through others."""
     parent: list[int] = []
     holder: dict[Hashable, int] = {}
 
@@ -45,11 +41,7 @@ def own_columns(task: Task, ds: Dataset) -> list[str]:
 
 
 def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
-    """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`; empty ones are left out.
-
-    >>> text_keys(Dataset.from_dict({"tokens": [["Eggs", "hatch", "."]]}))
-    [[('sentence', 'eggshatch')]]
-    """
+    """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`; empty ones are left out."""
     task = task_of(ds.column_names)
     rows = ds.select_columns(own_columns(task, ds))
     return [_keys(task, row) for row in rows]
@@ -65,10 +57,6 @@ def regroup(ds: Dataset) -> Iterator[str]:
     Memory: 16 bytes for each text of a row and the column `group_id`; no texts of all rows.
 
     Rows that share a group or a text of their `identity` belong together; their group has the name of the first one's.
-
-    >>> rows = {"tokens": [["a"], ["b"], ["A"]], "corpus": ["one", "one", "two"], "group_id": ["1", "2", "3"]}
-    >>> list(regroup(Dataset.from_dict(rows)))
-    ['1', '2', '1']
     """
     task = task_of(ds.column_names)
     rows, hashes = array("q"), array("Q")  # 16 bytes a key: the texts themselves take as much memory as the rows
@@ -100,11 +88,7 @@ def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:
 
 
 def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
-    """Divide rows by name.
-
-    >>> {name: part["x"][:] for name, part in divide(Dataset.from_dict({"x": [1, 2, 3]}), ["a", "b", "a"]).items()}
-    {'a': [1, 3], 'b': [2]}
-    """
+    """Divide rows by name."""
     places: dict[str, array[int]] = {}
     for place, name in enumerate(names):
         places.setdefault(name, array("q")).append(place)

@@ -189,19 +189,7 @@ class Stage:
         return random.Random(f"{self.seed}:{self.name}:{row_id}")
 
     def __call__(self, rows: Any, *_: Any, **map_kwargs: Any) -> Any:
-        """Fill a dataset, a batch or a row.
-
-        Args:
-            rows: a `Dataset`, a `DatasetDict` or an `IterableDataset`, which gets the stage's columns and is mapped; or what `map`
-                hands over: a batch if every value is a list, else one row (`rank` and the like are then ignored).
-            map_kwargs: of `Dataset.map`, for a dataset.
-
-        Returns:
-            The dataset; else the stage's columns, of rows of `Dataset.map` only those that change, and of the format "arrow" the table.
-
-        Raises:
-            StageError: a column is missing, the stage is not fitted, or the rows come in a format that loses what they hold.
-        """
+        """Fill a dataset, a batch or a row."""
         self.check_fitted()
         if isinstance(rows, DatasetDict | IterableDatasetDict):
             return type(rows)({split: self(part, **map_kwargs) for split, part in rows.items()})
@@ -317,11 +305,7 @@ _KINDS: dict[str, type] = {"string": str, "bool": bool, "int64": int, "float64":
 
 
 def cast(value: Any, feature: Any, where: str) -> Any:
-    """Cast a value to the form that a feature declares: every key of a struct present, none that is not declared.
-
-    >>> cast({"accepted": True}, schema.STATUS, "status")
-    {'accepted': True, 'stage': None, 'reason': None}
-    """
+    """Cast a value to the form that a feature declares: every key of a struct present, none that is not declared."""
     if value is None:
         return None
     if isinstance(feature, dict):

@@ -13,18 +13,18 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
-from hfcf.core.afresh import start_afresh
 from hfcf.core.columns import without_format
+from hfcf.core.dedup import reject_duplicates
 from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_names, check_settings, did_you_mean
 from hfcf.core.preflight import CURE, check
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import locate
+from hfcf.core.reset import clear_outputs
 from hfcf.core.settings import Endpoint, Flat, GoesWith, Setting, TrainedBy, Trains, plain, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import get_task, task_of, tasks
-from hfcf.core.twins import reject_twins
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,8 @@ class System:
     Args:
         seed: every stage's seed.
         strict: every stage's `strict`.
-        unique: reject a counterfactual that equals one of an earlier source (`hfcf.core.twins.reject_twins`); the papers keep both.
+        unique: reject a counterfactual that equals one of an earlier source (`hfcf.core.dedup.reject_duplicates`); the papers keep
+            both.
         settings: those of the stages.
 
     Raises:
@@ -152,9 +153,10 @@ class System:
         given = ", ".join(f"{name}=out/{name}" for name in names)
         options = " ".join(f"--set settings.{name}=out/{name}" for name in names)
         having = [name for name, preset in self.presets.items() if set(names) <= set(preset)]
+        training = [", which you train:", *trained, f"Then give {given} (a recipe: {options})"]
         raise ValueError(
             f"{self.name} needs {', '.join(names)}"
-            + ("".join([", which you train:\n", "\n".join(trained), f"\nThen give {given} (a recipe: {options})"]) if trained else "")
+            + ("\n".join(training) if trained else "")
             + (f", or choose preset={' or '.join(having)}" if having else "")
         )
 
@@ -260,7 +262,8 @@ class System:
         for setting in cls.schema.values():
             mark = setting.marker(GoesWith)
             if mark and mark.setting in changes and preset.pop(setting.name, None) and setting.name not in changes:
-                log.warning("%s: the preset's setting %r goes with its own %s and is left out", cls.name, setting.name, mark.setting)
+                unused = "%s: the preset's setting %r goes with its own %s and is left out"
+                log.warning(unused, cls.name, setting.name, mark.setting)
             if setting.marker(Trains) and setting.name in changes:
                 changes[setting.name] = _merged(setting.name, changes[setting.name], preset.get(setting.name, setting.default))
         return cls(**{**preset, **changes})
@@ -311,22 +314,8 @@ class System:
     ) -> Any:
         """Prepare, fit (unless fitted) and run every stage, with a progress bar each.
 
-        What an earlier system, or some of the stages, made of the rows is set aside: the rows are worked on as they were loaded.
-        To make counterfactuals of counterfactuals, run it on the rows of `hfcf.core.expand.augmented(ds)`.
-
-        Args:
-            ds: a `Dataset`, a `DatasetDict` (each split runs, and is fitted, on its own) or an `IterableDataset`.
-            limit: run only the first rows, after fitting on all of them (or on them alone, where the system says `limit_first`).
-            watch: called as `watch(stage, run)`, and with a `Step` in a stage's place where a stage learns; must return `run()`. The
-                recipe runner times stages with it.
-            runner: where its steps run; by default here, one after the other.
-            map_kwargs: passed to every `Dataset.map` (`num_proc`, `batch_size`, …).
-
-        Returns:
-            The rows with the columns of every stage, each decided: `status.accepted` is true or false. They have no format.
-
-        Raises:
-            StageError, ValueError: before the first stage, see `hfcf.core.preflight.check`; `limit` is no number of rows.
+        What an earlier system, or some of the stages, made of the rows is set aside: the rows are worked on as they were loaded. To
+        make counterfactuals of counterfactuals, run it on the rows of `hfcf.core.expand.augmented(ds)`.
         """
         check_limit(limit)
         if isinstance(ds, DatasetDict | IterableDatasetDict):
@@ -338,13 +327,13 @@ class System:
         ds, watch, runner = without_format(ds), watch or _run_now, runner or Runner()
         system = self._for_rows(ds)
         check(system, ds)
-        ds = start_afresh(prepare(ds, system), system.stages)
+        ds = clear_outputs(prepare(ds, system), system.stages)
         if self.limit_first:
             ds = first_rows(ds, limit)
         system, ds, done = system._fit_steps(ds, watch, runner, map_kwargs)
         rest = [stage for name, stage in system._stages.items() if name not in done]
         ds = runner.map(first_rows(ds, limit), rest, watch, map_kwargs)
-        return reject_twins(ds, system.stages[-1].name) if system.unique and isinstance(ds, Dataset) else ds
+        return reject_duplicates(ds, system.stages[-1].name) if system.unique and isinstance(ds, Dataset) else ds
 
     def _fit_steps(
         self, ds: Any, watch: Watch, runner: Runner, map_kwargs: Mapping[str, Any], filled: Sequence[str] = ()
@@ -383,11 +372,7 @@ def _parameter(setting: Setting) -> inspect.Parameter:
 
 
 def _collect(cls: type[System]) -> dict[str, Setting]:
-    """Collect the settings of a system: its own, then those of its stages in order.
-
-    Raises:
-        TypeError: two stages have a setting of one name with different defaults, which the system neither shares nor names apart.
-    """
+    """Collect the settings of a system: its own, then those of its stages in order."""
     tasks_of_stages = [settings["task"] for part in cls.parts.values() if "task" in (settings := settings_of(part.stage))]
     own = OWN if cls.task else {**OWN, "task": tasks_of_stages[0]}
     found: dict[str, Setting] = {}
@@ -482,11 +467,6 @@ class Runner:
 
 
 def check_limit(limit: Any) -> None:
-    """Raise `ValueError` for a limit that is not a number of rows.
-
-    >>> check_limit(0)
-    Traceback (most recent call last):
-    ValueError: limit must be a number of rows from 1 on, got 0
-    """
+    """Raise `ValueError` for a limit that is not a number of rows."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 1):
         raise ValueError(f"limit must be a number of rows from 1 on, got {limit!r}")

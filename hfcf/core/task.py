@@ -231,11 +231,7 @@ class Task:
 
 @lru_cache(maxsize=1)
 def tasks() -> dict[str, Task]:
-    """List every task by name: those of this library, then those that other packages offer as entry points `hfcf.tasks`.
-
-    >>> sorted(tasks())
-    ['qa', 'relation', 'structures', 'verification']
-    """
+    """List every task by name: those of this library, then those that other packages offer as entry points `hfcf.tasks`."""
     modules = map(import_module, discover_modules("hfcf.tasks").values())
     own = [module.TASK for module in modules if hasattr(module, "TASK")]
     others = [point.load() for point in sorted(entry_points(group="hfcf.tasks"))]

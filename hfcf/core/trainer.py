@@ -29,19 +29,7 @@ class Trainer(Protocol):
     def train(
         self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None
     ) -> int | None:
-        """Train a model and store it in a folder.
-
-        Args:
-            rows: the task's rows.
-            hp: `hfcf.training.loop.Hyperparameters`.
-            out: the folder.
-            labels: the classes; empty where a task has none.
-            dev: rows that choose the epoch, if the trainer chooses one.
-            debias: `hfcf.training.debias.Debias`, or None.
-
-        Returns:
-            The epoch that was chosen, counted from 1; None where none was.
-        """
+        """Train a model and store it in a folder."""
 
     def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[Any]:
         """Return the model's answer to each row, in the form of `Scorer.gold`."""
@@ -78,34 +66,16 @@ class Scorer(Protocol):
         """Say of each answer, as it is or as it is stored, whether it is right: what `hfcf.consistency` conditions on."""
 
     def resample(self, counts: NDArray[np.float64], gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the `compared` scores of many samples of rows at once: metrics × samples × models.
-
-        Args:
-            counts: how often each kind of row is in each sample, samples × kinds.
-            gold: the true answer of each kind, as it is stored: a letter, or an open answer.
-            predicted: the answers of each model, models × kinds.
-        """
+        """Return the `compared` scores of many samples of rows at once: metrics × samples × models."""
 
 
 def load_trainer(reference: str) -> Trainer:
-    """Import the trainer that a task names.
-
-    >>> load_trainer("hfcf.training.verifier:TRAINER").changes
-    ('claim', 'evidence', 'both')
-    """
+    """Import the trainer that a task names."""
     return resolve_name(reference)
 
 
 def with_settings(trainer: Trainer, settings: Mapping[str, Any]) -> Trainer:
-    """Return a trainer with settings of its own, such as the task of models of argument structures.
-
-    Raises:
-        ValueError: it has no such setting.
-
-    >>> with_settings(load_trainer("hfcf.training.verifier:TRAINER"), {"task": 3})
-    Traceback (most recent call last):
-    ValueError: VerifierTrainer has no setting 'task'
-    """
+    """Return a trainer with settings of its own, such as the task of models of argument structures."""
     own: set[str] = {field.name for field in fields(trainer)} if is_dataclass(trainer) and not isinstance(trainer, type) else set()
     for name in settings:
         if name not in own:

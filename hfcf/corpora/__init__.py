@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PASSAGES = "passages"
 """The name of passage collections, whose rows are no task's."""
-_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "formats", "own", PASSAGES))
+_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "custom", "formats", PASSAGES))
 
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
 
@@ -66,7 +66,7 @@ def load(
 
     if role not in (None, "train"):
         raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
-    from hfcf.corpora.own.source import is_own, load_own
+    from hfcf.corpora.custom.source import is_own, load_own
 
     if is_own(name):
         own = load_own(name, split=split, on_error=on_error, data_dir=data_dir, data_files=data_files, **options)
@@ -108,19 +108,15 @@ def _with_role(ds: Dataset | DatasetDict, role: str | None, official: str) -> Da
 
 
 def corpus_name(corpus: Any) -> str:
-    """Name a corpus as cards and tables do: a dataset in a user's own columns by its Hub id, or by its folder without the path.
-
-    >>> corpus_name("hover"), corpus_name({"path": "nyu-mll/glue", "name": "mnli"})
-    ('hover', 'nyu-mll/glue/mnli')
-    """
-    from hfcf.corpora.own.source import corpus_name as name_of
+    """Name a corpus as cards and tables do: a dataset in a user's own columns by its Hub id, or by its folder without the path."""
+    from hfcf.corpora.custom.source import corpus_name as name_of
 
     return name_of(corpus)
 
 
 def builder_class(name: Any) -> type[Corpus]:
     """Import a corpus's module and return its builder; for a dataset in a user's own columns one that only has front matter."""
-    from hfcf.corpora.own.source import is_own, own_builder
+    from hfcf.corpora.custom.source import is_own, own_builder
 
     if is_own(name):
         return own_builder(name)
@@ -131,11 +127,7 @@ def builder_class(name: Any) -> type[Corpus]:
 
 
 def names() -> list[str]:
-    """List the corpora that `load` reads: this library's in alphabetical order, then those of other packages.
-
-    >>> "hover" in names(), "base" in names()
-    (True, False)
-    """
+    """List the corpora that `load` reads: this library's in alphabetical order, then those of other packages."""
     return list(_modules())
 
 

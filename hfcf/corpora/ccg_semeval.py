@@ -44,11 +44,7 @@ _TAG = re.compile("(</?e[12]>)")
 
 
 def sample_of(spelling: str) -> str | None:
-    """Return a sample's name, or None for what is no spelling of a sample.
-
-    >>> sample_of("10%"), sample_of("0.1"), sample_of("2-shot"), sample_of("validation")
-    ('10pct', '10pct', '2shot', None)
-    """
+    """Return a sample's name, or None for what is no spelling of a sample."""
     if shots := re.fullmatch(r"(\d+)[-_ ]?shots?", spelling):
         return f"{int(shots[1])}shot"
     if share := re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:%|pct)", spelling):

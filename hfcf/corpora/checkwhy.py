@@ -160,11 +160,7 @@ def _pieces(items: Any) -> list[dict[str, Any]]:
 
 
 def _name(item: Mapping[str, Any]) -> str:
-    """Return the name by which programs call a piece.
-
-    >>> _name({"evidence_id": 3}), _name({"evidence_id": "Sentence3"})
-    ('Sentence3', 'Sentence3')
-    """
+    """Return the name by which programs call a piece."""
     name = item["evidence_id"]
     if isinstance(name, bool) or not isinstance(name, int | str) or not str(name).strip():
         raise BadRow(f"'evidence_id' is {_sample(name)}, neither a number nor a name; correct _name in {__file__}")
@@ -194,11 +190,7 @@ def _need(record: Mapping[str, Any], *fields: str) -> None:
 
 
 def _fields(record: Mapping[str, Any]) -> str:
-    """Describe the fields of a record, for a message.
-
-    >>> _fields({"id": 7, "texts": []})
-    "'id' (a number: 7), 'texts' (a list: [])"
-    """
+    """Describe the fields of a record, for a message."""
     return ", ".join(f"{name!r} ({_sample(value)})" for name, value in record.items()) or "no field"
 
 

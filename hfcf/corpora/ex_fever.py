@@ -81,11 +81,7 @@ class ExFever(Corpus):
 
 
 def _pages(cell: str) -> list[str]:
-    """Return the names in a cell that is a Python list.
-
-    >>> _pages("['Nick_Jonas', \\"Ocean's_8\\"]")
-    ['Nick_Jonas', "Ocean's_8"]
-    """
+    """Return the names in a cell that is a Python list."""
     try:
         pages = ast.literal_eval(str(as_text(cell)))
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -120,14 +120,7 @@ class QED(Corpus):
 
 
 def span_of(span: dict[str, Any], text: str, what: str) -> dict[str, Any]:
-    """Return a span of the release as {start, end, text}; places that are missing there, −1 or null, are null.
-
-    Raises:
-        BadRow: another text stands there.
-
-    >>> span_of({"start": 4, "end": 7, "string": "Ada"}, "and Ada", "a span"), span_of({"start": -1, "end": -1}, "", "a span")
-    ({'start': 4, 'end': 7, 'text': 'Ada'}, {'start': None, 'end': None, 'text': ''})
-    """
+    """Return a span of the release as {start, end, text}; places that are missing there, −1 or null, are null."""
     start, end, string = span.get("start"), span.get("end"), span.get("string") or ""
     if start in (None, -1) and end in (None, -1) and not string:
         return {"start": None, "end": None, "text": ""}

@@ -109,11 +109,7 @@ def _infos(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """Return the pieces of evidence by name: the id that they have, else that of `evidence_info`, else Sentence1 … n.
-
-    >>> _pieces(["It is hot.", {"id": "E7", "text": "It is red."}], [None, None])["E7"]
-    {'title': '', 'text': 'It is red.'}
-    """
+    """Return the pieces of evidence by name: the id that they have, else that of `evidence_info`, else Sentence1 … n."""
     if isinstance(evidence, dict):
         evidence = [{"id": name, "text": text} for name, text in evidence.items()]
     pieces: dict[str, dict[str, Any]] = {}

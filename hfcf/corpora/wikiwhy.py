@@ -122,11 +122,7 @@ def _strip(value: Any) -> str | None:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts of an explanation, without those that are blank; none if it is neither a text nor a list of texts.
-
-    >>> _texts("Rain falls. "), _texts(["Rain falls.", "Rivers rise."]), _texts(3)
-    (['Rain falls.'], ['Rain falls.', 'Rivers rise.'], [])
-    """
+    """Return the texts of an explanation, without those that are blank; none if it is neither a text nor a list of texts."""
     texts = [value] if isinstance(value, str) else value
     return [_strip(text) or "" for text in texts if text.strip()] if is_list_of(texts, str) else []
 
@@ -140,11 +136,7 @@ def _column(path: Path, name: str) -> dict[str, Any]:
 
 
 def _splits(path: Path) -> dict[str, str]:
-    """Return the split of each row id.
-
-    Raises:
-        CorpusError: a split has another name than the known ones.
-    """
+    """Return the split of each row id."""
     splits = {name: ALIASES.get(str(split), str(split)) for name, split in _column(path, "split").items()}
     if unknown := sorted(set(splits.values()) - set(SPLITS)):
         raise CorpusError(f"{path}: the split {unknown[0]!r} is unknown; the known ones are {', '.join((*SPLITS, *ALIASES))}")

@@ -23,16 +23,6 @@ def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...]
 
     Its attention is Transformers' default: SDPA where the architecture has it. `HFCF_COMPILE=1` compiles its forward pass by
     `torch.compile`, which takes minutes at first and moves scores by rounding alone.
-
-    Args:
-        auto: the class.
-        model: a folder or a repository, maybe with an adapter.
-        dtype: of the weights.
-        unread: how weights are named that may be absent, as nobody reads them.
-
-    Raises:
-        ValueError: the adapter does not fit the base, or neither of them has some of the weights, such as the head: these would be
-            random.
     """
     adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
@@ -120,15 +110,7 @@ def quiet_peft() -> Iterator[None]:
 
 
 def save_patch(network: Any, before: Mapping[str, Any], out: Path, rank: int, head: tuple[str, ...]) -> None:
-    """Store the changes of training beside the network's configuration.
-
-    Args:
-        network: the network after training.
-        before: its tensors before.
-        out: the folder.
-        rank: a matrix is stored as the two factors of its change's best approximation of this rank.
-        head: modules that the base model lacks: their tensors are stored unchanged.
-    """
+    """Store the changes of training beside the network's configuration."""
     import torch
     from safetensors.torch import save_file
 

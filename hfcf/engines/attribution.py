@@ -99,9 +99,6 @@ def words_of(spans: Sequence[Any], text: str) -> list[tuple[int, int, list[int]]
     """Group tokens into words, as `(start, end, token numbers)`; tokens without a span belong to none.
 
     A word is a stretch of text without white space, whatever pieces the tokenizer makes of it.
-
-    >>> words_of([None, (0, 4), (4, 5), (6, 8)], "Rome, is")
-    [(0, 5, [1, 2]), (6, 8, [3])]
     """
     words: list[tuple[int, int, list[int]]] = []
     for i, span in enumerate(spans):

@@ -16,9 +16,9 @@ from typing import Any
 
 from filelock import FileLock
 
-from hfcf.core.damaged import set_aside
 from hfcf.core.paths import cache_dir, part_name
-from hfcf.engines.upkeep import ORIGINS, STEPS, keep_limit, size_limit
+from hfcf.core.quarantine import quarantine
+from hfcf.engines.cache_admin import ORIGINS, STEPS, keep_limit, size_limit
 
 log = logging.getLogger(__name__)
 
@@ -72,17 +72,13 @@ class RequestCache:
         return FileLock(self._path.with_name(f"{self._path.name}.lock"))
 
     def _start_anew(self, error: sqlite3.DatabaseError) -> None:
-        """Set a damaged file aside, unless another process did, and begin a new one.
-
-        Raises:
-            sqlite3.DatabaseError: it is not damaged.
-        """
+        """Set a damaged file aside, unless another process did, and begin a new one."""
         if _code(error) not in _DAMAGED:
             raise error
         with self._lock():
             if self._path.exists() and self._path.stat().st_ino == (self._number or self._path.stat().st_ino):
                 self._db.close()
-                set_aside(self._path, error, *self._journals())
+                quarantine(self._path, error, *self._journals())
             else:
                 self._leave()
         self._connect()
@@ -138,15 +134,7 @@ class RequestCache:
         return found
 
     def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
-        """Store answers in one transaction, and remove their steps; a key that another process stored first keeps its answer.
-
-        Args:
-            answers: by key.
-            engine: which one gave them, for `hfcf cache`.
-
-        Raises:
-            OSError: the disk is full, or does not let itself be written to.
-        """
+        """Store answers in one transaction, and remove their steps; a key that another process stored first keeps its answer."""
         forget = ("DELETE FROM steps WHERE key = ?", [(key,) for key in answers])
         self._write("INSERT OR IGNORE INTO answers VALUES (?, ?)", answers, engine, forget)
 
@@ -209,11 +197,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def open_cache(paid: bool = False) -> RequestCache | None:
-    """Open this process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
-
-    Args:
-        paid: whether the answers cost money: with `HFCF_REQUEST_CACHE=paid`, which a dry run sets, only these are stored.
-    """
+    """Open this process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`."""
     setting = os.environ.get("HFCF_REQUEST_CACHE")
     if setting == "off" or (setting == "paid" and not paid):
         return None

@@ -11,16 +11,7 @@ from hfcf.text.label_names import LABELS
 
 
 def check_classifier(model: Model, labels: Sequence[str] | None = LABELS) -> None:
-    """Raise an error that says what to type if a classifier can't be read as one of these labels; read no weights.
-
-    Args:
-        model: the classifier; a model behind an endpoint ("llm:NAME") has no classes, and passes.
-        labels: the labels of its task (`Task.labels`): those of a verifier, or None for a relation classifier, whose classes are
-            open.
-
-    Raises:
-        ValueError: what its classes mean, or how it reads a row, is not known.
-    """
+    """Raise an error that says what to type if a classifier can't be read as one of these labels; read no weights."""
     if is_remote(model):
         return
     if labels is None:

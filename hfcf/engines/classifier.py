@@ -59,12 +59,6 @@ def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
     """Return the likeliest of the allowed labels; a tie goes to the later name, so that order decides nothing.
 
     A label that the answer lacks, as that of a two-way verifier lacks NOT ENOUGH INFO, is never chosen.
-
-    Raises:
-        ValueError: the answer has none of them: it is of other labels.
-
-    >>> choose({"SUPPORTS": 0.3, "REFUTES": 0.2, "NOT ENOUGH INFO": 0.5}, ["SUPPORTS", "REFUTES"])
-    'SUPPORTS'
     """
     if not (known := [label for label in allowed if label in answer]):
         raise ValueError(f"the model answers {', '.join(answer)}, and none of {', '.join(allowed)}: set its labels")

@@ -48,12 +48,7 @@ class Gates(nn.Module):
         self.baseline = nn.Parameter(torch.zeros(embedding_size))
 
     def forward(self, hidden_states: Sequence[torch.Tensor], pieces: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the gates' locations (log α): of tokens, rows × tokens, and of pieces, rows × pieces.
-
-        Args:
-            hidden_states: the verifier's, on the complete input.
-            pieces: rows × tokens, the number of each token's piece, or `OUTSIDE`.
-        """
+        """Return the gates' locations (log α): of tokens, rows × tokens, and of pieces, rows × pieces."""
         states = self.norm(torch.cat([hidden_states[layer].float() for layer in self.layers], -1))
         members = membership(pieces, states.dtype)
         means = members.transpose(1, 2) @ states / members.sum(1).clamp(min=1).unsqueeze(-1)
@@ -66,21 +61,13 @@ class Gates(nn.Module):
 
 
 def membership(pieces: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return rows × tokens × pieces: 1 where a token belongs to a piece.
-
-    >>> membership(torch.tensor([[OUTSIDE, 0, 1, 1]])).tolist()
-    [[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]]
-    """
+    """Return rows × tokens × pieces: 1 where a token belongs to a piece."""
     count = max(1, int(pieces.max()) + 1 if pieces.numel() else 0)
     return (pieces.unsqueeze(-1) == torch.arange(count, device=pieces.device)).to(dtype)
 
 
 def spread(of_pieces: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-    """Copy values of pieces to their tokens; 1 at tokens outside.
-
-    >>> spread(torch.tensor([[0.2, 0.7]]), torch.tensor([[OUTSIDE, 0, 1]])).tolist()
-    [[1.0, 0.20000000298023224, 0.699999988079071]]
-    """
+    """Copy values of pieces to their tokens; 1 at tokens outside."""
     return torch.where(pieces == OUTSIDE, 1.0, of_pieces.gather(1, pieces.clamp(min=0)))
 
 
@@ -92,20 +79,12 @@ def sample(location: torch.Tensor) -> torch.Tensor:
 
 
 def not_shut(location: torch.Tensor) -> torch.Tensor:
-    """Return P(z > 0), which a compactness loss counts.
-
-    >>> round(float(not_shut(torch.tensor(0.0))), 3)
-    0.832
-    """
+    """Return P(z > 0), which a compactness loss counts."""
     return torch.sigmoid(location - TEMPERATURE * math.log(-LOW / HIGH))
 
 
 def is_open(location: torch.Tensor) -> torch.Tensor:
-    """Return P(z > ½), the probability that a gate is more open than shut: the reported value, without a draw.
-
-    >>> float(is_open(torch.tensor(0.0)))
-    0.5
-    """
+    """Return P(z > ½), the probability that a gate is more open than shut: the reported value, without a draw."""
     return torch.sigmoid(location)
 
 
@@ -122,9 +101,6 @@ def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
     """Load the gates of `explainer` for the verifier's network, on its device.
 
     Gates of another verifier of the same size are used, with a warning in the log.
-
-    Raises:
-        ValueError: they were trained for a verifier of another size, this is no explainer, or the verifier is no encoder.
     """
     check_encoder(verifier, network)
     settings, tensors = _read(explainer, explainer.key())

@@ -87,15 +87,7 @@ class GraphVerifier(nn.Module):
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, links: torch.Tensor, graphs: torch.Tensor,
         token_type_ids: torch.Tensor | None = None,
     ) -> SequenceClassifierOutput:  # fmt: skip
-        """Compute the logits of a batch of graphs.
-
-        Args:
-            input_ids: nodes × tokens.
-            attention_mask: of the tokens.
-            links: nodes × nodes, true where the second leads to the first.
-            graphs: the number of each node's graph, ascending.
-            token_type_ids: for encoders that have them.
-        """
+        """Compute the logits of a batch of graphs."""
         segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
         hooks = [
             layer.register_forward_hook(_hop_hook(hop, links))
@@ -134,11 +126,7 @@ def _hop_hook(hop: nn.Module, links: torch.Tensor) -> Any:
 
 
 def load_graph_verifier(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[GraphVerifier, Any]:
-    """Load a trained graph verifier and its tokenizer.
-
-    Raises:
-        ValueError: `model` is no graph verifier, or has an adapter.
-    """
+    """Load a trained graph verifier and its tokenizer."""
 
     network = load_whole(
         model, HEAD, lambda encoder: GraphVerifier(encoder, class_names(encoder), encoder.config.graph_hops),
@@ -148,19 +136,7 @@ def load_graph_verifier(model: Model, device: torch.device, dtype: torch.dtype) 
 
 
 def encode_graph(tokenizer: Any, request: Sequence[Any], max_length: int) -> Encoded:
-    """Tokenise a graph: node 0 is the claim alone, node i + 1 the claim with the text i.
-
-    Args:
-        tokenizer: of the encoder.
-        request: `[claim, texts, edges]`, see `GraphClassifier`.
-        max_length: tokens of a node; the evidence is cut there.
-
-    Returns:
-        The ids of all nodes in a row, for their length; in `extra` the nodes and their links, each from a node to another one.
-
-    Raises:
-        ValueError: an edge names no text.
-    """
+    """Tokenise a graph: node 0 is the claim alone, node i + 1 the claim with the text i."""
     claim, texts, edges = request
     names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
     root = tokenizer([claim], truncation=True, max_length=max_length)

@@ -41,20 +41,7 @@ def save_whole(network: Any, folder: str | os.PathLike[str], file: str) -> None:
 def load_whole(
     model: Model, file: str, make: Callable[[Any], Network], *, kind: str, training: str, device: torch.device, dtype: torch.dtype
 ) -> Network:
-    """Load a network that `save_whole` stored.
-
-    Args:
-        model: a folder or a repository.
-        file: of the weights beside the encoder's.
-        make: makes the network of its encoder.
-        kind: what the network is, with its article, for errors.
-        training: the command that trains one, for errors.
-        device: where it goes.
-        dtype: of its weights.
-
-    Raises:
-        ValueError: `model` is no such network, or has an adapter.
-    """
+    """Load a network that `save_whole` stored."""
     from safetensors.torch import load_file
     from transformers import AutoModel
 

@@ -41,23 +41,7 @@ OURS = Form()
 
 @lru_cache(maxsize=64)
 def parse_form(name: str) -> Form:
-    """Make the form of a setting `inputs`.
-
-    Args:
-        name: "claim-evidence", "evidence-claim" (or "premise-hypothesis"), "claim-text" or "text-claim" without titles, or one text
-            with `{claim}` and `{evidence}` (or `{text}`, without titles) once each, and `{sep}` for the tokenizer's separator.
-
-    Raises:
-        ValueError: it is none of these.
-
-    >>> parse_form("premise-hypothesis").claim_first
-    False
-    >>> parse_form("Claim: {claim}{sep}{text}").around
-    ('Claim: ', '{sep}', '')
-    >>> parse_form("{claim} then {premise}")
-    Traceback (most recent call last):
-    ValueError: inputs='{claim} then {premise}' ...
-    """
+    """Make the form of a setting `inputs`."""
     name = ALIASES.get(name, name)
     if name in PAIRS:
         return Form(name, claim_first=name.startswith("claim"), titles="text" not in name)
@@ -75,11 +59,7 @@ def parse_form(name: str) -> Form:
 
 
 def join_for(model: Model, evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
-    """Join pieces of evidence to the text that a verifier reads: with their titles, unless its `inputs` say otherwise.
-
-    >>> join_for(Model("me/nli", inputs="text-claim"), [{"title": "Rome", "text": "It is old."}])[0]
-    'It is old.'
-    """
+    """Join pieces of evidence to the text that a verifier reads: with their titles, unless its `inputs` say otherwise."""
     return join(evidence, titles=reads_titles(model))
 
 

@@ -13,11 +13,11 @@ from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, Usage, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.engines.effects import Effects
-from hfcf.engines.margins import Margin, Margins, order_fills
-from hfcf.engines.narrow import narrow
+from hfcf.engines.logit_margin import Margin, Margins, order_fills
 from hfcf.engines.rbert import MARKERS, mark_pieces, word_pieces
+from hfcf.engines.rbert_fast import narrow
 from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.word_effects import Effects
 
 _FULL = 0.25
 """The share of a batch that is filled: as fast as a full one, and no fill is spared by the flip of another in its batch."""
@@ -37,9 +37,9 @@ class Intervention(Engine):
 
     A word's search ends with its first fill that flips. The most promising fills come first, by the sum of two estimates: a
     first-order one (the gradient of the prediction's margin over the next class, times the change of the input embedding), and one
-    learned from the answers so far in all sentences (`hfcf.engines.effects`). Fills of several words and sentences are asked
+    learned from the answers so far in all sentences (`hfcf.engines.word_effects`). Fills of several words and sentences are asked
     together, in growing numbers and batches of like length, by a classifier that computes only for its head
-    (`hfcf.engines.narrow`). The answer equals that of asking all fills.
+    (`hfcf.engines.rbert_fast`). The answer equals that of asking all fills.
 
     Args:
         indicator: an R-BERT.

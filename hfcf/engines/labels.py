@@ -24,11 +24,7 @@ def output_names(config: Any) -> tuple[str, ...]:
 
 
 def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
-    """Return what `Model.labels` says of every class, by its name or by the number of its output; None of the others.
-
-    Raises:
-        ValueError: `Model.labels` names a class that the model does not have.
-    """
+    """Return what `Model.labels` says of every class, by its name or by the number of its output; None of the others."""
     given = dict(model.labels or ())
     if unknown := [own for own in given if own not in names and own not in map(str, range(len(names)))]:
         raise ValueError(f"{model.name}: labels names the class {unknown[0]!r}, and its classes are {', '.join(names)}")
@@ -36,11 +32,7 @@ def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
 
 
 def rename_classes(model: Model, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of classes that are open: what `Model.labels` says, else the model's own.
-
-    >>> rename_classes(Model("me/relations", labels={"cause": "Cause-Effect(e1,e2)"}), ["cause", "Other"])
-    ('Cause-Effect(e1,e2)', 'Other')
-    """
+    """Return the names of classes that are open: what `Model.labels` says, else the model's own."""
     return tuple(label or name for label, name in zip(given_labels(model, names), names, strict=True))
 
 
@@ -49,19 +41,6 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
 
     `Model.labels` says it, else the names do, where they can mean nothing else (`hfcf.text.label_names`). Two classes may have one
     label: then their probabilities are added up.
-
-    Args:
-        model: the verifier; its weights are not read.
-        names: its own names of its classes.
-
-    Raises:
-        ValueError: a class means nothing known, none means SUPPORTS or REFUTES, or `Model.labels` does not fit the classes.
-
-    >>> verdicts(Model("me/nli"), ["contradiction", "entailment", "neutral"])
-    ('REFUTES', 'SUPPORTS', 'NOT ENOUGH INFO')
-    >>> verdicts(Model("me/nli"), ["entailment", "not_entailment"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: me/nli: its classes are entailment, not_entailment; what not_entailment means is not known. ...
     """
     given = given_labels(model, names)
     for own, label in dict(model.labels or ()).items():
@@ -81,20 +60,12 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def are_of_inference(names: Sequence[str]) -> bool:
-    """Say whether classes have the names of natural language inference, whose models read the premise first.
-
-    >>> are_of_inference(["ENTAILMENT", "neutral"]), are_of_inference(["SUPPORTED", "neutral"])
-    (True, False)
-    """
+    """Say whether classes have the names of natural language inference, whose models read the premise first."""
     return all(normalise(name).startswith(("entail", "contradict", "neutral")) for name in names)
 
 
 def how_to_type(model: Model, labels: Mapping[str, str], inputs: str) -> str:
-    """Write a model with its labels and inputs as code, recipes and the command line have it.
-
-    >>> how_to_type(Model("m"), {}, "claim-text")
-    'Model("m", inputs="claim-text"); in a recipe {name: m, inputs: "claim-text"}; for hfcf evaluate --inputs "claim-text"'
-    """
+    """Write a model with its labels and inputs as code, recipes and the command line have it."""
     pairs = ", ".join(f"{_quote(own)}: {_quote(label)}" for own, label in labels.items())
     python = [f"labels={{{pairs}}}"] * bool(labels) + [f"inputs={_quote(inputs)}"]
     recipe = [f"labels: {{{pairs}}}"] * bool(labels) + [f"inputs: {_quote(inputs)}"]

@@ -37,21 +37,7 @@ class Markers:
         return "_type}" in self.name
 
     def render(self, tokens: Sequence[str], head: Sequence[Any], tail: Sequence[Any]) -> str:
-        """Write a sentence with its two entities marked, or masked; of nested ones, the outer markers around the inner.
-
-        Args:
-            tokens: the words.
-            head: start and end of the first argument, end-exclusive, and its type, where it is written.
-            tail: those of the second.
-
-        Raises:
-            ValueError: a span is empty or lies outside the sentence, or has no type.
-
-        >>> parse_markers("semeval").render("The film of a director".split(), [1, 2], [4, 5])
-        'The <e1>film</e1> of a <e2>director</e2>'
-        >>> parse_markers("tacred-masks").render("Ada King met Bob".split(), [0, 2, "PERSON"], [3, 4, "PERSON"])
-        'SUBJ-PERSON met OBJ-PERSON'
-        """
+        """Write a sentence with its two entities marked, or masked; of nested ones, the outer markers around the inner."""
         words, masks = list(tokens), dict[int, str]()
         spans = sorted(zip(ENTITIES, (head, tail), strict=True), key=lambda entity: entity[1][1] - entity[1][0])
         for name, (start, end, *types) in spans:

@@ -95,13 +95,7 @@ class MaskedLM(Engine):
 
 
 def logits_at(network: Any, batch: dict[str, torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
-    """Compute the logits at the marked positions alone, in reading order: the head is most of a small model's work.
-
-    Args:
-        network: any masked language model of Transformers: its head follows its `base_model`.
-        batch: its inputs.
-        mask: sequences × tokens.
-    """
+    """Compute the logits at the marked positions alone, in reading order: the head is most of a small model's work."""
     handle = network.base_model.register_forward_hook(keep(mask))
     try:
         return network(**batch).logits[0]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
-from hfcf.core.weights import check_weights, is_package
+from hfcf.core.model_checks import check_weights, is_package
 from hfcf.engines.base import Engine
 
 TYPES = ("ORG", "PERSON", "DATE", "GPE", "NUM")
@@ -88,11 +88,7 @@ class Ner(Engine):
 
 
 def clean(text: str, spans: Sequence[tuple[int, int, str]]) -> list[list[Any]]:
-    """Return the spans of the five types, without articles, possessives and punctuation at their ends.
-
-    >>> clean("the Beatles' 1994 tour", [(0, 12, "ORG"), (13, 17, "DATE")])
-    [[4, 11, 'ORG'], [13, 17, 'DATE']]
-    """
+    """Return the spans of the five types, without articles, possessives and punctuation at their ends."""
     cleaned = []
     for start, end, label in spans:
         if label not in _TYPE_OF:
@@ -139,11 +135,7 @@ def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None
 
 
 def backend_settings(backend: str, model: Model, purpose: str) -> dict[str, Any]:
-    """Return the part of an engine's cache key that the backend, its installed version and its model make.
-
-    Raises:
-        ImportError: the backend is not installed; the message names the purpose and the command that installs it.
-    """
+    """Return the part of an engine's cache key that the backend, its installed version and its model make."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -71,11 +71,7 @@ def _joint(answer: dict[str, Any], hit: dict[str, Any], prior: float) -> dict[st
 
 
 def priors(scores: Sequence[float], scale: float) -> list[float]:
-    """Return log p(c|q) of each passage: the log-softmax of the retriever's scores.
-
-    >>> [round(math.exp(one), 2) for one in priors([12.0, 11.0], 1.0)]
-    [0.73, 0.27]
-    """
+    """Return log p(c|q) of each passage: the log-softmax of the retriever's scores."""
     if not scores:
         return []
     scaled = [scale * score for score in scores]
@@ -84,25 +80,13 @@ def priors(scores: Sequence[float], scale: float) -> list[float]:
 
 
 def store_retriever(folder: Path, retriever: Retriever, scale: float, about: dict[str, Any]) -> None:
-    """Write which retriever a reader in a folder was trained with.
-
-    Args:
-        folder: the reader's, or its adapter's.
-        retriever: the retriever; if the folder has an encoder of questions (`ENCODER`), that stands for its own.
-        scale: as of `OpenReader`.
-        about: counts of the training, for people.
-    """
+    """Write which retriever a reader in a folder was trained with."""
     content = {"scale": scale, "retriever": asdict(retriever), "training": about}
     (folder / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def stored_open_reader(model: Model, max_length: int) -> OpenReader | None:
-    """Return the open-domain reader that a trained model is; None of a reader that answers from the passage of a row.
-
-    Args:
-        model: a folder, or a model with an adapter in a folder.
-        max_length: tokens of a passage, or of a window of it, with the question.
-    """
+    """Return the open-domain reader that a trained model is; None of a reader that answers from the passage of a row."""
     folder = Path(model.adapter_source() or model.source())
     if not (folder / FILE).is_file():
         return None

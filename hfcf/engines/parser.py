@@ -124,17 +124,8 @@ def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str],
 
     A verb with its dependents is a VP, except its subjects, its conjunction ("because") and the dependents before these: they are
     its sisters in an S. Every auxiliary opens a VP around that of its verb, as in the Penn Treebank. A preposition with its
-    dependents is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is no VP. Phrases joined
-    by "and" stand side by side in a constituent of their own. Other heads make an S.
-
-    Args:
-        heads: each token's head, -1 for a root.
-        deps: the names of the dependencies.
-        tags: Penn's tags.
-        lemmas: not read.
-
-    >>> constituents([1, -1, 1, 2], ["nsubj", "ROOT", "prep", "pobj"], ["PRP", "VBD", "IN", "NNP"])  # "he came from Rome"
-    ['ROOT', ['S', ['NP', ['PRP', 0]], ['VP', ['VBD', 1], ['PP', ['IN', 2], ['NP', ['NNP', 3]]]]]]
+    dependents is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is no VP. Phrases joined by
+    "and" stand side by side in a constituent of their own. Other heads make an S.
     """
     hanging: list[list[int]] = [[] for _ in heads]
     for i, head in enumerate(heads):

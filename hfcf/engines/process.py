@@ -17,12 +17,11 @@ def process_device() -> torch.device:
     """Return the device of this process: accelerate's, or one of the accelerators by the process's number.
 
     Under a launcher, a new `PartialState` waits until every rank has made one. A rank that asks no model (an empty shard, answers
-    from the cache) never does, so a launched process joins no process group here: it takes the device of
-    `ACCELERATE_TORCH_DEVICE`, else the accelerator of its `LOCAL_RANK`, as `PartialState` would. Where a group exists already,
-    accelerate answers.
+    from the cache) never does, so a launched process joins no process group here: it takes the device of `ACCELERATE_TORCH_DEVICE`,
+    else the accelerator of its `LOCAL_RANK`, as `PartialState` would. Where a group exists already, accelerate answers.
 
-    Workers of `Dataset.map(num_proc=…)` inherit the environment of their parent: under a launcher they share its device, else
-    they take turns.
+    Workers of `Dataset.map(num_proc=…)` inherit the environment of their parent: under a launcher they share its device, else they
+    take turns.
     """
     rank = get_int_from_env(["LOCAL_RANK"], -1)
     if not is_worker() and (rank < 0 or torch.distributed.is_initialized()):

@@ -10,7 +10,7 @@ from hfcf.engines.generator import Generator
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramWriter(Generator):
-    """Programs for `[text, []]` requests, which `hfcf.tasks.views.program_text` writes; an answer is as `Generator`'s.
+    """Programs for `[text, []]` requests, which `hfcf.tasks.task_inputs.program_text` writes; an answer is as `Generator`'s.
 
     Lengths are CheckWhy's (Appendix A). The paper does not say how it searches: here greedily.
 

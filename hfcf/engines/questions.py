@@ -98,14 +98,6 @@ def fit_marked(tokenizer: Any, head: str, context: str, start: int, end: int, ma
 
     A passage that is too long is cut to a window around the answer, between words; the head is left out where it takes more than
     half of the tokens.
-
-    Args:
-        tokenizer: a fast one.
-        head: the title, or what else stands before the passage.
-        context: the passage.
-        start: of the answer, in code points.
-        end: of the answer.
-        max_length: tokens of the text with those that the tokenizer adds.
     """
     reach = max_length * _LONGEST_TOKEN
     whole = join_parts(head, mark_answer(context, start, end))

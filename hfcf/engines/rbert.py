@@ -75,11 +75,7 @@ class RBert(nn.Module):
 
 
 def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[RBert, Any]:
-    """Load a trained R-BERT and its tokenizer.
-
-    Raises:
-        ValueError: `model` is no R-BERT, or has an adapter.
-    """
+    """Load a trained R-BERT and its tokenizer."""
     network = load_whole(
         model, HEAD, lambda encoder: RBert(encoder, class_names(encoder)), kind="an R-BERT", training="hfcf train train_relation",
         device=device, dtype=dtype,
@@ -88,11 +84,7 @@ def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[
 
 
 def load_tokenizer(model: Model) -> Any:
-    """Load the tokenizer of an encoder.
-
-    Raises:
-        ValueError: it has no [CLS] or [SEP], or cannot tell the two markers apart.
-    """
+    """Load the tokenizer of an encoder."""
 
     tokenizer = read_tokenizer(model)
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
@@ -104,21 +96,7 @@ def load_tokenizer(model: Model) -> Any:
 
 
 def encode_marked(tokenizer: Any, tokens: Sequence[str], head: Sequence[int], tail: Sequence[int]) -> Encoded:
-    """Tokenise a sentence with its two entities marked; it is not cut, so the caller checks its length.
-
-    Args:
-        tokenizer: the result of `load_tokenizer`.
-        tokens: the words; one without pieces (a control character) becomes the unknown token.
-        head: start and end of the first argument, end-exclusive: `$` goes around it.
-        tail: start and end of the second: `#` goes around it.
-
-    Returns:
-        The ids of the pieces, and in `extra` where those of head and tail start and end, without their own markers. (Where one
-        entity lies inside the other, the outer one's pieces include the inner one's markers.)
-
-    Raises:
-        ValueError: a span is empty or lies outside the sentence.
-    """
+    """Tokenise a sentence with its two entities marked; it is not cut, so the caller checks its length."""
     coded = word_pieces(tokenizer, [*MARKERS, *tokens])
     return mark_pieces(tokenizer, coded[2:], coded[:2], head, tail)
 

@@ -150,14 +150,7 @@ def _places(encoded: Any, window: int) -> Places:
 
 
 def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: int) -> Iterator[tuple[int, int, float]]:
-    """Yield the likely spans of a window as (first character, end, probability).
-
-    Args:
-        start: logits of each token to be the first one; padding may follow.
-        end: logits of each token to be the last one.
-        places: of each token in the context.
-        longest: tokens of a span.
-    """
+    """Yield the likely spans of a window as (first character, end, probability)."""
     readable = torch.tensor([i == 0 or place is not None for i, place in enumerate(places)])
     first, last = (torch.where(readable, side[: len(places)], -math.inf).softmax(-1) for side in (start, end))
     tokens_at = {i: place for i, place in enumerate(places) if place is not None}

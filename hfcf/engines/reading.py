@@ -14,7 +14,7 @@ import yaml
 
 from hfcf.core.model import Model, find_file
 from hfcf.core.pretrained import read_config
-from hfcf.core.yaml_text import front_matter
+from hfcf.core.safe_yaml import front_matter
 from hfcf.engines.inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, Form, parse_form
 from hfcf.engines.labels import BLANK, are_of_inference, how_to_type, output_names, verdicts
 from hfcf.text.label_names import LABELS
@@ -64,10 +64,6 @@ def read_reading(model: Model) -> Reading:
     The form of its inputs is `Model.inputs`; else what our training wrote into its configuration or its card; else, where its
     classes have the names of natural language inference, premise first as all such models are trained, with a line in the log;
     else, where they have exactly our names, claim first as ours are, with a line in the log. Others are refused.
-
-    Raises:
-        ValueError: it is no classifier of three or two labels, or what they mean or how it reads is not known; the message has the
-            line to type.
     """
     return _read(model, model.key())
 
@@ -90,11 +86,7 @@ def load_config(model: Model) -> Any:
 
 
 def check_head(model: Model, config: Any) -> None:
-    """Raise an error unless a model has a head of classes that exclude each other.
-
-    Raises:
-        ValueError: it is no sequence classifier, or its head gives a score or answers each class on its own.
-    """
+    """Raise an error unless a model has a head of classes that exclude each other."""
     kinds = list(config.architectures or ())
     if kinds and model.adapter is None and not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise ValueError(f"{model.name} is a {kinds[0]}, and no sequence classifier: its head would be random")

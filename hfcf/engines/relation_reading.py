@@ -23,11 +23,7 @@ def is_rbert(model: Model) -> bool:
 
 
 def check_relation(model: Model) -> None:
-    """Raise an error that says what to type if it is not known how a relation classifier reads a sentence; read no weights.
-
-    Raises:
-        ValueError: a plain classifier has no `inputs`, or classes that nobody named; an R-BERT has `inputs`.
-    """
+    """Raise an error that says what to type if it is not known how a relation classifier reads a sentence; read no weights."""
     if not is_rbert(model):
         relation_reading(model)
     elif model.inputs is not None:
@@ -35,11 +31,7 @@ def check_relation(model: Model) -> None:
 
 
 def relation_reading(model: Model) -> Reading:
-    """Return the relation that each output of a plain classifier stands for: its own name, or what `Model.labels` says.
-
-    Raises:
-        ValueError: it is no classifier, `inputs` is missing or no form, a class has no name, or `labels` names none of its classes.
-    """
+    """Return the relation that each output of a plain classifier stands for: its own name, or what `Model.labels` says."""
     return _read(model, model.key())
 
 
@@ -66,11 +58,7 @@ def _read(model: Model, contents: str) -> Reading:
 
 
 def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[Any]]) -> list[dict[str, list[int]]]:
-    """Tokenise `[tokens, head, tail]` requests with the model's markers; sentences are not cut.
-
-    Raises:
-        ValueError: the tokenizer does not know a marker, or a request has no type where one is written.
-    """
+    """Tokenise `[tokens, head, tail]` requests with the model's markers; sentences are not cut."""
     form = parse_markers(model.inputs or "")
     texts = [form.render(*request) for request in requests]
     kinds = {tuple((*span, None)[2] for span in request[1:3]) for request in requests}

@@ -39,15 +39,7 @@ class Synset(NamedTuple):
 
 
 def wordnet() -> WordNet:
-    """Return this process's reader of the files that `HFCF_WORDNET` names, else of the offline package's.
-
-    Raises:
-        FileNotFoundError: a file is missing; the message has the command that installs it.
-        ValueError: the files are of another version, or have other line ends.
-
-    >>> wordnet().synonyms("quick")[:3]
-    ('speedy', 'flying', 'fast')
-    """
+    """Return this process's reader of the files that `HFCF_WORDNET` names, else of the offline package's."""
     return _reader(os.environ.get("HFCF_WORDNET"))
 
 
@@ -74,26 +66,14 @@ class WordNet:
         self.irregular = lru_cache(maxsize=None)(self._irregular)
 
     def lemmas(self, word: str, part: str) -> tuple[str, ...]:
-        """Return the lemmas of a word as `morphy` does: itself first, then by the exception list, else by the rules.
-
-        >>> wordnet().lemmas("geese", "n"), wordnet().lemmas("saw", "v")
-        (('goose',), ('saw', 'see'))
-        """
+        """Return the lemmas of a word as `morphy` does: itself first, then by the exception list, else by the rules."""
         word = word.lower()
         rules = (word[: -len(old)] + new for old, new in _DETACH[part] if word.endswith(old))
         forms = self._exceptions[part].line(word)[1:] or rules
         return tuple(form for form in dict.fromkeys([word, *forms]) if self._index[part].line(form))
 
     def synsets(self, word: str, part: str | None = None) -> tuple[Synset, ...]:
-        """Return the synsets of a word in any inflection, commonest first within each part of speech, in the order of `PARTS`.
-
-        Args:
-            word: the word.
-            part: "n", "v", "a" or "r"; None for all.
-
-        >>> wordnet().synsets("geese")[0], wordnet().names(wordnet().synsets("geese")[0])
-        (Synset(part='n', offset=1855672), ('goose',))
-        """
+        """Return the synsets of a word in any inflection, commonest first within each part of speech, in the order of `PARTS`."""
         parts = [part] if part else PARTS
         return tuple(synset for one in parts for lemma in self.lemmas(word, one) for synset in self.senses(lemma, one))
 
@@ -103,22 +83,14 @@ class WordNet:
         return tuple(Synset(part, int(offset)) for offset in fields[-int(fields[2]) :]) if fields else ()
 
     def names(self, synset: Synset) -> tuple[str, ...]:
-        """Return the lemmas of a synset in the order of the file, with its capitals and underscores.
-
-        >>> wordnet().names(wordnet().synsets("car")[0])
-        ('car', 'auto', 'automobile', 'machine', 'motorcar')
-        """
+        """Return the lemmas of a synset in the order of the file, with its capitals and underscores."""
         fields = self._fields(synset)
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
         # A mark such as "(p)" after an adjective says where it may stand.
         return tuple(word.partition("(")[0] for word in words) if synset.part == "a" else tuple(words)
 
     def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return the hypernyms of a noun or verb in the order of the file: those of kinds (`@`), then those of instances (`@i`).
-
-        >>> [wordnet().names(above)[0] for above in wordnet().hypernyms(wordnet().synsets("dog")[0])]
-        ['canine', 'domestic_animal']
-        """
+        """Return the hypernyms of a noun or verb in the order of the file: those of kinds (`@`), then those of instances (`@i`)."""
         fields = self._fields(synset)
         count = 4 + 2 * int(fields[3], 16)
         pointers = range(count + 1, count + 1 + 4 * int(fields[count]), 4)  # symbol, offset, part of speech, words
@@ -127,11 +99,7 @@ class WordNet:
         )  # fmt: skip
 
     def hypernym_path(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return a synset, its first hypernym, that one's first hypernym and so on up to the root, "entity" for nouns.
-
-        >>> [wordnet().names(one)[0] for one in wordnet().hypernym_path(wordnet().synsets("bottle", "n")[0])]
-        ['bottle', 'vessel', 'container', 'instrumentality', 'artifact', 'whole', 'object', 'physical_entity', 'entity']
-        """
+        """Return a synset, its first hypernym, that one's first hypernym and so on up to the root, "entity" for nouns."""
         path: dict[Synset, None] = {}
         above: Synset | None = synset
         while above is not None and above not in path:  # two verbs of version 3.0 are each other's hypernym
@@ -143,19 +111,12 @@ class WordNet:
         """Return the senses of a word or phrase as it is, else of a noun or verb uninflected.
 
         A name is no plural of another word where it is a word itself, and "biggest" does not say what "bigger" does.
-
-        >>> [wordnet().names(one)[0] for one in wordnet().phrase_senses("New  York", "n")][:1]
-        ['New_York']
         """
         lemma = "_".join(phrase.lower().split())
         return self.senses(lemma, part) or (self.synsets(lemma, part) if part in ("n", "v") else ())
 
     def ancestors(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return a synset and all that is above it, nearest first: of several hypernyms every one, unlike `hypernym_path`.
-
-        >>> [wordnet().names(one)[0] for one in wordnet().ancestors(wordnet().synsets("Texas", "n")[0])][:3]
-        ['Texas', 'American_state', 'state']
-        """
+        """Return a synset and all that is above it, nearest first: of several hypernyms every one, unlike `hypernym_path`."""
         above: dict[Synset, None] = {synset: None}
         level = [synset]
         while level:
@@ -164,11 +125,7 @@ class WordNet:
         return tuple(above)
 
     def are_antonyms(self, one: str, other: str) -> bool:
-        """Say whether a word, in any inflection, is the antonym of another in some sense of both.
-
-        >>> wordnet().are_antonyms("best", "worst"), wordnet().are_antonyms("won", "lost"), wordnet().are_antonyms("big", "red")
-        (True, True, False)
-        """
+        """Say whether a word, in any inflection, is the antonym of another in some sense of both."""
         lemmas = {part: set(self.lemmas(other, part)) for part in PARTS}
         return any(
             name.lower() in lemmas[part]
@@ -220,22 +177,6 @@ class WordNet:
 
         Nouns: plural; verbs: third person, past, participle, -ing; adjectives and adverbs: comparative and superlative. Irregular
         forms come from the exception lists, read backwards. In a phrase, a verb's first word and a noun's last are inflected.
-
-        Args:
-            lemma: the lemma to inflect, with underscores in a phrase.
-            word: the inflected word, in lower case.
-            word_lemma: one of `lemmas(word, part)`.
-            part: "n", "v", "a" or "r".
-
-        Returns:
-            The form, with underscores; None where it is ambiguous: "composed" is past or participle, so "write" may be "wrote" or
-            "written".
-
-        >>> net = wordnet()
-        >>> net.inflected_like("motorcar", "autos", "auto", "n"), net.inflected_like("take_place", "occurred", "occur", "v")
-        ('motorcars', None)
-        >>> net.inflected_like("write", "sang", "sing", "v"), net.inflected_like("prominent", "bigger", "big", "a")
-        ('wrote', 'more_prominent')
         """
         if word == word_lemma:
             return lemma

@@ -42,19 +42,7 @@ REPOSITORY = re.compile(r"(?!.*(--|\.\.|\.git$))([A-Za-z0-9_][\w.-]{0,95}(?<![.-
 
 
 def check_card(front: Mapping[str, Any], kind: str) -> list[str]:
-    """List what the Hub would not understand in a card.
-
-    Args:
-        front: its front matter.
-        kind: "dataset" or "model".
-
-    Returns:
-        One line for each fault, which names the key; empty when the card is valid.
-
-    >>> for fault in check_card({"license": "cc-by-sa", "language": ["en"], "pipeline_tag": "text-classification"}, "model"):
-    ...     print(fault)
-    license: 'cc-by-sa' is not a licence of the Hub ("other" and "unknown" are)
-    """
+    """List what the Hub would not understand in a card."""
     return list({"dataset": _dataset, "model": _model}[kind](front))
 
 

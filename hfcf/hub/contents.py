@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from hfcf.core.pretrained import PICKLES
-from hfcf.core.yaml_text import front_matter, read_yaml
+from hfcf.core.safe_yaml import front_matter, read_yaml
 from hfcf.hub.errors import HubError
 from hfcf.hub.folder import ROWS, as_list, content_hash
 
@@ -48,18 +48,7 @@ class Contents:
 
 
 def read_contents(folder: str | Path) -> Contents:
-    """Read which files of a folder of `hfcf run` (or of a corpus's build) or `hfcf train` belong in a repository.
-
-    Args:
-        folder: its path.
-
-    Raises:
-        HubError: the folder is neither, or is not finished; its rows must not be republished; or weights are pickles.
-
-    >>> read_contents("/nowhere")
-    Traceback (most recent call last):
-    hfcf.hub.errors.HubError: there is no folder /nowhere
-    """
+    """Read which files of a folder of `hfcf run` (or of a corpus's build) or `hfcf train` belong in a repository."""
     root = Path(folder)
     if not root.is_dir():
         raise HubError(f"there is no folder {root}")
@@ -79,20 +68,7 @@ def read_contents(folder: str | Path) -> Contents:
 
 
 def parse_file(path: str, content: bytes, where: str) -> dict[str, Any]:
-    """Parse a file of a result, by its ending: JSON, YAML, or a card's front matter.
-
-    Args:
-        path: the file's path.
-        content: its bytes.
-        where: the folder or repository, in words, for errors.
-
-    Raises:
-        HubError: the file can't be read.
-
-    >>> parse_file("run.json", b"", "out")
-    Traceback (most recent call last):
-    hfcf.hub.errors.HubError: out: run.json can't be read (Expecting value): restore it, or run again
-    """
+    """Parse a file of a result, by its ending: JSON, YAML, or a card's front matter."""
     parsers: dict[str, Callable[[str], Any]] = {".md": front_matter, ".json": json.loads, ".yaml": read_yaml}
     try:
         value = parsers[Path(path).suffix](content.decode("utf-8"))
@@ -103,13 +79,9 @@ def parse_file(path: str, content: bytes, where: str) -> dict[str, Any]:
 
 
 def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, str | list[str]]]:
-    """Map each configuration of a card's front matter to {split: its file, or its shards}, as `hfcf.hub.folder.configs`
-    writes it.
+    """Map each configuration of a card's front matter to {split: its file, or its shards}, as `hfcf.hub.folder.configs` writes it.
 
     Configurations that name their files in other ways (patterns, folders) are left out: this library did not write them.
-
-    >>> data_files({"configs": [{"config_name": "mine", "data_files": "data/*.csv"}, {"data_dir": "data"}]})
-    {}
     """
     files, configs = {}, front.get("configs")
     for config in configs if isinstance(configs, list) else ():
@@ -127,11 +99,7 @@ def _names_a_file(entry: Any) -> bool:
 
 
 def is_own_card(front: Mapping[str, Any]) -> bool:
-    """Say whether this library wrote a card, by the card's tags.
-
-    >>> is_own_card({"tags": ["hfcf", "hfcf-race"]}), is_own_card({"tags": "text"}), is_own_card({})
-    (True, False, False)
-    """
+    """Say whether this library wrote a card, by the card's tags."""
     return any(tag.partition("-")[0] == "hfcf" for tag in _tags(front))
 
 
@@ -141,12 +109,7 @@ def _tags(front: Mapping[str, Any]) -> list[str]:
 
 
 def select_own(paths: Iterable[str], kind: str, front: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
-    """Select the paths of a folder or repository that this library wrote: the rows' files are named in the card or in `run.json`.
-
-    >>> rows = "data/train-0123456789abcdef.parquet"
-    >>> select_own([rows, "README.md", "data/mine.parquet"], "dataset", {}, {"files": [rows, "data/mine.parquet"]})
-    ['README.md', 'data/train-0123456789abcdef.parquet']
-    """
+    """Select the paths of a folder or repository that this library wrote; the card or `run.json` names the rows' files."""
     named = _named(data_files(front)) | set(_listed(run))
     return [path for path in sorted(paths) if NAMES[kind].fullmatch(path) or (path in named and _ROWS.fullmatch(path))]
 

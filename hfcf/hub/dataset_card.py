@@ -71,15 +71,7 @@ def dataset_card(
 
 
 def describe_flip_rate(run: Mapping[str, Any]) -> str:
-    """Say how many counterfactuals have their label according to a model that had no part in making them.
-
-    >>> flipped = {"n": 50, "null": 1, "yes": 41, "share": 0.82}
-    >>> run = {"metrics": {"flip_rate": {"after": {"flipped": flipped}}}, "models": {"flip_rate.verifier": "me/other"}}
-    >>> describe_flip_rate(run)
-    'Flip rate by an independent verifier (`me/other`): 41 of 50; 1 that it could not read is not counted.'
-    >>> describe_flip_rate({})[:54]
-    'Flip rate by an independent verifier: none was asked. '
-    """
+    """Say how many counterfactuals have their label according to a model that had no part in making them."""
     what = "Flip rate by an independent verifier"
     flipped = (((run.get("metrics") or {}).get("flip_rate") or {}).get("after") or {}).get("flipped") or {}
     if "yes" not in flipped:
@@ -99,11 +91,7 @@ def _describe_system(name: str) -> tuple[str, bool]:
 
 
 def _list_inputs(files: Any) -> list[str]:
-    """List the names of the files that a recipe reads, without those that ship with this library.
-
-    >>> _list_inputs({"train": ["mine/a.csv", "mine/b.csv"]}), _list_inputs("recipes:demo"), _list_inputs(None)
-    (['a.csv', 'b.csv'], [], [])
-    """
+    """List the names of the files that a recipe reads, without those that ship with this library."""
     if isinstance(files, str | PathLike):
         path = Path(files)
         return [] if resolve_folder(str(files)) else [path.name or str(path)]
@@ -111,9 +99,5 @@ def _list_inputs(files: Any) -> list[str]:
 
 
 def republish_key(allowed: bool) -> dict[str, Any]:
-    """Return this library's key of a card's front matter that forbids to republish the rows; empty when that is allowed.
-
-    >>> republish_key(False), republish_key(True)
-    ({'republish': False}, {})
-    """
+    """Return this library's key of a card's front matter that forbids to republish the rows; empty when that is allowed."""
     return {} if allowed else {"republish": False}

@@ -42,12 +42,7 @@ class HubError(ValueError):
 
 
 def retry(action: Callable[[], Answer], *, conflicts: bool = False) -> Answer:
-    """Run an action, and retry it after a wait when it fails with a transient error.
-
-    Args:
-        action: a request, or with `conflicts` one that starts from what the Hub has at that moment.
-        conflicts: retry when another commit came in between, instead of after transient errors.
-    """
+    """Run an action, and retry it after a wait when it fails with a transient error."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return action()
@@ -64,9 +59,6 @@ def explain(error: BaseException, repo: str, token: str | None) -> HubError:
     """Turn an error of huggingface_hub into one line about `repo`, the repository in words, with the cure.
 
     The line holds neither the token nor an address: addresses of uploads are signed.
-
-    >>> str(explain(errors.OfflineModeIsEnabled("…"), "the dataset me/x", None))[:32]
-    'the dataset me/x: offline mode i'
     """
     answer, message = _http_error(error), _message(error, token)
     return HubError(f"{repo}: {_cure(error, answer, message, token)}")

@@ -10,25 +10,12 @@ from typing import Any
 import yaml
 
 from hfcf.core.recipe import resolve_folder
-from hfcf.core.yaml_text import front_matter
+from hfcf.core.safe_yaml import front_matter
 from hfcf.hub.contents import is_own_card
 
 
 def check_overwrite(out: str | Path) -> None:
-    """Raise, before hours of work, when a result would overwrite a README that this library did not write.
-
-    Raises:
-        ValueError: the folder has a README without the tag `hfcf`.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> check_overwrite(folder)
-    >>> (folder / "README.md").write_text("# My project")
-    12
-    >>> check_overwrite(folder)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: ...README.md was not written by hfcf, and would be overwritten: give another --out, or move the file
-    """
+    """Raise, before hours of work, when a result would overwrite a README that this library did not write."""
     card = Path(out) / "README.md"
     if card.exists() and not is_own_card(_front(card)):
         raise ValueError(f"{card} was not written by hfcf, and would be overwritten: give another --out, or move the file")
@@ -38,15 +25,6 @@ def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
     """Read whether a card beside the source's files, or in a folder above them, forbids to republish their rows.
 
     So the restriction is kept when rows of such a corpus, or the results of a run on them, are read again as a user's own files.
-
-    Args:
-        source: arguments of `hfcf.load`, of which `data_dir` and `data_files` are used.
-
-    Returns:
-        `republish` (False) and the card's `licence`; empty when no card forbids it.
-
-    >>> read_restriction({"data_dir": "recipes:demo"})
-    {}
     """
     for path in list_paths(source.get("data_dir") or source.get("data_files") or _folder(source.get("corpus"))):
         # The folder of a link, and that of its target.

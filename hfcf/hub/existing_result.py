@@ -11,8 +11,8 @@ import yaml
 
 from hfcf.core.local_paths import has_places, places_mark, publishable, restore, shorten
 from hfcf.core.paths import replace_file
+from hfcf.core.safe_yaml import read_yaml
 from hfcf.core.secrets import hide
-from hfcf.core.yaml_text import read_yaml
 from hfcf.hub.existing_card import check_overwrite
 
 RECORD = "recipe.yaml"
@@ -43,22 +43,6 @@ def check_result(
     """Raise, before hours of work, when a result would replace that of another recipe.
 
     The same recipe goes on in its folder, also on more rows than before: a trial with `--limit` is no loss.
-
-    Args:
-        out: the folder.
-        content: the recipe that would be run.
-        command: its command line.
-        limit: its rows, None for all.
-        overwrite: replace the result of any other recipe. Files that this library did not write are replaced in no case.
-        files: patterns of the result's files, which would be replaced, too.
-        keys: those by which recipes are told apart, all but `UNCOUNTED` if none are given.
-
-    Returns:
-        Whether the folder holds anything of a recipe that is not quite this one.
-
-    Raises:
-        ExistingResultError: the folder holds another result; the message says which, and in what it differs.
-        ValueError: the folder has a README that is not this library's.
     """
     out = Path(out)
     check_overwrite(out)
@@ -121,11 +105,7 @@ def _limit_of(out: Path, content: Mapping[str, Any]) -> int | None:
 
 
 def _fewer_rows(old: int | None, new: int | None) -> list[str]:
-    """Say that a limit would leave fewer rows than there are.
-
-    >>> _fewer_rows(10, None), _fewer_rows(10, 20), _fewer_rows(None, 10)
-    ([], [], ['it has all rows there, and the first 10 here'])
-    """
+    """Say that a limit would leave fewer rows than there are."""
     if new is None or (old is not None and old <= new):
         return []
     return [f"it has {'all' if old is None else f'the first {old}'} rows there, and the first {new} here"]
@@ -138,11 +118,7 @@ def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Say in what two recipes differ.
-
-    >>> _differences({"seed": 13, "settings": {"num_beams": 5}}, {"settings": {"num_beams": 10}})
-    ['seed is 13 there, and not set here', 'settings.num_beams is 5 there, and 10 here']
-    """
+    """Say in what two recipes differ."""
     flat = [dict(_flatten(one)) for one in (old, new)]
     keys = dict.fromkeys([*flat[0], *flat[1]])
     values = [(key, *(_quote(one[key]) if key in one else "not set" for one in flat)) for key in keys]

@@ -55,13 +55,7 @@ def remove_others(data: Path, written: Iterable[Path]) -> None:
 
 
 def configs(root: Path, written: Mapping[str, Mapping[str, Files]], default: str = "default") -> list[dict[str, Any]]:
-    """Build the card's `configs:`: every configuration with the exact path of every split's file.
-
-    Args:
-        root: the repository.
-        written: {configuration: {split: its file, or its shards in order}}.
-        default: the configuration that `load_dataset(repo)` reads.
-    """
+    """Build the card's `configs:`: every configuration with the exact path of every split's file."""
     entries = []
     for name, splits in written.items():
         files = [{"split": split, "path": _relative(paths, root)} for split, paths in splits.items()]
@@ -76,9 +70,5 @@ def _relative(paths: Files, root: Path) -> str | list[str]:
 
 
 def as_list(paths: Any) -> list[Any]:
-    """Return the paths of a split, which are one path or the list of its shards.
-
-    >>> as_list("a.parquet"), as_list(["a.parquet", "b.parquet"])
-    (['a.parquet'], ['a.parquet', 'b.parquet'])
-    """
+    """Return the paths of a split, which are one path or the list of its shards."""
     return paths if isinstance(paths, list) else [paths]

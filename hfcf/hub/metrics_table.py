@@ -9,11 +9,7 @@ from hfcf.metrics import is_published, names
 
 
 def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield every number in nested mappings, with the keys that lead to it.
-
-    >>> list(numbers({"dev": {"rows": 3, "accuracy": 0.5, "by": "me"}}))
-    [(('dev', 'rows'), 3), (('dev', 'accuracy'), 0.5)]
-    """
+    """Yield every number in nested mappings, with the keys that lead to it."""
     for key, value in scores.items():
         if isinstance(value, Mapping):
             yield from numbers(value, (*path, str(key)))
@@ -26,14 +22,6 @@ def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None =
 
     A distribution is shown by its mean or share, with the number of rows that have a value when some have none. Metrics of whole
     sets (not `is_published`) are left out.
-
-    Args:
-        metrics: {metric: {"after": numbers, "before": numbers}}, as `hfcf.metrics.shared.summary.summaries` gives them.
-        models: {"METRIC.SETTING": weights}, named beside their metric, as `hfcf.pipeline.run.metric_models` gives them.
-
-    >>> fluency = {"after": {"n": 2, "null": 1, "mean": 31.25, "max": 40.0}, "before": {"n": 4, "mean": 50.5, "max": 99.0}}
-    >>> metrics_table({"fluency": fluency}, {"fluency.model": "gpt2"})
-    [('fluency (gpt2), mean', '31.25 (2 of 3 rows)', '50.5')]
     """
     rows: dict[str, dict[str, str]] = {}
     for name, sides in metrics.items():

@@ -41,15 +41,7 @@ _NO_RESULTS = {"majority", "claim only", "copy", "as shipped", "random token", "
 
 
 def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, Any], command: str, name: str = "") -> str:
-    """Write the front matter that the Hub reads, with the scores as `model-index`, and training data, settings and scores.
-
-    Args:
-        recipe: the training recipe as it ran.
-        settings: its `Hyperparameters`.
-        report: the contents of `scores.json`; `bias`, if present, holds the bias probes.
-        command: the command that trains the model again.
-        name: the model's name; otherwise the recipe's name or the kind of training.
-    """
+    """Write the front matter that the Hub reads, with the scores as `model-index`, and training data, settings and scores."""
     from hfcf.corpora import builder_class
 
     kind = recipe["train"]

@@ -65,16 +65,7 @@ class PushReport:
 
 
 def plan(folder: str | Path, repo: str) -> Plan:
-    """List what `push` would send; the arguments are its own. It reads the folder alone.
-
-    Raises:
-        HubError: the name is invalid, the folder can't be pushed (see `read_contents`), the Hub would not understand the card, or a
-            file contains a token.
-
-    >>> plan(".", "a/b/c")
-    Traceback (most recent call last):
-    hfcf.hub.errors.HubError: 'a/b/c' is not a repository name: write NAMESPACE/NAME
-    """
+    """List what `push` would send; the arguments are its own. It reads the folder alone."""
     check_name(repo)
     contents = read_contents(folder)
     check_files(contents)
@@ -92,20 +83,6 @@ def push(
     A folder that did not change since the last push makes no commit; one that did makes one, which also removes the files of the
     older push that the folder no longer has. Files that this library did not write stay as they are, and a repository of something
     else is refused.
-
-    Args:
-        folder: of `hfcf run` or `hfcf train`; its contents show which.
-        repo: the repository's name, with a namespace or in your own.
-        public: create the repository so that everyone sees it; otherwise it is private, and a public one is refused.
-        revision: a branch; it is created from the main branch when it does not exist.
-        token: otherwise that of HF_TOKEN or `hf auth login`. It is never printed, logged or written.
-
-    Raises:
-        HubError: the folder must not be pushed, or the Hub refused; one line, with the cure.
-
-    >>> push("/nowhere", "me/hover-race")
-    Traceback (most recent call last):
-    hfcf.hub.errors.HubError: there is no folder /nowhere
     """
     check_name(repo)
     if revision is not None and re.fullmatch("[0-9a-f]{40}", revision):
@@ -126,11 +103,7 @@ def push(
 
 
 def require_token(token: str | None = None) -> str:
-    """Return the token that a push uses, when this machine can push at all.
-
-    Raises:
-        HubError: offline mode is on, or there is no token.
-    """
+    """Return the token that a push uses, when this machine can push at all."""
     if constants.HF_HUB_OFFLINE:
         raise HubError(OFFLINE)
     if not (secret := token or get_token()):

@@ -16,11 +16,6 @@ def render(template: str, /, package: str = "hfcf.hub", **values: Any) -> str:
 
     In Markdown a value is one line without HTML; `cell` also keeps it from making links, images and cells, `code` keeps it within
     backquotes and `fenced` within a block of code.
-
-    Args:
-        template: a file of the package's folder `templates`; it may include those of `hfcf.hub`.
-        package: where the template is.
-        values: what the template names.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("hfcf.hub")]), undefined=StrictUndefined,
@@ -39,30 +34,18 @@ class _Whole(str):
 
 
 def cell(text: Any) -> str:
-    """Escape a text for one cell of a Markdown table, or one line: it makes no cell, no HTML, no link and no image.
-
-    >>> cell("a | b\\nc"), cell("<b> ![x](http://y) `z`")
-    ('a \\\\| b c', '&lt;b> !\\\\[x\\\\](http://y) \\\\`z\\\\`')
-    """
+    """Escape a text for one cell of a Markdown table, or one line: it makes no cell, no HTML, no link and no image."""
     line = " ".join(str(text).split()).replace("<", "&lt;")
     return _MARKS.sub(r"\\\g<0>", line)
 
 
 def code(text: Any) -> str:
-    """Keep a text within backquotes, also in a table.
-
-    >>> code("a`b|c")
-    "a'b/c"
-    """
+    """Keep a text within backquotes, also in a table."""
     return _Whole(" ".join(str(text).split()).replace("`", "'").replace("|", "/"))
 
 
 def fenced(text: Any) -> str:
-    """Keep a text within a block of code.
-
-    >>> fenced("```\\n# Title")
-    "'''\\n# Title"
-    """
+    """Keep a text within a block of code."""
     return _Whole(str(text).replace("```", "'''"))
 
 

@@ -65,14 +65,7 @@ class Shards:
         return pq.ParquetWriter(path, self.features.arrow_schema), path, 0
 
     def close(self, classes: list[str] | None = None) -> dict[str, list[Path]]:
-        """Finish the files, and name each by the hash of its contents.
-
-        Args:
-            classes: of the column `label`, which become classes; None: it stays as it is.
-
-        Returns:
-            {split: its files in order}.
-        """
+        """Finish the files, and name each by the hash of its contents."""
         for split in list(self._waiting):
             self._flush(split)
         for writer, _, _ in self._open.values():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hfcf.core import recipe as recipes
-from hfcf.core.yaml_text import read_yaml
+from hfcf.core.safe_yaml import read_yaml
 from hfcf.hub.existing_card import list_paths
 
 FILE = "SOURCE.yaml"
@@ -14,20 +14,7 @@ _KEYS = ("title", "licence", "language", "paper", "citation")
 
 
 def read_source(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Read `SOURCE.yaml` in the folder of a corpus's files: rows in a corpus's format need not be the corpus's.
-
-    Args:
-        arguments: of `hfcf.load`, of which `data_dir` and `data_files` are used.
-
-    Returns:
-        The fields of `CorpusInfo` that differ; empty when there is no such file, or when not all files have the same.
-
-    Raises:
-        RecipeError: the file is no mapping, has an unknown key, or lacks `title` or `licence`.
-
-    >>> read_source({"data_dir": "recipes:demo"})["licence"], read_source({"data_dir": "elsewhere"})
-    ('apache-2.0', {})
-    """
+    """Read `SOURCE.yaml` in the folder of a corpus's files: rows in a corpus's format need not be the corpus's."""
     paths = list(list_paths(arguments.get("data_files") or arguments.get("data_dir")))
     files = {(path if path.is_dir() else path.parent) / FILE for path in paths}
     if len(files) != 1 or not (file := files.pop()).is_file():

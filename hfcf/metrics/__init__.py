@@ -21,11 +21,7 @@ from typing import Any
 
 
 def names() -> list[str]:
-    """List the metrics.
-
-    >>> names()[:3]
-    ['claim_only', 'coherence', 'copy_rate']
-    """
+    """List the metrics."""
     return sorted(module.name for module in iter_modules(__path__) if not module.ispkg)
 
 
@@ -49,21 +45,13 @@ def load(name: str, stage: bool = False) -> Any:
 
 
 def is_published(name: str) -> bool:
-    """Say whether a run publishes a metric's column, or only its numbers of the whole set.
-
-    >>> is_published("minimality"), is_published("label_balance")
-    (True, False)
-    """
+    """Say whether a run publishes a metric's column, or only its numbers of the whole set."""
     return getattr(load(name, stage=True), "published", True)
 
 
 @lru_cache
 def better(name: str) -> str:
-    """Read a metric's `better` from its source: importing all metrics takes seconds.
-
-    >>> better("fluency")
-    'less'
-    """
+    """Read a metric's `better` from its source: importing all metrics takes seconds."""
     source = resources.files(__name__).joinpath(f"{name}.py").read_text(encoding="utf-8")
     match = re.search(r'^    better: ClassVar = "(.*)"$', source, re.MULTILINE)
     return match[1] if match else ""

@@ -12,11 +12,11 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.splits import connected
 from hfcf.core.stage import Stage
-from hfcf.core.store import save_artifact
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.fit import learned_of, need_fit, to_fit
 from hfcf.metrics.shared.info import TEXT, info
 from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
@@ -28,25 +28,8 @@ CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, se
 def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], folds: int = 5, seed: int = 13) -> list[str | None]:
     """Guess the label of each claim by a model that was trained on the claims and labels of other groups.
 
-    It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one
-    fold, which the first of their names and the seed decide, so that rows in another order get the same guesses.
-
-    Args:
-        claims: the texts.
-        labels: of each.
-        groups: of each; a source and its counterfactuals are one.
-        folds: in how many parts the groups are cut, 2 or more.
-        seed: which group is in which.
-
-    Returns:
-        A label each; None where there is nothing to train on outside its fold.
-
-    Raises:
-        ValueError: fewer than two folds.
-
-    >>> claims = [f"town {i} is not old" if i % 2 else f"town {i} is old" for i in range(40)]
-    >>> guess(claims, ["yes", "no"] * 20, [str(i) for i in range(40)])[:3]
-    ['yes', 'no', 'yes']
+    It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one fold,
+    which the first of their names and the seed decide, so that rows in another order get the same guesses.
     """
     order = sorted(range(len(claims)), key=lambda i: (groups[i], claims[i], labels[i]))
     if folds < 2:
@@ -82,18 +65,7 @@ def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -
 
 
 def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict[str, Any]:
-    """Compare the guesses with always saying the commonest label.
-
-    Returns:
-        Over the rows that have a guess: `accuracy` and `majority` (0–1), and `above_majority`, the first less the second. Of k
-        labels it is at most 1 − 1/k, if they are even, and next to nothing if one of them is nearly all: there, read
-        `balanced`, the mean over labels of the share of their rows that is guessed, and `above_chance`, that less 1/k, which
-        is near 0 where the model finds nothing in claims, and at most 1 − 1/k however the labels are spread. None without
-        guesses; the last two, of one label.
-
-    >>> predictability(["a", "b", "a", None], ["a", "b", "b", "b"])
-    {'accuracy': 0.66667, 'majority': 0.66667, 'above_majority': 0.0, 'balanced': 0.75, 'above_chance': 0.25}
-    """
+    """Compare the guesses with always saying the commonest label."""
     pairs = [(one, label) for one, label in zip(guesses, labels, strict=True) if one is not None]
     if not pairs:
         return dict.fromkeys(("accuracy", "majority", "above_majority", "balanced", "above_chance"))

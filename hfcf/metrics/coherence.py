@@ -10,10 +10,10 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
-from hfcf.core.store import save_artifact
-from hfcf.metrics.shared.fitting import need_fit, to_fit
+from hfcf.metrics.shared.fit import need_fit, to_fit
 from hfcf.metrics.shared.info import RACE, TEXT, TEXTS, info, mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.rows import ColumnsOf
@@ -24,11 +24,6 @@ def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequ
     """Average each claim's MoverScore with its pieces of evidence; None without any that has a score.
 
     An empty text has none, nor has one without a word that tells texts apart.
-
-    Args:
-        mover: with its encoder and IDF weights.
-        claims: the texts.
-        evidence: for each of them, the texts of its pieces.
     """
     pairs = [[[text, claim] for text in pieces if text and claim] for claim, pieces in zip(claims, evidence, strict=True)]
     each = iter(mover.run([pair for pieces_of_claim in pairs for pair in pieces_of_claim]))

@@ -10,8 +10,8 @@ import evaluate
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage
+from hfcf.metrics.shared.evidence_text import TextsOfPieces, folded_words, read_new_text
 from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
-from hfcf.metrics.shared.pieces import TextsOfPieces, folded_words, read_new_text
 from hfcf.tasks import DEFAULT
 
 CITATION = "ours; compare Grusky et al. 2018, Newsroom, section 4.1, whose fragments are all runs, not the longest"
@@ -21,16 +21,6 @@ def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
     """Divide the longest run of the claim's words that stands in one text by the claim's words.
 
     Words are compared without case, accents, punctuation and a possessive "'s".
-
-    Args:
-        claim: the text that was written.
-        texts: what it may be copied from: titles and texts of pieces, each for itself.
-
-    Returns:
-        0–1, 1 where one text holds the complete claim; None of a claim without a word.
-
-    >>> copy_rate("Jaws was directed by a man from Ohio.", ["Jaws is a film.", "It was directed by a man of 40."])
-    0.625
     """
     words = folded_words(claim)
     if not words:
@@ -44,11 +34,7 @@ def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
 
 
 def _longest_run(one: str, other: str) -> int:
-    """Return the length of the longest text that stands in both.
-
-    >>> _longest_run("abcd", "xbcy")
-    2
-    """
+    """Return the length of the longest text that stands in both."""
     longest = 0
     for end in range(1, len(one) + 1):
         longest += one[end - longest - 1 : end] in other

@@ -80,11 +80,7 @@ def _read_ngrams(metric: Any, text: str) -> tuple[Counter[tuple[str, ...]], int]
 
 
 def bleu(text: str, source: str) -> dict[str, float | None]:
-    """Compute sacreBLEU's sentence BLEU of a text against its source, 0–1, and 1 / BLEU, None where it is 0.
-
-    >>> bleu("the keys are on the old table", "the keys are on the old table")
-    {'bleu': 1.0, 'inverse': 1.0}
-    """
+    """Compute sacreBLEU's sentence BLEU of a text against its source, 0–1, and 1 / BLEU, None where it is 0."""
     from sacrebleu.metrics import BLEU
 
     score = round(BLEU(effective_order=True).sentence_score(text, [source]).score / 100, 5)
@@ -149,9 +145,6 @@ def distinct(texts: Iterable[str], n: int) -> float | None:
     """Divide the number of different n-grams of the texts by that of all n-grams, 0–1; None where there are none.
 
     Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.core.edits.words`, in lower case.
-
-    >>> distinct(["a b a b"], 1), distinct(["a b a b"], 2)
-    (0.5, 0.66667)
     """
     grams = _DistinctNGrams(n)
     for text in texts:
@@ -193,11 +186,7 @@ _MERGE_SIZE = 100_000
 
 
 def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float | None]:
-    """Compute all of a set's numbers: `inverse_bleu`, `self_bleu`, `distinct_1`, `distinct_2`.
-
-    >>> diversity(["a b c d e"], ["a b c d e"])
-    {'inverse_bleu': 1.0, 'self_bleu': None, 'distinct_1': 1.0, 'distinct_2': 1.0}
-    """
+    """Compute all of a set's numbers: `inverse_bleu`, `self_bleu`, `distinct_1`, `distinct_2`."""
     return _diversity(zip(sources, texts, strict=True))
 
 

@@ -12,14 +12,14 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.columns import iterate
 from hfcf.core.splits import own_columns
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import save_artifact
 from hfcf.core.task import Task, task_of
-from hfcf.metrics.shared.fitting import learned_of, need_fit, to_fit
+from hfcf.metrics.shared.fit import learned_of, need_fit, to_fit
 from hfcf.metrics.shared.info import TEXT, info
-from hfcf.metrics.shared.near import Near
+from hfcf.metrics.shared.near_duplicates import Near
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changed
 from hfcf.tasks import DEFAULT
 from hfcf.text.normalise import bare
@@ -29,20 +29,7 @@ _KINDS = ("repeat", "near", "leak", "near_leak")
 
 
 def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, threshold: float = 0.8) -> dict[str, dict[str, str]]:
-    """Find what each row of an expanded set repeats.
-
-    Args:
-        ds: the set; an earlier row is never a duplicate of a later one.
-        against: {name: rows of the same task} on which models are scored.
-        threshold: the least `jaccard` of near texts.
-
-    Returns:
-        {id: what it repeats}, of the rows that repeat something: "repeat", the id of an earlier row of equal texts, titles
-        included; "near", if it has none, that of the nearest earlier row in which the same field was changed to nearly the same,
-        of the rows that have neither themselves; "leak", "NAME: ID" of an evaluation row with its claim, its whole evidence or
-        its sentence; "near_leak", if it has none, of one with nearly its claim or sentence. Equal is what `bare` makes equal.
-        Of a row whose edits do not fit its texts nothing is said.
-    """
+    """Find what each row of an expanded set repeats."""
     task = task_of(ds.column_names)
     held = {
         name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *own_columns(task, rows)]))

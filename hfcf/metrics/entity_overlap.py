@@ -20,11 +20,7 @@ from hfcf.text.normalise import normalise
 
 
 def tagger(value: Mapping[str, Any] | Ner) -> Ner:
-    """Make a tagger from a recipe's mapping, with "en" for a model that it does not name.
-
-    >>> tagger({"backend": "spacy", "model": "offline:spacy"}).model.name
-    'offline:spacy'
-    """
+    """Make a tagger from a recipe's mapping, with "en" for a model that it does not name."""
     return value if isinstance(value, Ner) else Ner(**{**value, "model": Model.of(value.get("model", "en"))})
 
 

@@ -20,7 +20,7 @@ from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.core.trainer import load_scorer
 from hfcf.engines.classifier import choose
-from hfcf.metrics.shared.fitting import need_names
+from hfcf.metrics.shared.fit import need_names
 from hfcf.metrics.shared.info import RACE, TEXT, info
 from hfcf.tasks import DEFAULT
 
@@ -28,25 +28,13 @@ log = logging.getLogger(__name__)
 
 
 def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
-    """Compute the share of counterfactuals that get the label they are meant to have; None without any.
-
-    Args:
-        predicted: for each, the verifier's label, or None if it could not read it: such a row is left out.
-        meant: the label meant.
-
-    >>> flip_rate(["REFUTES", "SUPPORTS", None], ["REFUTES"] * 3)
-    0.5
-    """
+    """Compute the share of counterfactuals that get the label they are meant to have; None without any."""
     flips = [one == other for one, other in zip(predicted, meant, strict=True) if one is not None]
     return sum(flips) / len(flips) if flips else None
 
 
 def same_weights(one: Model, other: Model) -> bool:
-    """Say whether two models are one, under any name or number type: compare the weights of folders, or name and commit.
-
-    >>> same_weights(Model("me/a", dtype="float32"), Model("me/a")), same_weights(Model("me/a"), Model("me/a", adapter="me/b"))
-    (True, False)
-    """
+    """Say whether two models are one, under any name or number type: compare the weights of folders, or name and commit."""
     # Names first: files are read, and the Hub's cache asked for a commit, only where they do not tell.
     if replace(one, dtype=other.dtype) == other:
         return True

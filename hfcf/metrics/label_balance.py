@@ -12,24 +12,16 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.stage import Stage, StageError
-from hfcf.core.store import save_artifact
-from hfcf.metrics.shared.fitting import learned, need_fit, to_fit
+from hfcf.metrics.shared.fit import learned, need_fit, to_fit
 from hfcf.metrics.shared.info import TEXT, info
 from hfcf.metrics.shared.rows import ColumnsOf
 from hfcf.tasks import DEFAULT
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
-    """Count a set's labels; rows without one are left out.
-
-    Returns:
-        `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest that so many could have:
-        1 where all are as common, 0 where there is one; `labels`, how many there are. None, None and 0 of no rows.
-
-    >>> label_balance(["SUPPORTS", "SUPPORTS", "REFUTES", "REFUTES"])
-    {'majority': 0.5, 'balance': 1.0, 'labels': 2}
-    """
+    """Count a set's labels; rows without one are left out."""
     counts = Counter(label for label in labels if label is not None)
     if not counts:
         return {"majority": None, "balance": None, "labels": 0}

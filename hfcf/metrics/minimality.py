@@ -21,17 +21,6 @@ def minimality(before: str, after: str) -> dict[str, Any]:
     """Measure the word edit distance of two texts, and its share of the source's words.
 
     Words are those of `hfcf.core.edits.words`: a punctuation mark is one, and case counts.
-
-    Args:
-        before: the source.
-        after: the counterfactual.
-
-    Returns:
-        `distance`, how many words are put in, taken out or replaced at least; and `share`, the distance over the words of the
-        source: 0 for equal texts, over 1 where more was put in than stood there, None without a word.
-
-    >>> minimality("Rome is very old.", "Oslo is old.")
-    {'distance': 2, 'share': 0.4}
     """
     from rapidfuzz.distance import Levenshtein
 

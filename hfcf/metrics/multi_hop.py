@@ -10,19 +10,15 @@ import evaluate
 
 from hfcf.core import schema
 from hfcf.core.stage import Stage
+from hfcf.metrics.shared.evidence_text import TextsOfPieces, content_words, read_new_text
 from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
-from hfcf.metrics.shared.pieces import TextsOfPieces, content_words, read_new_text
 from hfcf.tasks import DEFAULT
 
 CITATION = "ours"
 
 
 def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
-    """Count the claim's content words that stand in any piece, and those of the piece that has most of them.
-
-    >>> count_covered("Spielberg, born in 1946, directed Jaws.", ["Jaws: Spielberg directed it.", "Spielberg was born in 1946."])
-    (5, 3)
-    """
+    """Count the claim's content words that stand in any piece, and those of the piece that has most of them."""
     words = content_words(claim)
     shared = [words & content_words(text) for text in texts]
     return len(set().union(*shared)), max(map(len, shared), default=0)
@@ -34,17 +30,6 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
     In other words: two of the pieces together have more of them than any piece alone. Content words are words that are no English
     stop words, compared as `copy_rate` compares them; each different one counts once. Words that stand nowhere in the evidence do
     not count. It is a matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes one.
-
-    Args:
-        claim: the text that was written.
-        texts: the pieces, each with its title.
-
-    Returns:
-        False of one piece; None of a claim without a content word.
-
-    >>> pieces = ["Jaws: Jaws is a film directed by Steven Spielberg.", "Steven Spielberg: He was born in 1946."]
-    >>> multi_hop("The director born in 1946 made the film Jaws.", pieces), multi_hop("Spielberg directed the film.", pieces)
-    (True, False)
     """
     if not content_words(claim):
         return None

@@ -35,11 +35,7 @@ def question_type(question: str) -> str:
 
 
 def common_types(questions: Iterable[str], top: int = TOP) -> dict[str, float]:
-    """Return the share (0–1) of the commonest types of questions, the commonest first; of equal ones the first by alphabet.
-
-    >>> common_types(["who is it", "Who is she?", "when was it"])
-    {'who is': 0.66667, 'when was': 0.33333}
-    """
+    """Return the share (0–1) of the commonest types of questions, the commonest first; of equal ones the first by alphabet."""
     return dict(islice(_shares(Counter(map(question_type, questions))).items(), top))
 
 
@@ -49,13 +45,7 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
 
 
 def overall(ds: Dataset) -> dict[str, Any]:
-    """Compare the types of a set's questions with those of their sources'.
-
-    Returns:
-        `before` and `after`, {type: share} of the 20 commonest of each; `top_before` and `top_after`, how many of all questions
-        these are of; `distance`, how much of the questions is of another type than before: half the sum of the differences of all
-        shares, 0–1. A source counts once for each of its counterfactuals.
-    """
+    """Compare the types of a set's questions with those of their sources'."""
     counts = Counter[str](), Counter[str]()
     for pair in changes(ds):
         for side, question in zip(counts, pair, strict=True):

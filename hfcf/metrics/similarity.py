@@ -10,10 +10,10 @@ import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
-from hfcf.core.store import save_artifact
-from hfcf.metrics.shared.fitting import need_fit, to_fit
+from hfcf.metrics.shared.fit import need_fit, to_fit
 from hfcf.metrics.shared.info import TEXT, info, mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changes, of_changes

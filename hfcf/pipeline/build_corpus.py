@@ -25,16 +25,7 @@ from hfcf.hub.source import read_source
 
 
 def build(name: str, *, out: str | Path, **options: Any) -> Path:
-    """Write a corpus to a folder that `load_dataset(out)` reads.
-
-    Args:
-        name: one of `hfcf.corpora.names()`.
-        out: the folder. `data/<split>-<fingerprint>.parquet` and `README.md` are written, other Parquet files in `data/` removed.
-        options: arguments of `hfcf.load`.
-
-    Raises:
-        ValueError: the folder has a README that this library did not write.
-    """
+    """Write a corpus to a folder that `load_dataset(out)` reads."""
     out = Path(out)
     check_overwrite(out)
     splits = load(name, **options)

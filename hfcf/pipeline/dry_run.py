@@ -12,8 +12,8 @@ from hfcf import corpora
 from hfcf.core.funnel import funnel, short
 from hfcf.core.system import check_limit
 from hfcf.core.task import task_of
-from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
+from hfcf.pipeline.timing import Clock
 
 ROWS = 3
 ITEMS = 3  # items of a list whose texts are shown
@@ -28,11 +28,6 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     run, and are not scaled up.
 
     Answers of a remote model, which cost money, go to the request cache: neither the run nor another dry run pays for them again.
-
-    Returns:
-        `rows` of the whole run, `stages` with the calls, tokens and minutes expected of each (None where all was in the cache), of
-        a remote model its `attempts` and their `cost` as well, and `examples`. Of the rows, `rejected` could not be read when they
-        were loaded (`on_error: reject`), most of them for `reason` (None where there are none).
     """
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
@@ -87,11 +82,7 @@ def _rejects(status: Mapping[str, Any] | None) -> bool:
 
 
 def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
-    """Estimate the cost of a stage in the whole run from its cost in the dry run.
-
-    >>> _estimate({"calls": 1, "cached": 2, "tokens": 100, "model_seconds": 6.0, "attempts": 2, "cost": 0.01}, 10)
-    {'calls': 30, 'tokens': 3000, 'minutes': 3.0, 'attempts': 60, 'cost': 0.3}
-    """
+    """Estimate the cost of a stage in the whole run from its cost in the dry run."""
     answered = entry["calls"] + entry["cached"]
     if entry["cached"] and not entry["calls"]:
         return {"calls": round(answered * times), "tokens": None, "minutes": None}
@@ -126,11 +117,7 @@ def _candidates(candidates: Sequence[Mapping[str, Any]], stage: Any) -> str:
 
 
 def _short(column: str, value: Any) -> str:
-    """Write a value in words: of a list the number of items, and the texts of the first ones.
-
-    >>> _short("entities", [{"text": "Rome", "type": "GPE"}] * 4), _short("modification", "none")
-    ('entities: 4 (Rome, Rome, Rome …)', 'modification: none')
-    """
+    """Write a value in words: of a list the number of items, and the texts of the first ones."""
     if isinstance(value, Mapping):
         value = [one for one in value.values() if one]
     if isinstance(value, list):

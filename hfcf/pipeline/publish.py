@@ -24,7 +24,7 @@ from hfcf.metrics import is_published, names
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.settings import Metrics
 from hfcf.metrics.shared.summary import summaries
-from hfcf.pipeline.tally import tally
+from hfcf.pipeline.run_stats import tally
 from hfcf.report import report
 from hfcf.training.data import not_for_training
 
@@ -46,21 +46,7 @@ def publish(
     stages: Sequence[str],
     metrics: Metrics | None = None,
 ) -> dict[str, Any]:
-    """Write the folder of a finished run; files of an older run are replaced.
-
-    Args:
-        ds: the rows after every stage.
-        out: the folder; `load_dataset(out)` reads it afterwards.
-        run: the content of `run.json` without the counts, which are added here.
-        recipe: its content.
-        corpus: see `dataset_card`.
-        command: the command line that makes the set again.
-        stages: their names, in order.
-        metrics: as `hfcf.measure` takes them; None: nothing is measured.
-
-    Returns:
-        The content of `run.json`.
-    """
+    """Write the folder of a finished run; files of an older run are replaced."""
     ds = without_format(ds)
     task = task_of(ds.features)
     configurations = {
@@ -98,18 +84,7 @@ def write_folder(
     out: Path, run: Mapping[str, Any], paths: Mapping[str, Mapping[str, Files]], *, recipe: Mapping[str, Any],
     corpus: Mapping[str, Any], command: str, pairs: Sequence[Mapping[str, Any]], **report_options: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove those of an older run.
-
-    Args:
-        out: the folder.
-        run: the content of `run.json` without files and versions, which are added here.
-        paths: {configuration: {split: its file, or its shards}}.
-        recipe: its content.
-        corpus: see `dataset_card`.
-        command: the command line that makes the set again.
-        pairs: the card's examples.
-        report_options: of `hfcf.report.report`.
-    """
+    """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove those of an older run."""
     written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
     private_texts = (recipe, run["settings"])
     run = publishable_values(run, *private_texts)

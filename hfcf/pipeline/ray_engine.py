@@ -23,9 +23,9 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import Runner, Watch
-from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.row_recipes import ActorResources, RayResources
 from hfcf.pipeline.shards import ROWS, WORK, Shards, add_columns, add_costs
+from hfcf.pipeline.timing import Clock
 
 log = logging.getLogger(__name__)
 
@@ -150,16 +150,7 @@ def reads_models(stage: Stage) -> bool:
 
 
 def check_resources(pools: Sequence[tuple[str, ActorResources]], there: Mapping[str, float]) -> None:
-    """Raise when a cluster can't hold all actors and one task at once: Ray would wait for ever.
-
-    Args:
-        pools: the stages that run in actors.
-        there: what the cluster has.
-
-    >>> check_resources([("explain", ActorResources(actors=2, num_gpus=1))], {"CPU": 8.0, "GPU": 1.0})  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: the actors of explain need 2 GPUs, and the cluster has 1: set ray.num_gpus (a share, such as 0.5), ray.act...
-    """
+    """Raise when a cluster can't hold all actors and one task at once: Ray would wait for ever."""
     for key, name, spare in (("CPU", "num_cpus", 1.0), ("GPU", "num_gpus", 0.0)):
         needed = sum(pool.actors * float(getattr(pool, name)) for _, pool in pools)
         room = there.get(key, 0.0) - spare
@@ -224,10 +215,6 @@ def write_block(shards: Shards, table: pa.Table) -> pa.Table:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """Return the error of a stage in place of Ray's, which has it as text alone.
-
-    >>> cause_of(RuntimeError("Traceback …\\nhfcf.core.stage.StageError: explain: row '1': no claim\\n\\nThe above exception …"))
-    StageError("explain: row '1': no claim")
-    """
+    """Return the error of a stage in place of Ray's, which has it as text alone."""
     match = re.search(r"^hfcf\.core\.stage\.StageError: (.+)$", str(error), re.MULTILINE)
     return StageError(match[1]) if match else error

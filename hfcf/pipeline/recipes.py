@@ -13,9 +13,9 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.metrics.shared.settings import parse_metrics
 from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.open_domain import OpenDomain
 from hfcf.training.rationale_losses import Weights
+from hfcf.training.trainer import Hyperparameters
 
 _METRICS_SCHEMA = {
     "anyOf": [
@@ -323,14 +323,7 @@ TRAININGS: dict[str, type[TrainRecipe]] = {
 
 
 def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainRecipe:
-    """Make a training's recipe of its content.
-
-    Raises:
-        RecipeError: an unknown kind or key, a missing key, or a value that does not fit.
-
-    >>> parse_train({"train": "verifier", "model": "offline:minilm", "data": [{"corpus": "fever"}]}).hyperparameters().epochs
-    3.0
-    """
+    """Make a training's recipe of its content."""
     kind = content.get("train")
     if kind is None and "system" in content:
         raise RecipeError(f"{where}: this is a recipe of hfcf run, not of hfcf train")

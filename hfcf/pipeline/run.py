@@ -18,17 +18,17 @@ from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
-from hfcf.corpora.own.errors import LayoutError
+from hfcf.corpora.custom.errors import LayoutError
 from hfcf.hub.existing_card import read_restriction
 from hfcf.hub.existing_result import check_result
 from hfcf.hub.source import read_source
 from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
-from hfcf.pipeline.profile import Clock
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
 from hfcf.pipeline.runners import choose_engine, choose_runner
 from hfcf.pipeline.shards import remove_shards
 from hfcf.pipeline.stream import publish_stream
+from hfcf.pipeline.timing import Clock
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
@@ -159,16 +159,7 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
 
 
 def load_inputs(recipe: RunRecipe, *folders: str | Path) -> tuple[Dataset, System]:
-    """Make a recipe's system, check before anything is read what can be known then, and load the rows.
-
-    Args:
-        recipe: of a run.
-        folders: where it writes.
-
-    Raises:
-        RecipeError: there are no rows, or the system works on those of another task; and see `make_system`.
-        ValueError: see `hfcf.core.preflight.check`.
-    """
+    """Make a recipe's system, check before anything is read what can be known then, and load the rows."""
     named = recipe.corpus in corpora.names() and not recipe.columns  # what rows in a user's own columns are, they say themselves
     known = corpora.builder_class(recipe.corpus).task() if named else None
     system = _system(recipe, known, folders) if known else None
@@ -208,19 +199,7 @@ def make_system(
     name: str, *, preset: str = "paper", seed: int = 13, settings: Mapping[str, Any] | None = None, task: str | None = None,
     where: str = "settings",
 ) -> System:  # fmt: skip
-    """Make a system with a preset and settings, whose names and types are checked.
-
-    Args:
-        name: one of `hfcf.systems.systems`.
-        preset: one of its presets.
-        seed: of the system, unless `settings` name one.
-        settings: over those of the preset.
-        task: of its rows, for a system with a setting `task`, unless `settings` name one.
-        where: what to call the settings in errors.
-
-    Raises:
-        RecipeError: there is no such system, preset or setting, or a value is of another type than its field.
-    """
+    """Make a system with a preset and settings, whose names and types are checked."""
     cls, settings = system_class(name), dict(settings or {})
     recipes.check(settings, cls.schema, where)
     of_rows = {"task": task} if task and "task" in cls.schema else {}
@@ -243,11 +222,7 @@ def model_names(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def metric_models(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, str]:
-    """Name the weights that metrics read, by "METRIC.SETTING".
-
-    >>> metric_models({"minimality": {}, "fluency": {"model": {"name": "offline:smollm2"}}}, "relation")
-    {'fluency.model': 'offline:smollm2'}
-    """
+    """Name the weights that metrics read, by "METRIC.SETTING"."""
     names: dict[str, str] = {}
     for metric, metric_settings in metrics.items():
         settings = dict(metric_settings)
@@ -260,10 +235,6 @@ def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[st
     """Check the metrics of a recipe and return {metric: settings}: by default those that need no model; none of `{}`.
 
     The flip rate's verifier must not be one of the models that the system filters by.
-
-    Raises:
-        RecipeError: there is no such metric, setting, evaluation set or folder of weights.
-        StageError: a metric does not support the system's task, or would ask the model that filtered.
     """
     selected = parse_metrics(metrics, system.task)
     _, confirming = system.confirming() or ("", [])

@@ -12,11 +12,7 @@ ENGINES = ("local", "ray")
 
 
 def choose_runner(out: Path) -> Runner:
-    """Return what divides the work over the processes of a launcher, or, without one, runs it here.
-
-    Args:
-        out: the folder of the result.
-    """
+    """Return what divides the work over the processes of a launcher, or, without one, runs it here."""
     if launched_processes() == 1:
         return Runner()
     from hfcf.pipeline.processes import Processes
@@ -25,18 +21,7 @@ def choose_runner(out: Path) -> Runner:
 
 
 def choose_engine(engine: str, team: Runner, resources: RayResources | None, out: Path) -> Runner:
-    """Return what runs a system's stages: for "local" the processes that there are, for "ray" a cluster.
-
-    Args:
-        engine: one of `ENGINES`.
-        team: the processes.
-        resources: the recipe's `ray`.
-        out: the folder of the result.
-
-    Raises:
-        ValueError: there is no such engine, or a launcher has started several processes that would all drive the cluster.
-        ImportError: Ray is not installed.
-    """
+    """Return what runs a system's stages: for "local" the processes that there are, for "ray" a cluster."""
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
     if engine == "local":

@@ -22,23 +22,12 @@ KINDS = {
 
 
 def kind_of(content: Mapping[str, Any]) -> str:
-    """Tell which command a recipe is for.
-
-    >>> kind_of({"train": "verifier"}), kind_of({"corpus": "hover", "system": "race"})
-    ('train', 'run')
-    """
+    """Tell which command a recipe is for."""
     return next((kind for kind in ("compare", "attack", "train") if kind in content), "run")
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON schema of the files of one kind of recipe, with their `presets`.
-
-    Args:
-        kind: one of `KINDS`.
-
-    >>> "corpus" in json_schema("run")["properties"]["presets"]["additionalProperties"]["properties"]
-    True
-    """
+    """Return the JSON schema of the files of one kind of recipe, with their `presets`."""
     if kind not in KINDS:
         raise RecipeError(f"no kind of recipe is called {kind!r}; there are {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
     schema = TypeAdapter(resolve_name(KINDS[kind])).json_schema()

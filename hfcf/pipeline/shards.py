@@ -76,11 +76,7 @@ class Shards:
         return pq.read_table(self._path(start, stop))
 
     def join(self, features: Features) -> None:
-        """Write the rows of all shards, in order, as the file that `open` reads.
-
-        Raises:
-            RuntimeError: some rows are in no shard.
-        """
+        """Write the rows of all shards, in order, as the file that `open` reads."""
         if self._joined.exists():
             return
         if gaps := self.missing(self.rows):
@@ -128,20 +124,12 @@ def add_columns(features: Features, stages: Sequence[Stage]) -> Features:
 
 
 def piece_size(rows: int, processes: int) -> int:
-    """Return how many rows a piece of the work has, so that every process has some of it.
-
-    >>> piece_size(50, 2), piece_size(100_000, 2)
-    (25, 1024)
-    """
+    """Return how many rows a piece of the work has, so that every process has some of it."""
     return max(1, min(ROWS, -(-rows // processes)))
 
 
 def add_costs(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add up the costs of each stage over pieces and processes; see `hfcf.pipeline.profile.Clock`.
-
-    >>> add_costs([{"stage": "explain", "seconds": 1.5, "calls": 2}, {"stage": "explain", "seconds": 2.0, "calls": 1}])
-    [{'stage': 'explain', 'seconds': 3.5, 'calls': 3}]
-    """
+    """Add up the costs of each stage over pieces and processes; see `hfcf.pipeline.timing.Clock`."""
     stages: dict[str, dict[str, Any]] = {}
     for entry in entries:
         total = stages.setdefault(entry["stage"], {"stage": entry["stage"]})

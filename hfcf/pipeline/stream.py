@@ -19,10 +19,10 @@ from hfcf.core import expand, schema
 from hfcf.core.columns import as_tables, decode
 from hfcf.core.task import Task, task_of
 from hfcf.hub.shards import ROWS, Shards
-from hfcf.metrics.shared.running import RunningMetrics
 from hfcf.metrics.shared.settings import Metrics
+from hfcf.metrics.shared.streaming import RunningMetrics
 from hfcf.pipeline.publish import PAIRS, write_folder
-from hfcf.pipeline.tally import Tally
+from hfcf.pipeline.run_stats import Tally
 
 BATCH = 1000
 REPORT_ROWS = 5_000
@@ -47,25 +47,7 @@ def publish_stream(
     metrics: Metrics | None = None,
     shard_rows: int = ROWS,
 ) -> dict[str, Any]:
-    """Write the folder of a run over a stream; files of an older run are replaced.
-
-    Args:
-        ds: the rows after every stage, of known features; they are read once.
-        out: the folder; `load_dataset(out)` reads it afterwards.
-        run: the content of `run.json` without the counts, which are added here.
-        recipe: its content.
-        corpus: see `hfcf.hub.dataset_card.dataset_card`.
-        command: the command line that makes the set again.
-        stages: their names, in order.
-        metrics: as `hfcf.measure` takes them; None: nothing is measured.
-        shard_rows: of a Parquet file at most.
-
-    Returns:
-        The content of `run.json`.
-
-    Raises:
-        ValueError: the features are unknown, or no system ran on the rows.
-    """
+    """Write the folder of a run over a stream; files of an older run are replaced."""
     if ds.features is None or "counterfactuals" not in ds.features:
         raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
     task = task_of(ds.features["counterfactuals"].feature)

@@ -12,23 +12,23 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
+from hfcf.core.contamination import save_seen, seen_rows
 from hfcf.core.local_paths import publishable, publishable_values
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import SEEN, Model, named
+from hfcf.core.model_checks import check_weights
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, locate, parse
 from hfcf.core.recipe import command as command_line
-from hfcf.core.seen import save_seen, seen_rows
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.system import check_limit
-from hfcf.core.weights import check_weights
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, read_record, write_record
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_overlap, drop_related, load_rows
-from hfcf.training.loop import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
+from hfcf.training.trainer import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
 from hfcf.training.verifier import two_way
 
 CALIBRATION = "calibration"
@@ -39,25 +39,7 @@ def train(
     recipe: Mapping[str, Any], out: Path, *, where: str = "the recipe", limit: int | None = None, command: str = "",
     overwrite: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run a training recipe; stopped or killed, and run again, it goes on from its last checkpoint.
-
-    Args:
-        recipe: its keys are those that `hfcf.pipeline.recipes` lists for its kind, `train`.
-        out: the folder for the model.
-        where: what to call the recipe in errors.
-        limit: train on the first rows only, to try a recipe out.
-        command: the command line that trains it again, for the card.
-        overwrite: replace the model of another recipe, or of more rows, that the folder holds.
-
-    Returns:
-        The content of `scores.json` in `out`: rows, seconds, and scores per corpus.
-
-    Raises:
-        RecipeError: see `parse_train`; or there is nothing to train on.
-        ExistingResultError: the folder holds another model, and `overwrite` is not set; a ValueError.
-        FolderInUseError: another process writes to the folder; a ValueError.
-        ValueError: the folder has a README that is not this library's; `limit` is no number of rows.
-    """
+    """Run a training recipe; stopped or killed, and run again, it goes on from its last checkpoint."""
     check_limit(limit)
     parsed = recipes.parse_train(recipe, where)
     check_disk([out])
@@ -91,11 +73,7 @@ def _train(
 
 
 def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
-    """Load the rows of a training recipe; return those that may be trained on, and how many were dropped as repeats.
-
-    Args:
-        recipe: its `data`, `split` and `half` say which rows, `exclude` what they may not repeat, `ways` which labels.
-    """
+    """Load the rows of a training recipe; return those that may be trained on, and how many were dropped as repeats."""
     sources = _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half)
     rows, dropped = load_rows(sources, training=True, extra=recipe.columns()), 0
     if recipe.exclude:

@@ -52,14 +52,6 @@ def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
     """Fill in a prompt as one message of the user, which every server and chat template takes.
 
     A text of a row is data: it stands on one line, after its name. What it says is read by the model all the same.
-
-    Args:
-        name: of the template, such as "claims".
-        shots: how many worked examples it shows.
-        values: what the template names.
-
-    Raises:
-        ValueError: there are not so many examples.
     """
     check_shots(name, shots)
     text = _environment().from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **_one_line(values))
@@ -69,22 +61,9 @@ def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
 def dialogue(name: str, *, shots: int, answers: Sequence[Mapping[str, Any]] = (), **values: Any) -> list[Message]:
     """Fill in a prompt as a conversation: each worked example is a question of the user with the answer of the assistant.
 
-    Small models keep to a form that they see in turns, and take the same examples inside one message for part of the question.
-    The template has two blocks: `task`, said once, and `question`, said before every answer. An example has values that the
-    template names, and `answers`; a question with several answers is asked step by step, and `step` counts from 1.
-
-    Args:
-        name: of the template, such as "causal_claims".
-        shots: how many worked examples come first.
-        answers: what the model has answered to the question so far.
-        values: what the template names.
-
-    Raises:
-        ValueError: there are not so many examples.
-
-    >>> turns = dialogue("opposite_effects", shots=1, effect="It rained.")
-    >>> [turn["role"] for turn in turns], turns[-1]["content"]
-    (['user', 'assistant', 'user'], 'Sentence: It rained.')
+    Small models keep to a form that they see in turns, and take the same examples inside one message for part of the question. The
+    template has two blocks: `task`, said once, and `question`, said before every answer. An example has values that the template
+    names, and `answers`; a question with several answers is asked step by step, and `step` counts from 1.
     """
     check_shots(name, shots)
     values = _one_line(values)
@@ -124,12 +103,7 @@ def _environment() -> Environment:
 
 
 def check_shots(name: str, shots: int) -> None:
-    """Raise `ValueError` when a prompt has not so many worked examples.
-
-    >>> check_shots("claims", 100)
-    Traceback (most recent call last):
-    ValueError: shots=100: the prompt 'claims' has 0 to 4 worked examples
-    """
+    """Raise `ValueError` when a prompt has not so many worked examples."""
     if not 0 <= shots <= len(examples(name)):
         raise ValueError(f"shots={shots}: the prompt {name!r} has 0 to {len(examples(name))} worked examples")
 
@@ -145,11 +119,7 @@ def contents(name: str) -> str:
 
 
 def state(names: Sequence[str], *models: Model | None) -> dict[str, Any]:
-    """Return what belongs to the state of a stage that asks these models by these prompts: other words give other rows.
-
-    >>> state(["claims"], Model("t5-base"), None)
-    {}
-    """
+    """Return what belongs to the state of a stage that asks these models by these prompts: other words give other rows."""
     remote = any(model is not None and is_remote(model) for model in models)
     return {"prompts": [contents(name) for name in names]} if remote else {}
 

@@ -8,8 +8,8 @@ from hfcf import prompts
 from hfcf.core.structures.model import CLAIM
 from hfcf.core.structures.program import to_program
 from hfcf.engines.remote.answers import object_schema
+from hfcf.tasks.task_inputs import WRITTEN, View
 from hfcf.tasks.verification import LABELS
-from hfcf.tasks.views import WRITTEN, View
 
 TEMPLATE = "arguments"
 

@@ -62,23 +62,7 @@ def messages(row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1) 
 
 
 def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn an answer to `messages(row, …)` into a relation row, which also has `causal_terms`.
-
-    Args:
-        answer: fits `schema`.
-        row: the source.
-
-    Raises:
-        ValueError: the relation or the sentence is the source's, an entity does not stand in it exactly once, the two overlap, or a
-            causal term is not among the sentence's words outside the entities.
-
-    >>> row = {"tokens": "the key is moved into a chest .".split(), "head": {"start": 1, "end": 2}, "tail": {"start": 6, "end": 7},
-    ...        "label": "entity-destination"}
-    >>> result = read({"causal_terms": ["moved into"], "relation": "entity-origin", "replacements": ["from"],
-    ...                "sentence": "The key is from a chest."}, row)
-    >>> result["tokens"], result["tail"], result["label"]
-    (['The', 'key', 'is', 'from', 'a', 'chest', '.'], {'start': 5, 'end': 6}, 'entity-origin')
-    """
+    """Turn an answer to `messages(row, …)` into a relation row, which also has `causal_terms`."""
     parts = Answer(**answer)
     if parts.relation == row["label"]:
         raise ValueError("names the relation that the sentence has")

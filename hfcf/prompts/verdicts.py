@@ -11,7 +11,7 @@ from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.remote.labels import ALTERNATIVES, token_probabilities
-from hfcf.engines.remote.slots import ask, failure
+from hfcf.engines.remote.llm_backend import ask, failure
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles
 from hfcf.tasks.sentence import plain
@@ -74,9 +74,6 @@ class VerdictPrompt:
         """Ask for the label of each row: `{label: probability}`, or the reason why there is none.
 
         A row with a `label` that the names lack is not asked about.
-
-        Raises:
-            ValueError: `Model.labels` gives a name a label that the task does not have.
         """
         names = self._names(model)
         strange = [row.get("label") if row.get("label") not in {None, *names.values()} else None for row in rows]

@@ -15,19 +15,7 @@ _NAMED = {"n": "rows", "q1": "lower quartile", "q3": "upper quartile", "min": "l
 
 
 def metric_figures(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Prepare what the template draws of each metric.
-
-    Args:
-        metrics: of `run.json`: metric → {"after": summary, "before": summary or nothing}.
-
-    Returns:
-        `name`, and one of: `bars` (with `medians`, `low`, `high`, `rows`) of a distribution, `shares` (label, when, summary) of a
-        yes-or-no metric, `table` of anything else.
-
-    >>> half = {"n": 2, "histogram": {"edges": [0, 1, 2], "counts": [1, 1]}}
-    >>> metric_figures({"m": {"after": half}})[0]["bars"]["after"]
-    [(0.0, 0.0, 160.0, 120.0), (160.0, 0.0, 160.0, 120.0)]
-    """
+    """Prepare what the template draws of each metric."""
     figures = []
     for name, entry in metrics.items():
         summaries = {when: entry[when] for when in WHEN if entry.get(when)} if isinstance(entry, Mapping) else {}
@@ -107,11 +95,7 @@ def _at(value: float, low: float, span: float) -> float:
 
 
 def number(value: Any) -> str:
-    """Write a number as a person reads it.
-
-    >>> number(12345), number(9999.7), number(0.123456), number(None), number(1e-7)
-    ('12,345', '10,000', '0.1235', '–', '1e-07')
-    """
+    """Write a number as a person reads it."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

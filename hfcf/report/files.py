@@ -11,18 +11,14 @@ import yaml
 
 from hfcf.core import schema
 from hfcf.core.paths import inside
+from hfcf.core.safe_yaml import front_matter
 from hfcf.core.task import tasks
-from hfcf.core.yaml_text import front_matter
 from hfcf.hub.contents import data_files
 from hfcf.hub.folder import as_list
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
-    """Read `run.json`; None where there is none.
-
-    Raises:
-        ValueError: it is no JSON object.
-    """
+    """Read `run.json`; None where there is none."""
     path = folder / "run.json"
     if not path.is_file():
         return None
@@ -36,12 +32,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
-    """List each configuration's Parquet files, as the card does: a folder can hold an older run's beside them.
-
-    Raises:
-        FileNotFoundError: there is no card, or a file that it lists is missing.
-        ValueError: the card can't be read, or lists a file outside of the folder.
-    """
+    """List each configuration's Parquet files, as the card does: a folder can hold an older run's beside them."""
     card = folder / "README.md"
     if not card.is_file():
         raise FileNotFoundError(f"{folder} has no README.md, whose front matter lists a run's files: give the folder of hfcf run")
@@ -66,13 +57,7 @@ def count(paths: Sequence[Path]) -> int:
 
 
 def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield rows of Parquet files, a batch of them in memory at a time; labels that are classes as their names.
-
-    Args:
-        paths: of one configuration.
-        take: how many, spread evenly over all; None: all.
-        columns: the only ones to read, if they are there; None: all.
-    """
+    """Yield rows of Parquet files, a batch of them in memory at a time; labels that are classes as their names."""
     import pyarrow.parquet as pq
     from datasets import Features
 

@@ -23,24 +23,13 @@ CANDIDATES = 3
 
 
 def printable(line: Text) -> Text:
-    """Replace each control character by �, so that data can't drive the terminal or show otherwise than it is stored.
-
-    >>> printable(Text("\\x1b[2J\\u202eevil")).plain
-    '�[2J�evil'
-    """
+    """Replace each control character by �, so that data can't drive the terminal or show otherwise than it is stored."""
     line.plain = CONTROL.sub("�", line.plain)
     return line
 
 
 def row_lines(row: Mapping[str, Any], *, why: str | None = None, texts: bool = True, end: bool = True) -> Iterator[Text]:
-    """Yield a row that nothing was made of: its id, its outcome and its texts.
-
-    Args:
-        row: of a corpus, or of the column `source` of "rejected".
-        why: it can't be worked on.
-        texts: show them.
-        end: end with an empty line.
-    """
+    """Yield a row that nothing was made of: its id, its outcome and its texts."""
     task = nearest_task(frozenset(row))
     outcome = (task.outcome(row) if task else None) or ""
     yield printable(Text(f"{row['id']}  {outcome}".rstrip(), style="bold"))
@@ -66,14 +55,7 @@ def _is_texts(value: Any) -> bool:
 
 
 def pair_lines(row: Mapping[str, Any], label: str | None, said: Sequence[str], *, marks: bool) -> Iterator[Text]:
-    """Yield a counterfactual: what changed, its outcome, the texts before and after, the other texts, and its numbers.
-
-    Args:
-        row: of the default configuration.
-        label: its source's, where that is known.
-        said: its numbers in words.
-        marks: see `hfcf.report.peek.peek`.
-    """
+    """Yield a counterfactual: what changed, its outcome, the texts before and after, the other texts, and its numbers."""
     task = task_of(row)
     outcome, before = task.outcome(row), label if task.labelled else task.outcome(source_of(row))
     turn = f": {before} → {outcome}" if before is not None and before != outcome else f" → {outcome}"
@@ -97,12 +79,7 @@ def pair_lines(row: Mapping[str, Any], label: str | None, said: Sequence[str], *
 
 
 def rejected_lines(rejections: Sequence[Mapping[str, Any]], *, marks: bool) -> Iterator[Text]:
-    """Yield what was rejected of a source: the source's texts once, then what was rejected, by stage and reason.
-
-    Args:
-        rejections: rows of "rejected" with the same source, which is read already.
-        marks: see `hfcf.report.peek.peek`.
-    """
+    """Yield what was rejected of a source: the source's texts once, then what was rejected, by stage and reason."""
     source = rejections[0]["source"]
     yield from row_lines(source, end=False)
     groups: dict[tuple[str, str, str], list[str | None]] = {}

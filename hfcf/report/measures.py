@@ -13,16 +13,7 @@ LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
 
 
 def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]:
-    """Collect a row's numbers by name: its metrics' columns, then its scores, named by what stands before a colon.
-
-    Args:
-        row: of the default configuration, or a rejected candidate.
-        columns: the metrics', from `hfcf.report.files.numbers`.
-
-    >>> row = {"minimality": {"share": 0.25}, "scores": [{"name": "verifier: REFUTES", "value": 0.9}]}
-    >>> measures(row, ["minimality.share"])
-    {'minimality.share': 0.25, 'verifier': 0.9}
-    """
+    """Collect a row's numbers by name: its metrics' columns, then its scores, named by what stands before a colon."""
     values = {name: _inside(row, name) for name in columns}
     for score in row.get("scores") or []:
         values.setdefault(str(score["name"]).partition(":")[0], score["value"])
@@ -37,11 +28,7 @@ def _inside(row: Mapping[str, Any], name: str) -> Any:
 
 
 def low_is_better(name: str) -> bool:
-    """Say whether less of a measure is better: of a metric by its `better`, of a system's score by `LOW_SCORES`.
-
-    >>> low_is_better("minimality"), low_is_better("diversity.bleu"), low_is_better("diversity.inverse")
-    (True, True, False)
-    """
+    """Say whether less of a measure is better: of a metric by its `better`, of a system's score by `LOW_SCORES`."""
     metric, _, number = name.lower().partition(".")
     if metric not in metrics.names():
         return name.lower().startswith(LOW_SCORES)
@@ -50,15 +37,7 @@ def low_is_better(name: str) -> bool:
 
 
 def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
-    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the others as they come.
-
-    Args:
-        names: of measures.
-        first: metrics in the order in which the run has them.
-
-    >>> ordered(["verifier", "minimality", "verifier"]), ordered(["a", "b.x", "b.y"], ["b", "a"])
-    (['minimality', 'verifier'], ['b.x', 'b.y', 'a'])
-    """
+    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the others as they come."""
     metrics = [name.partition(".")[0] for name in first]
 
     def place(name: str) -> tuple[bool, int]:

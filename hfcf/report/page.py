@@ -10,11 +10,7 @@ from typing import Any
 
 
 def embed_json(value: Any) -> str:
-    """Write JSON that can't end the element that holds it.
-
-    >>> embed_json(["</script>"])
-    '["\\\\u003c/script\\\\u003e"]'
-    """
+    """Write JSON that can't end the element that holds it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -22,18 +18,10 @@ def embed_json(value: Any) -> str:
 
 
 def read_template(name: str, package: str = "hfcf.report") -> str:
-    """Read a file of a package's folder `templates` as it is.
-
-    >>> read_template("report_element.js").splitlines()[0][:2]
-    '//'
-    """
+    """Read a file of a package's folder `templates` as it is."""
     return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
 def hash_script(script: str) -> str:
-    """Return what a Content-Security-Policy names a script by.
-
-    >>> hash_script("")
-    'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
-    """
+    """Return what a Content-Security-Policy names a script by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

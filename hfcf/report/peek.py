@@ -43,30 +43,6 @@ def peek(
     """Yield lines about rows of a run, without control characters: the first rows, the best, the worst or some at random.
 
     A counterfactual is shown beside its source; what was rejected, under its source, by stage and reason.
-
-    Args:
-        folder: of the run.
-        config: "default", the counterfactuals, or "rejected".
-        rows: how many, if none of the next three says so; of what was rejected, how many sources.
-        best: how many of the best.
-        worst: how many of the worst.
-        random: how many at random, the same ones each time.
-        by: the metric, or the system's score, that ranks them; as in the report minimality, else the run's first metric, else the
-            first score.
-        find: words that a row's texts, id or reason must all hold, in any case.
-        stage: of "rejected", the stage that rejected.
-        reason: of "rejected", a part of the reason, in any case.
-        marks: put `[-what went-]` and `{+what came+}` into the texts, for where colours don't show.
-        scores: end each row with its metrics and scores.
-
-    Raises:
-        FileNotFoundError: the folder is no run's.
-        ValueError: a configuration that is not there, a metric that no row has, a stage that is none of the run's, fewer than one
-            row, or two ways to choose them.
-
-    >>> list(peek("/nowhere"))
-    Traceback (most recent call last):
-    FileNotFoundError: there is no folder /nowhere, and no corpus of that name (hfcf list corpora)
     """
     _check(rows, best=best, worst=worst, random=random)
     if config != "rejected" and (stage or reason):
@@ -99,11 +75,6 @@ def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[T
 
     Pairs whose main text changed come first, ranked by the probability that the models that wrote and judged them give. Pairs
     without such scores are ranked as in the report.
-
-    Args:
-        folder: of the run.
-        n: how many.
-        marks: see `peek`.
     """
     configs = files(Path(folder))
     paths = configs.get("default", [])

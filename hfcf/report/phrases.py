@@ -39,16 +39,7 @@ _JUDGE = "judge "
 
 
 def phrases(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
-    """Say a row's numbers in words: first its system's scores, then its metrics.
-
-    Args:
-        row: of the default configuration.
-        columns: the metrics', from `hfcf.report.files.numbers`.
-
-    >>> row = {"minimality": {"distance": 5}, "scores": [{"name": "verifier: REFUTES", "value": 0.9}]}
-    >>> phrases({**row, "scores": [*row["scores"], {"name": "log-probability", "value": -0.5}]}, ["minimality.distance"])
-    ['the verifier says REFUTES 90%', 'probability of a token 0.61', 'word edits 5']
-    """
+    """Say a row's numbers in words: first its system's scores, then its metrics."""
     details = {kind: detail for kind, _, detail in (str(score["name"]).partition(": ") for score in row.get("scores") or [])}
     values = measures(row, columns)
     scores = [name for name in values if name in details]

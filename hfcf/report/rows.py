@@ -51,21 +51,7 @@ class Names(dict[Any, int]):
 
 
 def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: Iterable[str] = ()) -> dict[str, Any]:
-    """Prepare what the page's script reads.
-
-    Args:
-        files: from `hfcf.report.files.files`.
-        limit: how many rows at most.
-        first: metrics in the order in which the run has them.
-
-    Returns:
-        `labels`, `layouts`, `changes`, `reasons` (stage, level, reason, its short form), `measures` (name, whether less is better),
-        and `rows`, which refer to them by number: source, label (the source's, if nothing was made of it), change, reason (-1:
-        accepted), measures. `block` is how many sources a block has, `blocks` are those: each source's id, label if it is known,
-        layout (a number in `layouts`), texts, marks, rows and, of a task that has them, drawing. Each of its rows has number, id,
-        {number of a text: what it became}, marks and, if it is another than the source's, drawing. `accepted` and `rejected`
-        count all there are.
-    """
+    """Prepare what the page's script reads."""
     default, lost = files.get("default", []), files.get("rejected", [])
     accepted, rejected = count(default), count(lost)
     columns = ordered(numbers(default), first)
@@ -131,11 +117,7 @@ def _drawing(row: Mapping[str, Any]) -> list[str]:
 
 
 def packed(blocks: Sequence[Any]) -> list[Any]:
-    """Pack the blocks of a large page, each as gzipped JSON in base 64, which browsers read five times as fast; a small page stays.
-
-    >>> packed([["a"]]), packed([["a" * PLAIN]])[0][:4]
-    ([['a']], 'H4sI')
-    """
+    """Pack the blocks of a large page, each as gzipped JSON in base 64, which browsers read faster; a small page stays."""
     written = [json.dumps(block, ensure_ascii=False, separators=(",", ":")) for block in blocks]
     if sum(map(len, written)) <= PLAIN:
         return list(blocks)
@@ -144,21 +126,13 @@ def packed(blocks: Sequence[Any]) -> list[Any]:
 
 
 def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
-    """Divide a page of `limit` rows between the accepted and the rejected: all, or else half of each if there are as many.
-
-    >>> shares(10, 20, 100), shares(80, 90, 100), shares(90, 20, 100)
-    ((10, 20), (50, 50), (80, 20))
-    """
+    """Divide a page of `limit` rows between the accepted and the rejected: all, or else half of each if there are as many."""
     accepted_share = min(accepted, max(limit // 2, limit - rejected))
     return accepted_share, min(rejected, limit - accepted_share)
 
 
 def texts(row: Mapping[str, Any]) -> Texts:
-    """Return a row's texts in reading order, with their layout and marks; no texts for a row of no task.
-
-    >>> texts({"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}})[1:]
-    (('eggs in buckets',), ((0, 'head', 0, 1), (0, 'tail', 2, 3)))
-    """
+    """Return a row's texts in reading order, with their layout and marks; no texts for a row of no task."""
     task = nearest_task(frozenset(row))
     segments = task.segments(row) if task else []
     marks = [(n, *_in_words(segment.text, mark)) for n, segment in enumerate(segments) for mark in segment.marks]
@@ -187,16 +161,7 @@ def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, Any]:
-    """Rebuild what was rejected as a row: the candidate, or without one the source.
-
-    Args:
-        source: the source row.
-        candidate: its JSON in the `rejected` configuration. If its edits do not fit the source, which may be why it was rejected,
-            the row has the source's texts.
-
-    >>> rejected_row({"id": "1", "claim": "a", "label": "SUPPORTS"}, None)
-    {'id': '1', 'claim': 'a', 'label': None, 'change': None, 'scores': None, 'edits': []}
-    """
+    """Rebuild what was rejected as a row: the candidate, or without one the source."""
     content: Mapping[str, Any] = json.loads(candidate) if candidate else {}
     try:
         edited = task_of(source).candidate_edits(source, content) if content else []

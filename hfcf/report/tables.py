@@ -11,18 +11,7 @@ COMPARISONS, RATINGS = ("table.md", "rationales.md"), ("ratings.md",)
 
 
 def tables(folder: Path, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Render Markdown files that lie in a folder, or in one right below it, as HTML.
-
-    Args:
-        folder: of a run or of a comparison.
-        names: of the files.
-
-    Returns:
-        `title`, `html` (HTML in the Markdown is text in it) and `figure` (an SVG as a data URI, or none) of each.
-
-    Raises:
-        FileNotFoundError: the folder is none.
-    """
+    """Render Markdown files that lie in a folder, or in one right below it, as HTML."""
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
     paths = [path for name in names for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()]
@@ -49,11 +38,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def flat(value: Any, name: str = "") -> list[tuple[str, str]]:
-    """Flatten nested settings to (dotted name, value) rows.
-
-    >>> flat({"model": {"name": "t5", "revision": None}, "types": ["ORG", "NUM"]})
-    [('model.name', 't5'), ('model.revision', '–'), ('types', 'ORG, NUM')]
-    """
+    """Flatten nested settings to (dotted name, value) rows."""
     if isinstance(value, Mapping):
         return [row for key, part in value.items() for row in flat(part, f"{name}.{key}" if name else str(key))]
     if isinstance(value, list):

@@ -16,7 +16,7 @@ from hfcf.metrics.scores.consistency import ORDER, edit_bin
 from hfcf.studies.compare.figure import COLOURS, store
 from hfcf.studies.compare.tables import page, points, table
 from hfcf.studies.human.sets import read_rows
-from hfcf.systems.rgf.candidates import DISTANCE, RANK
+from hfcf.systems.rgf.answer_candidates import DISTANCE, RANK
 
 LONGEST = 20
 """Words of the last bar of the histogram, which holds all longer distances."""
@@ -45,10 +45,6 @@ def read_run(folder: str | Path) -> Texts:
 
     A rejected candidate has a rank and a distance if a later question was nearer, so that the ranks are those of all questions that
     passed the filters, and not of the nearest alone.
-
-    Raises:
-        FileNotFoundError: there is no such folder.
-        ValueError: the counterfactuals have no edits, which lead back to their sources.
     """
     pairs, ranks = [], []
     for row in read_rows(folder):
@@ -93,19 +89,7 @@ def histogram(distances: Iterable[int]) -> dict[int, float]:
 
 
 def analyse(runs: Mapping[str, str | Path], out: str | Path) -> dict[str, Any]:
-    """Write what the counterfactuals of runs look like: `analyses.md`, and the figures as `figure.svg` and `figure.png`.
-
-    Args:
-        runs: {name: folder of a run}, such as RGF beside Gold and Rand. Agen-Qgen.
-        out: the folder.
-
-    Returns:
-        `page`, the file, and `mean_distance` of each run, None of one without counterfactuals.
-
-    Raises:
-        FileNotFoundError: a run's folder is not there.
-        ValueError: no run is given, or one has no edits.
-    """
+    """Write what the counterfactuals of runs look like: `analyses.md`, and the figures as `figure.svg` and `figure.png`."""
     if not runs:
         raise ValueError("analyse: give one run or more, as NAME=FOLDER")
     texts, folder = {name: read_run(path) for name, path in runs.items()}, Path(out)

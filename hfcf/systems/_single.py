@@ -12,11 +12,11 @@ from datasets import Dataset
 
 from hfcf.core.expand import expand, rejected
 from hfcf.core.system import System
+from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.export import to_dataset
+from hfcf.corpora.custom.load import from_dataset, read_one
 from hfcf.corpora.formats.answers import places
 from hfcf.corpora.formats.tokens import TAG, untagged
-from hfcf.corpora.own.back import to_dataset
-from hfcf.corpora.own.errors import LayoutError
-from hfcf.corpora.own.rows import from_dataset, read_one
 from hfcf.systems import system_class
 from hfcf.tasks.verification import LABELS, REFUTES
 

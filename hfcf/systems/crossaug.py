@@ -21,10 +21,10 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.exclusion import why_both
+from hfcf.engines.contradiction import contradiction
 from hfcf.engines.generator import plain_prompt
-from hfcf.engines.remote.slots import ask_texts, failure
-from hfcf.engines.sameness import why_same
+from hfcf.engines.label_preserving import label_preserving
+from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
 from hfcf.tasks.ensemble import Certainty, JudgeModels, VerifierModel, check_judges, vote
 from hfcf.tasks.judge import JudgeCandidates
@@ -220,8 +220,8 @@ class GenerateNegativeClaim(Stage):
         return refutable or Reject(f"the negative claim can't be refuted: it {reasons[sound[0]]}", negative_claim=first)
 
     def _why_not_refuted(self, claim: str, text: str, evidence: Sequence[str]) -> str | None:
-        same = why_same(claim, text, evidence) if self.exclude_same else None
-        return same or (why_both(claim, text) if self.exclusive else None)
+        same = label_preserving(claim, text, evidence) if self.exclude_same else None
+        return same or (contradiction(claim, text) if self.exclusive else None)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool | str]:
         """Say for each candidate, in order, whether the evidence refutes it, or why the judges do not say."""

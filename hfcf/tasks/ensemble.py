@@ -20,11 +20,7 @@ Certainty = Annotated[Share, GoesWith("verifier")]
 
 
 def check_judges(verifier: Model | None, judges: Sequence[Model], certainty: float) -> None:
-    """Check the judges of a stage.
-
-    Raises:
-        ValueError: there is no verifier with which they judge, or one of them is named twice.
-    """
+    """Check the judges of a stage."""
     if verifier is None and (judges or certainty):
         raise ValueError(f"{'judges' if judges else 'certainty'} needs a verifier: give verifier=…")
     everyone = [*([verifier] if verifier else []), *judges]
@@ -66,18 +62,6 @@ def vote(
     """Ask the judges for the label of each row, each judge only about the rows that those before it accept.
 
     A label that is not among those accepted is given without a reason: what it means is for the caller to say.
-
-    Args:
-        task: of the rows.
-        rows: what is judged.
-        accepted: for each row the labels that the caller accepts.
-        judges: the verifier, then those that must give the same label; local or "llm:NAME".
-        max_length: tokens that they read of a row.
-        certainty: the probability that every judge must give an accepted label.
-
-    >>> from hfcf.tasks.verification import TASK
-    >>> vote(TASK, [], [], [Model("llm:gpt-4o-mini")], 130)
-    []
     """
     verdicts = [Verdict() for _ in rows]
     asked = list(range(len(rows)))
@@ -127,9 +111,5 @@ def _add_vote(
 
 
 def no_label(answer: str | None, judge: str = "the verifier") -> str:
-    """Say why a judge gave no label: the text that `Task.verdicts` has instead, or None for a text that is too long.
-
-    >>> no_label(None)
-    'longer than the verifier reads'
-    """
+    """Say why a judge gave no label: the text that `Task.verdicts` has instead, or None for a text that is too long."""
     return f"longer than {judge} reads" if answer is None else f"{judge} gives no label: {answer}"

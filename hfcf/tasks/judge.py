@@ -89,15 +89,7 @@ def _reject_broken(task: Task, row: Mapping[str, Any], one: Candidate, stage: st
 def decide(
     stage: str, system: str, rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict] | None
 ) -> list[dict[str, Any] | Reject]:
-    """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`.
-
-    Args:
-        stage: the name of the stage that decides.
-        system: the name in provenance.
-        rows: with their candidates.
-        verdicts: of each undecided candidate, in order; those that get their label are accepted. None in the place of all: every
-            candidate is accepted.
-    """
+    """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`."""
     remaining = None if verdicts is None else iter(verdicts)
     results: list[dict[str, Any] | Reject] = []
     for row in rows:

@@ -90,11 +90,7 @@ class QuestionAnswering(Task):
         return candidate["edits"] or rewrite_all(row, **fields)
 
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
-        """Return the counterfactual that a candidate is of a row.
-
-        Raises:
-            ValueError: it has no question yet, or its edits do not fit the row.
-        """
+        """Return the counterfactual that a candidate is of a row."""
         if candidate["question"] is None:
             raise ValueError("the candidate has no question yet")
         return super().counterfactual_row(row, {**candidate, "edits": self.candidate_edits(row, candidate)})
@@ -103,11 +99,7 @@ class QuestionAnswering(Task):
         return ((row.get("answers") or NO_ANSWERS)["text"] or [None])[0]
 
     def changed(self, row: Row) -> tuple[str, str]:
-        """Return the question before and after: the context is another passage, not a rewritten one.
-
-        Raises:
-            ValueError: the row's edits do not fit its texts.
-        """
+        """Return the question before and after: the context is another passage, not a rewritten one."""
         return self.revert_edits(row, row["edits"])["question"], row["question"]
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
@@ -119,11 +111,7 @@ class QuestionAnswering(Task):
 
 
 def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
-    """Say which answer does not stand at its place, or None.
-
-    >>> why_misplaced("Ada wrote it.", {"text": ["Ada", "it"], "answer_start": [0, 9]})
-    "the answer 'it' does not stand at character 9 of the context, where ' i' stands"
-    """
+    """Say which answer does not stand at its place, or None."""
     texts, starts = answers["text"], answers["answer_start"] or []
     if starts and len(starts) != len(texts):
         return f"there are {len(texts)} answers and {len(starts)} places of answers"
@@ -145,13 +133,7 @@ def _other_unit(context: str, text: str, start: int | None) -> str:
 
 
 def span_problem(row: Row) -> str | None:
-    """Say why a row has no spans to work on, or None: stages that need the places of answers reject it with this.
-
-    >>> span_problem({"context": "", "answers": {"text": ["Ada"], "answer_start": []}})
-    'the row has no context'
-    >>> span_problem({"context": "Is it? It is.", "answers": {"text": ["yes"], "answer_start": []}})
-    'its answers are no spans of its context'
-    """
+    """Say why a row has no spans to work on, or None: stages that need the places of answers reject it with this."""
     if not row["context"]:
         return "the row has no context"
     if not row["answers"]["text"]:
@@ -160,26 +142,12 @@ def span_problem(row: Row) -> str | None:
 
 
 def answers_text(answers: Mapping[str, Any]) -> str:
-    """Write answers as the text that an edit of the field `answers` changes.
-
-    >>> answers_text({"text": ["Ada"], "answer_start": [0]})
-    '{"text": ["Ada"], "answer_start": [0]}'
-    """
+    """Write answers as the text that an edit of the field `answers` changes."""
     return json.dumps({name: list(answers[name] or []) for name in NO_ANSWERS}, ensure_ascii=False)
 
 
 def rewrite_all(row: Row, **new: Any) -> list[Edit]:
-    """Return the edits that make of a row's texts and answers new ones: one over the whole of each that differs.
-
-    Args:
-        row: the source.
-        new: `title`, `context`, `question` and `answers`, as far as they change.
-
-    >>> row = {"title": "", "context": "Ada wrote it.", "question": "who?", "answers": {"text": ["Ada"], "answer_start": [0]}}
-    >>> edits = rewrite_all(row, question="what?", answers={"text": ["it"], "answer_start": [10]})
-    >>> [edit["field"] for edit in edits], TASK.apply_edits(row, edits)["answers"]
-    (['question', 'answers'], {'text': ['it'], 'answer_start': [10]})
-    """
+    """Return the edits that make of a row's texts and answers new ones: one over the whole of each that differs."""
     before = {**{name: row.get(name) or "" for name in TEXTS}, "answers": answers_text(row["answers"])}
     after = {name: answers_text(value) if name == "answers" else value for name, value in new.items()}
     changes = [name for name in before if name in after and before[name] != after[name]]

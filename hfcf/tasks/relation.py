@@ -160,29 +160,17 @@ def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> lis
 
 
 def token_starts(tokens: Iterable[str]) -> list[int]:
-    """List where each token starts in the text that joins them by spaces, and where one after the last would.
-
-    >>> token_starts(["eggs", "in", "pots"])
-    [0, 5, 8, 13]
-    """
+    """List where each token starts in the text that joins them by spaces, and where one after the last would."""
     return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 
 def marked(row: Row) -> str:
-    """Write a row's sentence with its entities in brackets.
-
-    >>> marked({"tokens": "eggs in buckets".split(), "head": {"start": 2, "end": 3}, "tail": {"start": 0, "end": 1}})
-    '[eggs]₂ in [buckets]₁'
-    """
+    """Write a row's sentence with its entities in brackets."""
     return plain(TASK.segments(row))
 
 
 def roles(label: str, forward: bool = True) -> str:
-    """Write a relation in words for a model: where the label has a direction, the head's role before the tail's, or after it.
-
-    >>> roles("Cause-Effect(e1,e2)"), roles("Cause-Effect(e2,e1)"), roles("PHYS")
-    ('cause-effect', 'effect-cause', 'phys')
-    """
+    """Write a relation in words for a model: where the label has a direction, the head's role before the tail's, or after it."""
     match = _DIRECTED.fullmatch(label)
     if match is None:
         return label.lower()
@@ -191,43 +179,25 @@ def roles(label: str, forward: bool = True) -> str:
 
 
 def spans(row: Row) -> tuple[Span, Span]:
-    """Return where head and tail stand, end-exclusive.
-
-    >>> spans({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
-    ((4, 5), (0, 2))
-    """
+    """Return where head and tail stand, end-exclusive."""
     head, tail = ((row[name]["start"], row[name]["end"]) for name in ("head", "tail"))
     return head, tail
 
 
 def entities(row: Row) -> tuple[str, str]:
-    """Return the words of head and tail.
-
-    >>> entities({"tokens": "red eggs in buckets".split(), "head": {"start": 0, "end": 2}, "tail": {"start": 3, "end": 4}})
-    ('red eggs', 'buckets')
-    """
+    """Return the words of head and tail."""
     head, tail = (" ".join(row["tokens"][start:end]) for start, end in spans(row))
     return head, tail
 
 
 def head_first(row: Row) -> bool:
-    """Say whether the head stands before the tail, as in all of SemEval.
-
-    >>> head_first({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
-    False
-    """
+    """Say whether the head stands before the tail, as in all of SemEval."""
     head, tail = spans(row)
     return head <= tail
 
 
 def learnable(ds: Iterable[Row]) -> list[Row]:
-    """Select the rows to learn from: neither broken nor rejected when they were loaded.
-
-    >>> row = {"tokens": ["eggs", "hatch"], "head": {"start": 0, "end": 1}, "tail": {"start": 1, "end": 2}, "label": "a"}
-    >>> rejected = {**row, "status": {"accepted": False, "stage": "load", "reason": "the label is unknown"}}
-    >>> len(learnable([row, rejected, {**row, "tokens": []}]))
-    1
-    """
+    """Select the rows to learn from: neither broken nor rejected when they were loaded."""
     return [row for row in ds if not problem(row) and (row.get("status") or {}).get("stage") != LOAD]
 
 
@@ -235,9 +205,6 @@ def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]
     """Turn rows into requests to a relation classifier: tokens, and where head and tail stand.
 
     For a model that reads the entities' types, these follow (`hfcf.engines.markers`); R-BERT does not.
-
-    >>> requests([{"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}])
-    [[['eggs', 'in', 'buckets'], [0, 1], [2, 3]]]
     """
     if model is None or not reads_types(model):
         return [[row["tokens"], *map(list, spans(row))] for row in rows]
@@ -245,31 +212,19 @@ def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]
 
 
 def between(row: Row) -> range:
-    """Return the places between the two entities, whichever comes first.
-
-    >>> between({"head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
-    range(2, 4)
-    """
+    """Return the places between the two entities, whichever comes first."""
     (_, start), (end, _) = sorted(spans(row))
     return range(start, max(start, end))
 
 
 def context(row: Row) -> list[int]:
-    """Return all places outside the two entities.
-
-    >>> context({"tokens": list("abcde"), "head": {"start": 4, "end": 5}, "tail": {"start": 0, "end": 2}})
-    [2, 3]
-    """
+    """Return all places outside the two entities."""
     inside = {i for start, end in spans(row) for i in range(start, end)}
     return [i for i in range(len(row["tokens"])) if i not in inside]
 
 
 def overlap(row: Row) -> str | None:
-    """Say what is wrong with a row's entities that share a word, or None.
-
-    >>> overlap({"head": {"start": 0, "end": 3}, "tail": {"start": 2, "end": 4}})
-    'the entities overlap'
-    """
+    """Say what is wrong with a row's entities that share a word, or None."""
     one, other = sorted(spans(row), key=lambda span: (span[0], -span[1]))
     if other[1] <= one[1]:
         return "one entity lies inside the other"
@@ -277,11 +232,7 @@ def overlap(row: Row) -> str | None:
 
 
 def trouble(row: Row) -> str | None:
-    """Say why a row's entities leave nothing to edit, or None.
-
-    >>> trouble({"head": {"start": 0, "end": 3}, "tail": {"start": 3, "end": 4}})
-    'there is no word between the entities'
-    """
+    """Say why a row's entities leave nothing to edit, or None."""
     return overlap(row) or (None if between(row) else "there is no word between the entities")
 
 

@@ -84,14 +84,7 @@ class ClaimRewriting:
 
 
 def rewriting_of(task: str) -> Rewriting:
-    """Return what may be rewritten in the rows of a task.
-
-    Raises:
-        ValueError: there is no such task, or it does not say.
-
-    >>> rewriting_of("relation").noun
-    'sentence'
-    """
+    """Return what may be rewritten in the rows of a task."""
     if not (reference := get_task(task).rewriting):
         raise ValueError(f"the task {task!r} does not say what may be rewritten in its rows: give it a `rewriting`")
     return resolve_name(reference)()

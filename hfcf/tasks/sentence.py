@@ -44,12 +44,7 @@ class SentenceRewriting:
         return " ".join(plain(row["tokens"]))
 
     def protected(self, row: Row) -> frozenset[int]:
-        """Return the characters of the entities, and of what stands before "n't" ("ca" is no word).
-
-        >>> row = {"tokens": "eggs ca n't move".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 3, "end": 4}}
-        >>> "".join("eggs ca n't move"[i] for i in sorted(SentenceRewriting().protected(row)))
-        'eggscamove'
-        """
+        """Return the characters of the entities, and of what stands before "n't" ("ca" is no word)."""
         tokens = row["tokens"]
         indices = {i for start, end in spans(row) for i in range(start, end)}
         indices |= {i for i in range(len(tokens) - 1) if _NOT.fullmatch(tokens[i + 1])}
@@ -65,11 +60,6 @@ class SentenceRewriting:
 
         It is rejected when it can be no relation row, does not have each entity exactly once (`find`), has them in the other order,
         for edits move no entity, or says what the row says. An entity keeps the row's letters where the model wrote other capitals.
-
-        >>> row = {"tokens": "eggs in pots .".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}, "label": "a"}
-        >>> one = SentenceRewriting().rewritten(row, "Eggs come from pots.", "b", "rewrite_llm")
-        >>> one["text"], [(edit["before"], edit["after"]) for edit in one["edits"]]
-        ('eggs come from pots .', [('in', 'come from')])
         """
         tokens = _spell(split(text, [*row["tokens"], *plain(row["tokens"])]), row["tokens"])
         try:
@@ -82,11 +72,7 @@ class SentenceRewriting:
 
 
 def plain(tokens: Sequence[str]) -> list[str]:
-    """Write brackets and double quotes of tokens as people do, in the place of the Penn Treebank's.
-
-    >>> " ".join(plain("the `` big '' chest -LRB- f-LSB-x-RSB- -RRB-".split()))
-    'the " big " chest ( f[x] )'
-    """
+    """Write brackets and double quotes of tokens as people do, in the place of the Penn Treebank's."""
     return ['"' if token in (_OPEN, _CLOSE) else unbracket(token) for token in tokens]
 
 
@@ -105,11 +91,7 @@ def token_edits(tokens: Sequence[str], text_edits: Sequence[edits.Edit]) -> list
 
 
 def split(text: str, row_tokens: Sequence[str]) -> list[str]:
-    """Split a text into tokens like a row's: at spaces, and punctuation, "'s" and "n't" from words that the row does not have so.
-
-    >>> split("The U.S. plant's port, isn't it?", ["U.S."])
-    ['The', 'U.S.', 'plant', "'s", 'port', ',', 'is', "n't", 'it', '?']
-    """
+    """Split a text into tokens like a row's: at spaces, and punctuation, "'s" and "n't" that the row does not join."""
     tokens, unsplit = list[str](), set(row_tokens)
     for chunk in text.split():
         edges = _EDGES.match(chunk)
@@ -145,15 +127,7 @@ def _spell(tokens: Sequence[str], row_tokens: Sequence[str]) -> list[str]:
 
 
 def find(row: Row, tokens: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Find a row's head and tail in other tokens, whatever their capitals.
-
-    Raises:
-        ValueError: one of them does not stand there exactly once, or they overlap.
-
-    >>> row = {"tokens": "eggs in pots".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
-    >>> find(row, "Pots hold eggs".split())
-    {'head': {'start': 2, 'end': 3}, 'tail': {'start': 0, 'end': 1}}
-    """
+    """Find a row's head and tail in other tokens, whatever their capitals."""
     spans_of = {}
     for name, entity in zip(("head", "tail"), entities(row), strict=True):
         part = entity.split()
@@ -167,11 +141,7 @@ def find(row: Row, tokens: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 def places(tokens: Sequence[str], part: Sequence[str]) -> list[int]:
-    """List where tokens stand among others, whatever their capitals.
-
-    >>> places("In pots in Pots".split(), ["in", "pots"])
-    [0, 2]
-    """
+    """List where tokens stand among others, whatever their capitals."""
     texts, part_texts, n = folded(tokens), folded(part), len(part)
     return [i for i in range(len(texts) - n + 1) if texts[i : i + n] == part_texts] if n else []
 

@@ -102,12 +102,7 @@ class Structures(Task):
 
 
 def stale_names(source: Row, edits: Iterable[Row]) -> list[str]:
-    """List the conclusions of a row's structure that hang on a piece that edits change; see `hfcf.core.structures.stale.stale`.
-
-    >>> source = {"evidence_info": [{"id": "s1"}], "structure": [{"premises": ["s1"], "conclusion": "claim"}]}
-    >>> stale_names(source, [{"field": "evidence", "piece": 0}])
-    ['claim']
-    """
+    """List the conclusions of a row's structure that hang on a piece that edits change; see `hfcf.core.structures.stale.stale`."""
     pieces = {edit["piece"] for edit in edits or () if edit["field"].startswith("evidence")}
     edited = [info["id"] for i, info in enumerate(source["evidence_info"] or []) if i in pieces]
     return stale(Structure.from_columns(source["structure"]), edited)

@@ -11,10 +11,10 @@ from datasets import List
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
 from hfcf.core.model import Model
+from hfcf.core.model_checks import longest_input
 from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
-from hfcf.core.weights import longest_input
 from hfcf.text import label_names
 from hfcf.text.check import kind, text_problem
 from hfcf.text.normalise import normalise
@@ -23,15 +23,7 @@ SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS
 
 
 def opposite(label: str) -> str:
-    """Return the label that a counterfactual of a SUPPORTS or REFUTES row has.
-
-    Raises:
-        ValueError: another label, which has no opposite.
-
-    >>> opposite("NOT ENOUGH INFO")
-    Traceback (most recent call last):
-    ValueError: the label 'NOT ENOUGH INFO' has no opposite: only SUPPORTS and REFUTES have one
-    """
+    """Return the label that a counterfactual of a SUPPORTS or REFUTES row has."""
     if label not in (SUPPORTS, REFUTES):
         raise ValueError(f"the label {label!r} has no opposite: only {SUPPORTS} and {REFUTES} have one")
     return SUPPORTS if label == REFUTES else REFUTES
@@ -175,18 +167,6 @@ def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], score
 def rewritten(
     source: str, claim: str, label: str, stage: str, *, edited: Sequence[Edit] | None = None, scores: Sequence[Row] = ()
 ) -> Candidate:
-    """Make a candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected.
-
-    Args:
-        source: the source's claim.
-        claim: the new one.
-        label: that it is meant to have on the source's evidence.
-        stage: the name of the stage that wrote it.
-        edited: what was changed in `source`; if not given, the whole of it.
-        scores: see `candidate`.
-
-    >>> rewritten("Rome is old.", "rome is old", "SUPPORTS", "rewrite_eda")["status"]["reason"]
-    "repeats the source's claim"
-    """
+    """Make a candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected."""
     one = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
     return reject(one, stage, "repeats the source's claim") if normalise(source) == normalise(claim) else one

@@ -17,11 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECAS
 
 
 def kind(value: Any) -> str:
-    """Say what a value is, in words.
-
-    >>> kind(3), kind(None), kind([])
-    ('a number', 'null', 'a list')
-    """
+    """Say what a value is, in words."""
     names = {
         str: "text",
         dict: "an object",
@@ -35,27 +31,13 @@ def kind(value: Any) -> str:
 
 
 def shorten(reason: str, limit: int = 1_000) -> str:
-    """Cut the middle out of a reason that quotes a long value.
-
-    >>> shorten("token 2 (aaaaaaaaaaaaaaaa) holds white space", 24)
-    'token 2 (aaa…white space'
-    """
+    """Cut the middle out of a reason that quotes a long value."""
     half = limit // 2
     return reason if len(reason) <= limit else f"{reason[:half]}…{reason[1 + half - limit :]}"
 
 
 def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MAX_CHARACTERS) -> str | None:
-    """Say why a text can't be worked on, or None when it can.
-
-    Args:
-        value: the text, or what stands in its place.
-        what: what to call it.
-        letters: whether a text without letters is a problem.
-        limit: characters of the longest text that is none.
-
-    >>> text_problem("a\\x07b", "the claim")
-    'the claim holds the control character U+0007 at position 1'
-    """
+    """Say why a text can't be worked on, or None when it can."""
     # Nearly every text: what does not print, like half of a surrogate pair, is looked at below.
     sound = isinstance(value, str) and len(value) <= limit and value.isprintable() and "\\" not in value
     if sound and (any(map(str.isalpha, value)) if letters else value.strip()):
@@ -78,10 +60,6 @@ def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MA
 
 
 def script(text: str) -> str:
-    """Return the script of most letters of a text, as the first word of their Unicode names.
-
-    >>> script("London"), script("לונדון")
-    ('LATIN', 'HEBREW')
-    """
+    """Return the script of most letters of a text, as the first word of their Unicode names."""
     counts = Counter(unicodedata.name(character, "UNKNOWN").split()[0] for character in text if character.isalpha())
     return max(counts, key=lambda name: (counts[name], name)) if counts else "NONE"

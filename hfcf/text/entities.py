@@ -11,7 +11,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from hfcf.text.mentions import mentions
+from hfcf.text.phrase_match import mentions
 
 IN_DATASET = ("GPE", "DATE", "NUM")
 """Types whose substitutes come from the whole dataset (RACE, section 3.2)."""
@@ -44,11 +44,7 @@ _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\
 
 
 def form(text: str, type_: str) -> str:
-    """Describe what a substitute must have in common with a text: a year stays a year, a full date a full date, a number its kind.
-
-    >>> form("3 April 1968", "DATE"), form("1994", "DATE"), form("30 days", "DATE"), form("$5 million", "NUM")
-    ('N Month Year', 'Year', 'N days', '$ N million')
-    """
+    """Describe what a substitute must have in common with a text: a year stays a year, a date a date, a number its kind."""
     if type_ not in ("DATE", "NUM"):
         return ""
     return " ".join(_kind(token, type_) for token in _TOKEN.findall(text))
@@ -69,11 +65,7 @@ def _kind(token: str, type_: str) -> str:
 
 
 def is_month(text: str) -> bool:
-    """Say whether a text is the name of a month and nothing else, in any case.
-
-    >>> is_month("March"), is_month("March 1994")
-    (True, False)
-    """
+    """Say whether a text is the name of a month and nothing else, in any case."""
     return text.lower() in _MONTHS
 
 
@@ -99,19 +91,7 @@ class EntityTable:
     def substitute(
         self, text: str, type_: str, texts: Sequence[str], rng: Random, fits: Callable[[str], bool] | None = None
     ) -> str | None:
-        """Draw a value of the same type and form that stands in none of the `texts` texts; None if there is none.
-
-        Args:
-            text: what is replaced.
-            type_: its type.
-            texts: of the row.
-            rng: draws.
-            fits: says of a value whether it may stand there; None: every one may.
-
-        >>> table = EntityTable({"DATE": {"Year": ["1994", "2006"]}})
-        >>> table.substitute("1994", "DATE", ["a 1994 film"], Random(1))
-        '2006'
-        """
+        """Draw a value of the same type and form that stands in none of the `texts` texts; None if there is none."""
         forms, shape = self.values.get(type_, {}), self.form_of(text, type_)
         groups = [] if shape is None else [forms.get(shape, [])]
         if shape == "" and len(forms) > (shape in forms):
@@ -215,9 +195,5 @@ def _smallest(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def overlap(names: Collection[str], new: Collection[str]) -> float | None:
-    """Measure the share of the names, each counted once, that are among the new ones: five decimals; None without names.
-
-    >>> overlap({"rome", "1994"}, {"rome", "2006"})
-    0.5
-    """
+    """Measure the share of the names, each counted once, that are among the new ones: five decimals; None without names."""
     return round(len(set(names) & set(new)) / len(set(names)), 5) if names else None

@@ -37,11 +37,7 @@ def join(evidence: Sequence[dict[str, Any]], titles: bool = True) -> tuple[str, 
 
 
 def locate(parts: Sequence[Part], start: int, end: int) -> tuple[str, int, int, int] | None:
-    """Find the field, the piece and the span inside it of a span of the joined text; None between pieces.
-
-    >>> locate(join([{"title": "Rome", "text": "It is old."}])[1], 6, 8)
-    ('evidence', 0, 0, 2)
-    """
+    """Find the field, the piece and the span inside it of a span of the joined text; None between pieces."""
     for part in parts:
         if part.start <= start and end <= part.end:
             return part.field, part.piece, start - part.start, end - part.start
@@ -59,17 +55,7 @@ def evidence_texts(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
 
 
 def why_misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], what: str) -> str | None:
-    """Say which span does not stand in a row's evidence, or None.
-
-    Args:
-        row: with its evidence.
-        spans: of rationales or entities: field, piece, start, end, maybe the text that stands there.
-        what: what to call one.
-
-    >>> row = {"evidence": [{"title": "Rome", "text": "It is old."}]}
-    >>> why_misplaced(row, [{"field": "evidence", "piece": 1, "start": 0, "end": 2}], "a rationale")
-    'a rationale is at 0–2 of evidence 1, where the row has no text'
-    """
+    """Say which span does not stand in a row's evidence, or None."""
     texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
     for span in spans:
         start, end = span["start"], span["end"]

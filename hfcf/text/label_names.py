@@ -21,16 +21,7 @@ _LABELS = {normalise(name): label for label, names in _NAMES.items() for name in
 
 
 def label_of(name: str) -> str | None:
-    """Return SUPPORTS, REFUTES or NOT ENOUGH INFO for a name of one of them, None for any other name.
-
-    Args:
-        name: in any case, its words separated by anything, as in "NOT_ENOUGH_INFO".
-
-    >>> [label_of(name) for name in ("Entailment", "REFUTED", "not_enough-info", "TRUE")]
-    ['SUPPORTS', 'REFUTES', 'NOT ENOUGH INFO', 'SUPPORTS']
-    >>> [label_of(name) for name in ("LABEL_0", "not_entailment", "NOT_SUPPORTED", "")]
-    [None, None, None, None]
-    """
+    """Return SUPPORTS, REFUTES or NOT ENOUGH INFO for a name of one of them, None for any other name."""
     return _LABELS.get(normalise(name))
 
 
@@ -44,17 +35,7 @@ _SETS = (
 
 
 def name_beside(name: str, label: str) -> str | None:
-    """Return how a corpus that has a name calls another label, in the name's case; None where that can't be told.
-
-    Args:
-        name: that is known to stand in the corpus.
-        label: SUPPORTS, REFUTES or NOT ENOUGH INFO.
-
-    >>> name_beside("entailment", "REFUTES"), name_beside("Supported", "REFUTES"), name_beside("SUPPORTS", "NOT ENOUGH INFO")
-    ('contradiction', 'Refuted', 'NOT ENOUGH INFO')
-    >>> name_beside("true", "NOT ENOUGH INFO"), name_beside("NEI", "REFUTES")
-    (None, None)
-    """
+    """Return how a corpus that has a name calls another label, in the name's case; None where that can't be told."""
     for names in _SETS:
         if name.casefold() in names.values() and label in names and label_of(name) != NOT_ENOUGH_INFO:
             other = names[label]

@@ -28,20 +28,12 @@ class Lifetime(NamedTuple):
 
 
 def find_years(text: str) -> list[int]:
-    """List the years of a text, in order.
-
-    >>> find_years("3 April 1968 – 12 May 2001, in the 1990s, 1,975 men")
-    [1968, 2001]
-    """
+    """List the years of a text, in order."""
     return [int(year) for year in _YEARS.findall(text)]
 
 
 def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:
-    """List births with their deaths, lone ones, and periods ("1990–1993", "from 1990 until 1993"), of each text.
-
-    >>> find_lifetimes(["Ada (10 December 1815 – 27 November 1852) wrote.", "He was born in Rome in 1900."])
-    [Lifetime(start=1815, end=1852), Lifetime(start=1900, end=None)]
-    """
+    """List births with their deaths, lone ones, and periods ("1990–1993", "from 1990 until 1993"), of each text."""
     lifetimes: dict[Lifetime, None] = {}
     for text in map(unbracket, texts):
         pairs = {(int(one), int(other)) for pattern in (_IN_BRACKETS, _PERIOD) for one, other in pattern.findall(text)}
@@ -55,15 +47,7 @@ def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:
 
 
 def keeps_order(lifetimes: Iterable[Lifetime], years: Mapping[int, int]) -> bool:
-    """Say whether births stay before deaths, and years within lifetimes that are as long as a life can be.
-
-    Args:
-        lifetimes: as the texts have them.
-        years: every year of the texts, and what becomes of it.
-
-    >>> keeps_order([Lifetime(1900, 1950)], {1900: 1960, 1950: 1950}), keeps_order([Lifetime(1900, 1950)], {1900: 1890, 1950: 1950})
-    (False, True)
-    """
+    """Say whether births stay before deaths, and years within lifetimes that are as long as a life can be."""
     for start, end in lifetimes:
         first, last = (None if one is None else years.get(one, one) for one in (start, end))
         for old, new in years.items():

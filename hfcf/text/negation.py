@@ -15,11 +15,6 @@ def deny(sentence: str) -> str:
     """Say the opposite: put "not" after the first auxiliary, or take it away; without one, put "it is not true that" before all.
 
     An auxiliary after a word that may begin a clause (if, that, which, and …) is not touched: it may not be the main verb.
-
-    >>> deny("iron is a metal"), deny("A magnet cannot attract wood.")
-    ('iron is not a metal', 'A magnet can attract wood.')
-    >>> deny("magnets that are strong attract iron"), deny("it is not true that magnets attract wood")
-    ('it is not true that magnets that are strong attract iron', 'magnets attract wood')
     """
     if sentence.startswith(_OUTSIDE):
         return sentence.removeprefix(_OUTSIDE)

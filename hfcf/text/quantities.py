@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import NamedTuple
 
-from hfcf.text.mentions import WORD_START
 from hfcf.text.normalise import unbracket
+from hfcf.text.phrase_match import WORD_START
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _UNIT = (
@@ -32,30 +32,12 @@ class Conversion(NamedTuple):
 
 
 def find_conversions(text: str) -> list[Conversion]:
-    """Find quantities with a conversion in brackets. Temperatures are none: their sides are not in proportion.
-
-    >>> find_conversions("It is 5 km (3.1 mi) long.")
-    [Conversion(one='5 km', number='5', other='3.1 mi', converted='3.1')]
-    """
+    """Find quantities with a conversion in brackets. Temperatures are none: their sides are not in proportion."""
     return [Conversion(m["one"], m["n"], m["other"], m["k"]) for m in _CONVERSION.finditer(unbracket(text))]
 
 
 def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[str] = ()) -> dict[str, str]:
-    """Complete changes so that both sides of a converted quantity stay in proportion.
-
-    Args:
-        changes: {before: after}, of quantities with their units or of numbers alone.
-        texts: where conversions stand.
-        tagged: entities of the texts, which may hold the number of one side, as "about 5" does of "about 5 km (3.1 mi)".
-
-    Returns:
-        The changes, with those of the other sides. A quantity whose other side cannot follow stays, as one of 0.
-
-    >>> convert({"5": "40"}, ["It is 5 km (3.1 mi) long."])
-    {'5': '40', '5 km': '40 km', '3.1 mi': '24.8 mi'}
-    >>> convert({"3.1": "6.2"}, ["It is about 5 km (3.1 mi) long."], ["about 5"])
-    {'3.1': '6.2', '3.1 mi': '6.2 mi', '5 km': '10 km', 'about 5': 'about 10'}
-    """
+    """Complete changes so that both sides of a converted quantity stay in proportion."""
     result = dict(changes)
     for text in texts:
         for one, number, other, converted in find_conversions(text):
@@ -87,11 +69,7 @@ def _new_number(quantity: str, number: str, changes: Mapping[str, str]) -> str |
 
 
 def find_numbers(text: str) -> list[float]:
-    """List the numbers that a text writes in digits, in order.
-
-    >>> find_numbers("$1,500 of 2.5 million")
-    [1500.0, 2.5]
-    """
+    """List the numbers that a text writes in digits, in order."""
     return [_value(number) for number in re.findall(_NUMBER, text)]
 
 

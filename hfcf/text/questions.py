@@ -19,20 +19,12 @@ Span = tuple[int, int]
 
 
 def mark_answer(context: str, start: int, end: int) -> str:
-    """Return a passage with the answer marked.
-
-    >>> mark_answer("Ada wrote it.", 0, 3)
-    '« answer = Ada » wrote it.'
-    """
+    """Return a passage with the answer marked."""
     return context[:start] + ANSWER.format(context[start:end]) + context[end:]
 
 
 def join_parts(*parts: str) -> str:
-    """Join question, title and passage, as far as there are, by the separator.
-
-    >>> join_parts("Notes", "Ada wrote it."), join_parts("", "Ada wrote it.")
-    ('Notes » Ada wrote it.', 'Ada wrote it.')
-    """
+    """Join question, title and passage, as far as there are, by the separator."""
     return SEPARATOR.join(part for part in parts if part)
 
 
@@ -65,10 +57,6 @@ def read_references(text: str, question: str) -> list[Span]:
     """Find the references of a text like that of `write_references` in its question: sorted, disjoint code points.
 
     What does not stand in the question as whole words, whatever the case, is left out; of two that overlap, the longer one stays.
-
-    >>> question = "who is the captain of Richmond?"
-    >>> [question[start:end] for start, end in read_references("richmond = The club ; the mayor = he", question)]
-    ['Richmond']
     """
     if text.strip() == NO_REFERENCE:
         return []
@@ -82,15 +70,7 @@ def read_references(text: str, question: str) -> list[Span]:
 
 
 def predicate(question: str, references: Sequence[Span]) -> str:
-    """Return a question with its references replaced by X, Y, Z, X4, X5 …, in lower case and without the question mark.
-
-    Args:
-        question: its text.
-        references: sorted, disjoint code points of it.
-
-    >>> predicate("Who is the captain of Richmond in 1994?", [(22, 30), (34, 38)])
-    'who is the captain of X in Y'
-    """
+    """Return a question with its references replaced by X, Y, Z, X4, X5 …, in lower case and without the question mark."""
     parts, last = [], 0
     names = (("X", "Y", "Z")[n] if n < 3 else f"X{n + 1}" for n in count())
     for (start, end), name in zip(references, names, strict=False):
@@ -100,11 +80,7 @@ def predicate(question: str, references: Sequence[Span]) -> str:
 
 
 def same_predicate(one: str, other: str) -> bool:
-    """Say whether two predicates are one: equal, or equal in more than their first ten characters (section 3.5).
-
-    >>> same_predicate("who is the captain of X", "who is the captain of X in Y"), same_predicate("who is X", "who was X")
-    (True, False)
-    """
+    """Say whether two predicates are one: equal, or equal in more than their first ten characters (section 3.5)."""
     head, other_head = one[: PREFIX + 1], other[: PREFIX + 1]
     return one == other or (head == other_head and len(head) > PREFIX)
 
@@ -115,18 +91,6 @@ def compare_questions(one: tuple[str, Sequence[Span]], other: tuple[str, Sequenc
     References are compared as sets of strings, whatever their case; predicates by `same_predicate`. A change of predicate alone
     also requires that all references are kept; others may come (section 6.1, footnote 4). "question" is the answer for a question
     without references, which nothing keeps, and where predicate and references are the same.
-
-    Args:
-        one: the source's question, and its references as `predicate` takes them.
-        other: the new one.
-
-    >>> source = ("who is the captain of richmond?", [(22, 30)])
-    >>> compare_questions(source, ("who is the captain of essendon?", [(22, 30)]))
-    'reference'
-    >>> compare_questions(source, ("who wears number 9 for richmond?", [(10, 18), (23, 31)]))
-    'predicate'
-    >>> compare_questions(source, ("who did graham tackle in the final?", [(8, 14), (25, 34)]))
-    'both'
     """
     old, new = ({question[start:end].lower() for start, end in spans} for question, spans in (one, other))
     if not old:

@@ -27,9 +27,5 @@ class Word(NamedTuple):
 
 
 def split(text: str) -> list[Word]:
-    """Split a text into words and punctuation marks.
-
-    >>> [word.key for word in split("Tom Brown's 3.5% wasn't the U.S. record.")]
-    ['Tom', 'Brown', "'s", '3.5', '%', 'was', "n't", 'the', 'U.S.', 'record', '.']
-    """
+    """Split a text into words and punctuation marks."""
     return [Word(_QUOTES.get(match[0], match[0].replace("’", "'")), *match.span()) for match in _WORD.finditer(text)]

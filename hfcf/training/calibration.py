@@ -31,16 +31,7 @@ Numbers = NDArray[np.float64]
 
 
 def fit_temperature(logits: Numbers, gold: Sequence[int]) -> float:
-    """Find the temperature T for which softmax(logits / T) has the least negative log-likelihood (Guo et al. 2017, section 4.2).
-
-    Args:
-        logits: rows × classes; log-probabilities serve as well.
-        gold: the class of each row.
-
-    >>> logits = np.array([[4.0, 0.0]] * 4)  # 98 % certain, and right three times of four
-    >>> round(4 / fit_temperature(logits, [0, 0, 0, 1]), 2), round(float(np.log(3)), 2)
-    (1.1, 1.1)
-    """
+    """Find the temperature T for which softmax(logits / T) has the least negative log-likelihood (Guo et al. 2017, section 4.2)."""
     from scipy.optimize import minimize_scalar
 
     bounds = np.log(BOUNDS)
@@ -58,9 +49,6 @@ def calibration_error(probabilities: Numbers, gold: Sequence[int], bins: int = B
     """Return the expected calibration error: how far the probability of the likeliest class is from how often it is right.
 
     The mean over `bins` equal intervals of the probability, each weighted by its rows (Guo et al. 2017, equation 3); 0–1.
-
-    >>> calibration_error(np.array([[0.9, 0.1]] * 10), [0] * 7 + [1] * 3)
-    0.2
     """
     sure, right = probabilities.max(-1), probabilities.argmax(-1) == np.asarray(gold)
     place = np.minimum((sure * bins).astype(int), bins - 1)
@@ -74,18 +62,6 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
     Its probabilities are then calibrated wherever it is read, and its verdicts stay. The error afterwards is measured on rows that
     the temperature was not fitted on: each half of the groups is scored with that of the other half. The stored temperature is
     fitted on all rows.
-
-    Args:
-        model: the verifier, as `hfcf.training.loop.trained_model` names it.
-        out: the folder of its weights, or of its adapter.
-        rows: held-out rows with `group_id`, of all its classes.
-        max_length: tokens of claim and evidence.
-
-    Returns:
-        `rows`, `temperature`, and `ECE` (15 bins) and `NLL` before and after.
-
-    Raises:
-        ValueError: see `check_held_out`; two of its outputs have the same label, or its weights have no last layer that is known.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks" (ICML).
     """
@@ -111,12 +87,7 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
 
 
 def check_held_out(rows: Dataset, labels: Sequence[str]) -> DatasetDict:
-    """Return the two halves of held-out rows, by group, or raise `ValueError` where a verifier can't be calibrated on them.
-
-    >>> check_held_out(Dataset.from_dict({"label": [], "group_id": []}), ["SUPPORTS"])
-    Traceback (most recent call last):
-    ValueError: calibrate: 0 held-out rows can't be halved by group: hold more out (held_out)
-    """
+    """Return the two halves of held-out rows, by group, or raise `ValueError` where a verifier can't be calibrated on them."""
     if unknown := sorted(set(rows["label"]) - set(labels)):
         raise ValueError(f"calibrate: the verifier tells {', '.join(labels)} apart, and rows have the label {unknown[0]!r}")
     halves = group_safe_split(rows, 0.5, seed=HALVES)
@@ -139,16 +110,7 @@ def _softmax(logits: Numbers) -> Numbers:
 
 
 def divide_logits(model: Model, out: Path, temperature: float) -> None:
-    """Divide the stored weights of a classifier's last layer by a temperature, whatever form `tune` stored them in.
-
-    Args:
-        model: the classifier.
-        out: the folder of its weights, or of its adapter.
-        temperature: what its logits are divided by.
-
-    Raises:
-        ValueError: there is no last layer that is known, or the folder does not hold it.
-    """
+    """Divide the stored weights of a classifier's last layer by a temperature, whatever form `tune` stored them in."""
     import torch
     from safetensors import safe_open
     from safetensors.torch import save_file

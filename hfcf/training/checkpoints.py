@@ -17,7 +17,7 @@ import torch
 from datasets import Dataset
 from torch.utils.data import Sampler
 
-from hfcf.core.weights import is_whole
+from hfcf.core.model_checks import is_whole
 
 SECONDS = 300.0
 """Between two checkpoints; `HFCF_CHECKPOINT_SECONDS` changes it."""
@@ -33,13 +33,7 @@ class CheckpointError(ValueError):
 
 
 def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
-    """Return a hash of what a training reads: its rows as the network takes them, and its settings.
-
-    Args:
-        rows: tokenised.
-        hp: the `Hyperparameters`; of their model the contents count, not the name.
-        more: JSON-able; what the rows do not hold themselves.
-    """
+    """Return a hash of what a training reads: its rows as the network takes them, and its settings."""
     settings = {**asdict(hp), "model": hp.model.key()}
     digest = hashlib.sha256(json.dumps([settings, rows.column_names, more], sort_keys=True, default=str).encode())
     for batch in rows.with_format(None).iter(1_000):
@@ -48,15 +42,7 @@ def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
 
 
 def last_checkpoint(work: Path, data: str) -> Path | None:
-    """Return the last complete checkpoint of an interrupted training; remove those that were cut off while they were written.
-
-    Args:
-        work: the folder of the checkpoints.
-        data: the `data_digest` of the training that would go on from it.
-
-    Raises:
-        CheckpointError: it is one of other data, or of other settings.
-    """
+    """Return the last complete checkpoint of an interrupted training; remove those that were cut off while they were written."""
     from transformers.trainer_utils import get_last_checkpoint
 
     while last := get_last_checkpoint(str(work)) if work.is_dir() else None:
@@ -116,12 +102,7 @@ class Order(Sampler[int]):
 
 
 def checkpoint_callback(data: str, order: Order) -> Any:
-    """Make the `TrainerCallback` that saves checkpoints by time, and writes into every one what `last_checkpoint` reads.
-
-    Args:
-        data: of `data_digest`.
-        order: of the training's rows.
-    """
+    """Make the `TrainerCallback` that saves checkpoints by time, and writes into every one what `last_checkpoint` reads."""
     from transformers import TrainerCallback
     from transformers.trainer_callback import ExportableState
 

@@ -15,7 +15,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
 from hfcf.engines.labels import output_names, verdicts
 from hfcf.engines.reading import MARK, check_head, load_config
-from hfcf.training.loop import Hyperparameters, Loss, fit
+from hfcf.training.trainer import Hyperparameters, Loss, fit
 
 
 def train_classifier(

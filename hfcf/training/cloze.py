@@ -12,8 +12,8 @@ from datasets import Dataset
 from hfcf.engines.ner import Ner
 from hfcf.tasks.qa import TASK
 from hfcf.tasks.verification import SUPPORTS
-from hfcf.text.mentions import WORD_END, WORD_START
 from hfcf.text.normalise import normalise
+from hfcf.text.phrase_match import WORD_END, WORD_START
 
 WH = {
     "PERSON": ("who",),
@@ -88,10 +88,6 @@ def clause(claim: str, start: int, end: int, longest: int = 20) -> tuple[int, in
     """Return the part of a claim, from comma to comma, around a span: as much of it as a question of so many words holds.
 
     What stands before the span, the subject most often, is taken first.
-
-    >>> claim = "Ada, who was born in London, wrote the first program, which was never run."
-    >>> claim[slice(*clause(claim, 21, 27, 9))], claim[slice(*clause(claim, 21, 27))] == claim
-    ('Ada, who was born in London', True)
     """
     cuts = [0, *(match.end() for match in re.finditer(r"[,;]\s", claim)), len(claim)]
     first = max(i for i, cut in enumerate(cuts[:-1]) if cut <= start)
@@ -104,11 +100,7 @@ def clause(claim: str, start: int, end: int, longest: int = 20) -> tuple[int, in
 
 
 def wh_question(claim: str, start: int, end: int, wh: str) -> str:
-    """Put a question word in the place of a span of a claim, and at the front.
-
-    >>> wh_question("Rome was founded by Romulus in 753 BC.", 20, 27, "who"), wh_question("Romulus founded Rome.", 0, 7, "who")
-    ('who Rome was founded in 753 BC', 'who founded Rome')
-    """
+    """Put a question word in the place of a span of a claim, and at the front."""
     before, after = claim[:start], claim[end:].strip().strip(_ENDS)
     before = re.sub(r"\bthe\s*$", "", _PREPOSITION.sub("", re.sub(r"\b(?:the|an?)\s*$", "", before))).strip(_ENDS)
     return " ".join(part for part in (wh, before, after) if part)

@@ -15,7 +15,7 @@ from hfcf.core.pairs import sources
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Scorer, load_scorer, load_trainer
 from hfcf.metrics.scores import consistency as scores
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 Array = NDArray[np.float64]
 

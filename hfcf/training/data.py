@@ -12,24 +12,12 @@ from hfcf.core.pairs import is_paired, sources
 from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import group_safe_split, text_keys
 from hfcf.core.task import task_of
-from hfcf.corpora.own.errors import LayoutError
+from hfcf.corpora.custom.errors import LayoutError
 from hfcf.training.distractors import from_recipe
 
 
 def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] | None = ()) -> Dataset:
-    """Load several corpora and concatenate their canonical columns.
-
-    Args:
-        sources: arguments of `hfcf.load` (`split` defaults to "train"), each with `corpus`, its name; `take: n` selects its
-            first n rows and `skip: n` drops them; `half: 0` or `half: 1` selects one half of its groups, and `half: [1, 0]`
-            one half of those in half 1; `distractors` as in the recipe of a run; with `on_error: reject`, unreadable rows are
-            dropped.
-        training: the rows are for training: those of a dev or test split need `role: train`.
-        extra: further columns to load; every corpus must have them. None: all that a corpus has.
-
-    Raises:
-        RecipeError: `training` with rows of another split than "train", and their source does not say `role: train`.
-    """
+    """Load several corpora and concatenate their canonical columns."""
     return concatenate_datasets([_load(source, training, extra) for source in sources])
 
 

@@ -1,7 +1,7 @@
 """Train a verifier to read the evidence although the claims of its training rows reveal their labels.
 
 - `reweight`: rows count so that no n-gram of the claims tells the label (Schuster et al. 2019; `hfcf.training.reweight`).
-- `poe`: a product of experts, the verifier and one that reads claims alone (Karimi Mahabadi et al. 2020; `hfcf.training.bias`).
+- `poe`: a product of experts, the verifier and one that reads claims alone (Karimi Mahabadi et al. 2020; `bias_model`).
 - `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; `hfcf.training.contrast`).
 
 CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two. The stored verifier is like any other.
@@ -19,10 +19,10 @@ from datasets import Dataset
 from torch.nn.functional import cross_entropy
 
 from hfcf.core import recipe as recipes
-from hfcf.training.bias import encoder_bias, ngram_bias
+from hfcf.training.bias_model import encoder_bias, ngram_bias
 from hfcf.training.contrast import GroupSampler, contrast, pool
-from hfcf.training.loop import Hyperparameters, Loss
 from hfcf.training.reweight import row_weights
+from hfcf.training.trainer import Hyperparameters, Loss
 
 SETTINGS = {
     "reweight": ("sizes", "common", "at_least", "top", "penalty"),
@@ -88,15 +88,7 @@ class Debias:
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: str = "debias") -> Debias:
-        """Read a recipe's mapping: `kind`, and settings of that kind alone.
-
-        Raises:
-            RecipeError: no mapping, an unknown kind or setting, or an invalid value.
-
-        >>> Debias.of({"kind": "poe", "temperature": 0.1})
-        Traceback (most recent call last):
-        hfcf.core.recipe.RecipeError: debias: unknown key 'temperature' (allowed: bias, folds, kind)
-        """
+        """Read a recipe's mapping: `kind`, and settings of that kind alone."""
         if not isinstance(content, Mapping):
             raise recipes.RecipeError(f"{where}: {content!r} is no mapping: write {{kind: poe}}, with one of {', '.join(SETTINGS)}")
         kind = content.get("kind")
@@ -145,23 +137,12 @@ def prepare(
 
 
 def weighted_cross_entropy(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy, each row with its weight, over the sum of the weights.
-
-    >>> logits, labels = torch.tensor([[1.0, 0.0], [3.0, 0.0]]), torch.tensor([0, 1])
-    >>> weighted_cross_entropy(logits, labels, torch.tensor([1.0, 0.0])) == cross_entropy(logits[:1], labels[:1])
-    tensor(True)
-    """
+    """Cross-entropy, each row with its weight, over the sum of the weights."""
     return (weights * cross_entropy(logits.float(), labels, reduction="none")).sum() / weights.sum()
 
 
 def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Return the cross-entropy of the product of two experts' probabilities; the biased expert, log-probabilities, learns nothing.
-
-    >>> logits, labels = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
-    >>> sure, unsure = torch.tensor([[0.9, 0.1]]).log(), torch.tensor([[0.5, 0.5]]).log()
-    >>> [round(product_of_experts(logits, labels, bias).item(), 2) for bias in (sure, unsure)]
-    [0.04, 0.31]
-    """
+    """Return the cross-entropy of the product of two experts' probabilities; the biased expert learns nothing."""
     return cross_entropy(logits.float().log_softmax(-1) + bias.detach(), labels)
 
 

@@ -45,12 +45,7 @@ def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dat
 
 
 def chain(structure: Structure, rng: random.Random) -> list[str]:
-    """List the names of a chain from the claim, left out, down to a leaf; it goes through conclusions as long as it can.
-
-    >>> from hfcf.core.structures.model import Step
-    >>> chain(Structure((Step(("a",), "b"), Step(("b", "c"), CLAIM))), random.Random(0))
-    ['b', 'a']
-    """
+    """List the names of a chain from the claim, left out, down to a leaf; it goes through conclusions as long as it can."""
     names, concluded, place = [], set(structure.intermediates()), CLAIM
     while premises := next((step.premises for step in structure.steps if step.conclusion == place), None):
         options = [name for name in premises if name not in names] or [""]

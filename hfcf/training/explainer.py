@@ -38,8 +38,8 @@ from hfcf.engines.gates import OUTSIDE, Gates, check_encoder, membership, sample
 from hfcf.engines.inputs import join_for
 from hfcf.engines.reading import Reading, read_reading
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess
+from hfcf.training.trainer import Hyperparameters
 
 log = logging.getLogger(__name__)
 

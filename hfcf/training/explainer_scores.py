@@ -14,18 +14,12 @@ from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
 from hfcf.engines.reading import read_reading
 from hfcf.training.explainer import encode, explained_rows, pad_batch
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 
 @torch.no_grad()
 def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[str, Any]:
-    """Score the explainer stored in `out` on held-out rows, with gates open or shut and no draw, beside as many random gates.
-
-    Returns:
-        `rows` that are explained; `consistent`, the mean share of open tokens that lie in open pieces; and for "token" gates,
-        "sentence" gates and "random token", as many tokens of each row: `open`, the mean share of tokens marked; `kept`, how
-        often the verifier predicts the same from them; `lost`, how often not from the others.
-    """
+    """Score the explainer stored in `out` on held-out rows, with gates open or shut and no draw, beside as many random gates."""
     device = Classifier(model=hp.model, max_length=hp.max_length).device()
     network, tokenizer = load_classifier(hp.model, device, torch.float32)
     gates = load_gates(Model(str(out)), hp.model, network)

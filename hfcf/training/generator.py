@@ -14,7 +14,7 @@ from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, two_sided
 from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.tasks.verification import REFUTES, SUPPORTS, generator_prefix
 from hfcf.text.evidence import join
-from hfcf.training.loop import Hyperparameters, Loss, fit
+from hfcf.training.trainer import Hyperparameters, Loss, fit
 
 
 def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False, max_claim: int = 96) -> None:
@@ -43,7 +43,7 @@ def train_texts(
         hp: how.
         out: a folder; an interrupted run in it goes on.
         prompt: for a decoder-only model, {} for the source and what stands after it.
-        checkpoints: see `hfcf.training.loop.fit`, as for `loss`.
+        checkpoints: see `hfcf.training.trainer.fit`, as for `loss`.
     """
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
@@ -90,19 +90,7 @@ def _texts(evidence: Sequence[Any], labels: Sequence[str], prefixed: bool) -> li
 def evaluate_generator(
     rows: Dataset, model: Model, *, max_length: int, prefixed: bool = False, num_beams: int = 5, take: int = 100
 ) -> dict[str, Any]:
-    """Score a generator on held-out rows, beside the baseline that copies the first piece of evidence.
-
-    Args:
-        rows: verification rows that it was not trained on; those that `usable` leaves out are not scored.
-        max_length: tokens of evidence that it reads.
-        prefixed: as it was trained.
-        num_beams: beams of the search; its best hypothesis is scored.
-        take: score the first rows alone: a search costs seconds.
-
-    Returns:
-        `rows`; `bleu` and `chrf` (sacreBLEU, 0–100) of the model and of the copy; `copied`, the share of claims that stand in
-        the evidence word for word. Of no row only `rows`, which is 0.
-    """
+    """Score a generator on held-out rows, beside the baseline that copies the first piece of evidence."""
     rows = usable(rows, prefixed)
     if not len(rows):
         return {"rows": 0}

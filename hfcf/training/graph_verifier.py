@@ -13,8 +13,8 @@ from torch import nn
 from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.adapters import load_network
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
-from hfcf.training.batches import LengthSampler
-from hfcf.training.loop import Hyperparameters, Loss, fit
+from hfcf.training.length_sampler import LengthSampler
+from hfcf.training.trainer import Hyperparameters, Loss, fit
 
 
 def train_graph_verifier(

@@ -16,7 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.masked import MaskedLM, keep
-from hfcf.training.loop import Hyperparameters, fit
+from hfcf.training.trainer import Hyperparameters, fit
 
 CLOZE = (
     ("The capital of France is [MASK].", "paris"),
@@ -115,17 +115,7 @@ def words(coded: Any, i: int, text: str) -> list[tuple[int, tuple[int, int]]]:
 def evaluate_masked_lm(
     texts: Sequence[str], model: Model, *, max_length: int, share: float = 0.15, seed: int = 13
 ) -> dict[str, Any]:
-    """Measure how often a masked word is the first, or one of the first five, of its fills.
-
-    Args:
-        texts: sentences that it was not trained on.
-        max_length: tokens that it reads.
-        share: of the words of a sentence that are one token, masked together; at least one.
-        seed: of the choice of words.
-
-    Returns:
-        `sentences`, `masked` (words), `top1` and `top5`.
-    """
+    """Measure how often a masked word is the first, or one of the first five, of its fills."""
 
     tokenizer = read_tokenizer(model)
     coded = tokenizer(list(texts)) if texts else []

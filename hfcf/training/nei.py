@@ -19,13 +19,7 @@ from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 
 def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
-    """Add NEI rows, made from the verification rows `ds`, after them; `seed` decides which rows, which way and which piece.
-
-    >>> rows = [{"id": str(i), "group_id": str(i), "claim": f"claim {i}", "label": "SUPPORTS",
-    ...          "evidence": [{"title": "", "text": f"a{i}"}, {"title": "", "text": f"b{i}"}]} for i in range(4)]
-    >>> add_nei(Dataset.from_list(rows))["label"][4:]
-    ['NOT ENOUGH INFO', 'NOT ENOUGH INFO']
-    """
+    """Add NEI rows, made from the verification rows `ds`, after them; `seed` decides which rows, which way and which piece."""
     rng = random.Random(f"{seed}:nei")
     columns = ["id", "group_id", "label", "evidence", *(["gold"] if "gold" in ds.features else [])]
     rows = ds.select_columns(columns).to_list()

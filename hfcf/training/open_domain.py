@@ -11,7 +11,7 @@ from hfcf.core.recipe import ModelReference, Recipe, Text
 from hfcf.corpora import passages as collections
 from hfcf.corpora.passages import PassageSource
 from hfcf.engines.retriever import Retriever
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +62,7 @@ class OpenDomain(Recipe):
         return self
 
     def retriever(self, data_dir: str | None, where: str) -> Retriever:
-        """Load the collection and return its retriever.
-
-        Args:
-            data_dir: the folder in which its files and folders lie.
-            where: the recipe's key, for errors.
-        """
+        """Load the collection and return its retriever."""
         source = self.passages
         settings = source.model_dump(by_alias=True, exclude_unset=True) if isinstance(source, PassageSource) else source
         return Retriever(

@@ -19,11 +19,11 @@ from hfcf.engines.open_reader import ENCODER, OpenReader, store_retriever
 from hfcf.engines.reader import Reader, encode_windows, first_texts
 from hfcf.engines.retriever import Retriever
 from hfcf.metrics.scores import answers as scores
-from hfcf.text.places import find_places
-from hfcf.training.loop import Loss, fit
+from hfcf.text.spans import find_places
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.reader import STRIDE, TASK_TYPE, load_start, tokens_of
 from hfcf.training.scorers import ANSWERS
+from hfcf.training.trainer import Loss, fit
 
 log = logging.getLogger(__name__)
 
@@ -103,13 +103,7 @@ def _check(rows: Dataset, hp: OpenHyperparameters) -> None:
 
 
 def encode_questions(rows: Dataset, retriever: Retriever, tokenizer: Any, max_length: int) -> Dataset:
-    """Tokenise each question with its passages.
-
-    Returns:
-        A row for each question, with a list of its windows: `input_ids` (and `token_type_ids`), `readable` (the tokens of the
-        context, and the first), `scores` of the retriever and `numbers` of the passages; `spans`, the answer's places, each
-        [window, first token, last token]; its `text`; and `why` it can't be trained on, or "".
-    """
+    """Tokenise each question with its passages."""
     names = [name for name in WINDOWS if name in tokenizer.model_input_names]
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -233,14 +227,7 @@ class Collator:
 
 
 def marginal_loss(output: Any, batch: Mapping[str, torch.Tensor], scale: float, no_answer: float) -> torch.Tensor:
-    """Compute the loss of a batch of questions; `train_open_reader` says what it is.
-
-    Args:
-        output: the reader's `start_logits` and `end_logits`, windows × tokens; and the trained retriever's `scores`, if there are.
-        batch: from `Collator`.
-        scale: of the retriever's scores.
-        no_answer: weight of the loss of windows without the answer.
-    """
+    """Compute the loss of a batch of questions; `train_open_reader` says what it is."""
     start, end = (
         torch.where(batch["readable"], logits.float(), -torch.inf).log_softmax(-1)
         for logits in (output.start_logits, output.end_logits)
@@ -265,12 +252,7 @@ def _log_sums(values: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
 
 
 def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> dict[str, Any]:
-    """Score an open-domain reader by exact match and F1.
-
-    Returns:
-        `rows`, `em` and `f1`; `retrieved`, the share of the questions that have an answer in one of their passages; and
-        `no_passage`, how many questions find no passage and so count as wrong.
-    """
+    """Score an open-domain reader by exact match and F1."""
     if not len(rows):
         return {"rows": 0}
     questions, gold = rows["question"][:], ANSWERS.gold(rows)
@@ -285,11 +267,7 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> dict[str, Any]:
 
 
 def holds_answer(gold: scores.Gold, passage: str) -> bool:
-    """Say whether an answer stands in a passage, as whole words in any case; a pattern, whether it matches anywhere.
-
-    >>> holds_answer(["Ada  King"], "by ada king."), holds_answer({"regex": ["19(63|64)"]}, "in 1964")
-    (True, True)
-    """
+    """Say whether an answer stands in a passage, as whole words in any case; a pattern, whether it matches anywhere."""
     if isinstance(gold, Mapping):
         return any(scores.compile_pattern(pattern).search(passage) for pattern in gold["regex"])
     return any(find_places(text, passage) for text in gold)

@@ -16,7 +16,7 @@ from hfcf.tasks.qa import span_problem
 from hfcf.text.normalise import normalise
 from hfcf.text.questions import write_references
 from hfcf.training.generator import train_texts
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 Row = Mapping[str, Any]
 
@@ -49,18 +49,7 @@ WRITERS: Mapping[str, tuple[type[QuestionGenerator], Callable[[Row], list[Any]],
 
 
 def writer_pairs(kind: str, rows: Dataset, model: Model, max_length: int) -> Dataset:
-    """Make the pairs that a writer learns from: what its engine reads of each row, and what it shall write.
-
-    Args:
-        kind: one of `WRITERS`.
-        rows: question answering rows; those without spans are left out, as is one whose answer alone is longer than `max_length`. A
-            decomposer reads the columns `question_references` and `sentence_references` of QED, too.
-        model: whose tokenizer measures.
-        max_length: tokens of what the engine reads.
-
-    Returns:
-        Columns `source` and `target`.
-    """
+    """Make the pairs that a writer learns from: what its engine reads of each row, and what it shall write."""
     engine, request, target = WRITERS[kind]
     kept = [row for row in rows if span_problem(row) is None]
     sources = engine(model=model, max_length=max_length).texts(load_tokenizer(model), [request(row) for row in kept])
@@ -93,19 +82,7 @@ def train_writer(kind: str, rows: Dataset, hp: Hyperparameters, out: Path) -> No
 def evaluate_writer(
     kind: str, rows: Dataset, model: Model, *, max_length: int, num_beams: int = 4, take: int = 100
 ) -> dict[str, Any]:
-    """Score a writer on held-out rows.
-
-    Args:
-        kind: one of `WRITERS`.
-        rows: question answering rows that it was not trained on; those without spans are not scored.
-        max_length: tokens that it reads.
-        num_beams: beams of the search; its best hypothesis is scored.
-        take: score the first rows alone: a search costs seconds.
-
-    Returns:
-        `rows`; `bleu` and `chrf` (sacreBLEU, 0–100) against the row's own text; `exact`, the share that equals it in letters and
-        digits; of an answer generator also `spans`, the share of its answers that stand in the passage.
-    """
+    """Score a writer on held-out rows."""
     engine, request, target = WRITERS[kind]
     kept = [row for row in rows if span_problem(row) is None][:take]
     if not kept:

@@ -15,7 +15,7 @@ from hfcf.engines.reader import Reader, encode_windows
 from hfcf.tasks.qa import span_problem
 from hfcf.text.questions import join_parts
 from hfcf.training.generator import train_texts
-from hfcf.training.loop import Hyperparameters, fit
+from hfcf.training.trainer import Hyperparameters, fit
 
 STRIDE = Reader.stride
 TASK_TYPE = "QUESTION_ANS"
@@ -69,11 +69,7 @@ class Start(NamedTuple):
 
 
 def load_start(hp: Hyperparameters) -> Start:
-    """Load the extractive reader that a training starts from.
-
-    Raises:
-        ValueError: a model with an adapter, and `tune="lora"`.
-    """
+    """Load the extractive reader that a training starts from."""
     from transformers import AutoModelForQuestionAnswering, set_seed
 
     set_seed(hp.seed)  # the new head's weights too

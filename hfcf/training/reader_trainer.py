@@ -14,10 +14,10 @@ from hfcf.core.trainer import load_scorer
 from hfcf.engines.open_reader import stored_open_reader
 from hfcf.engines.reader import Reader, first_texts
 from hfcf.tasks.qa import TASK
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.open_reader import evaluate_open_reader, train_open_reader
 from hfcf.training.reader import train_reader
+from hfcf.training.trainer import Hyperparameters
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,7 @@ class ReaderTrainer:
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = (), dev: Dataset | None = None,
         debias: Any = None,
     ) -> int | None:  # fmt: skip
-        """Train a reader; an interrupted training goes on. No epoch is chosen: it is the last.
-
-        Raises:
-            ValueError: with `debias`, whose losses are of classifiers.
-        """
+        """Train a reader; an interrupted training goes on. No epoch is chosen: it is the last."""
         if debias is not None:
             raise ValueError("debias: its losses are of classifiers; a reader has none")
         if isinstance(hp, OpenHyperparameters):

@@ -27,8 +27,8 @@ from hfcf.engines.relation import RelationClassifier
 from hfcf.engines.relation_reading import is_rbert
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
-from hfcf.training.batches import LengthSampler
-from hfcf.training.loop import CHECKPOINTS, Hyperparameters, Loss, fit
+from hfcf.training.length_sampler import LengthSampler
+from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, Loss, fit
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def train_relation(
 ) -> int | None:
     """Train an R-BERT and store it in `out`, whole: `Model(str(out))` names it.
 
-    Checkpoints are written by time alone (`hfcf.training.loop.fit`), and the best epoch so far beside them.
+    Checkpoints are written by time alone (`hfcf.training.trainer.fit`), and the best epoch so far beside them.
 
     Args:
         rows: relation rows. Those of more than `hp.max_length` pieces are left out, with a warning that counts them.
@@ -151,12 +151,7 @@ class _BestEpoch(TrainerCallback):
 
 
 def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> dict[str, Any]:
-    """Score a relation classifier on rows.
-
-    Returns:
-        `rows`, `micro_f1`, `macro_f1` and `accuracy` (see `hfcf.metrics.scores.relation`), and `unread`, how many rows are too long
-        for it: they count as predicted to have no relation.
-    """
+    """Score a relation classifier on rows."""
     if not len(rows):
         return {"rows": 0}
     return _scores(rows, _predict(rows, engine))

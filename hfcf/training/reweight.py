@@ -34,10 +34,6 @@ def row_weights(
     """Compute α of every row: how much more than 1 it counts; 0 if nothing in its claim is tied to another label.
 
     The settings are those of `hfcf.training.debias.Debias`; `steps` are the optimiser's.
-
-    >>> claims = ["he did not sing"] * 9 + ["she did not act", "it is big", "we are old"]
-    >>> row_weights(claims, ["REFUTES"] * 9 + ["SUPPORTS"] * 3, common=0, penalty=0.001).round().tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.0]
     """
     classes = np.unique(np.asarray(labels, dtype=str), return_inverse=True)[1]
     _, held = ngrams(claims, sizes, common=common, at_least=at_least)
@@ -47,12 +43,7 @@ def row_weights(
 
 
 def ngrams(claims: Sequence[str], sizes: Sequence[int] = (2,), *, common: int = 10, at_least: int = 5) -> tuple[list[str], Any]:
-    """List the n-grams of claims, sorted, with a sparse matrix, n-grams × claims, that is 1 where a claim holds one.
-
-    >>> names, held = ngrams(["He did not.", "He did."], [1, 2], common=0, at_least=1)
-    >>> dict(zip(names, held.toarray().tolist()))
-    {'did': [1.0, 1.0], 'did not': [1.0, 0.0], 'he': [1.0, 1.0], 'he did': [1.0, 1.0], 'not': [1.0, 0.0]}
-    """
+    """List the n-grams of claims, sorted, with a sparse matrix, n-grams × claims, that is 1 where a claim holds one."""
     from scipy.sparse import csr_array
 
     texts = [re.findall(r"\w+", claim.lower()) for claim in claims]
@@ -85,9 +76,6 @@ def local_mutual_information(counts: np.ndarray, shares: np.ndarray) -> np.ndarr
     """Compute count(j, c) log (p(c | j) / p(c)), n-grams × classes: the information times the number of all that is counted.
 
     `counts` are of each n-gram with each class, and `shares` are p(c), of whatever is counted.
-
-    >>> local_mutual_information(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([0.5, 0.5])).round(2).tolist()
-    [[1.39, 0.0], [0.0, 0.0]]
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.nan_to_num(counts * np.log(counts / counts.sum(1, keepdims=True) / shares), neginf=0.0)

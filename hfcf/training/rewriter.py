@@ -22,19 +22,7 @@ from hfcf.text.normalise import normalise
 def evaluate_rewriter(
     pairs: Dataset, model: Model, *, max_length: int, judge: Classifier | None = None, num_beams: int = 5, take: int = 300
 ) -> dict[str, Any]:
-    """Score a rewriter on held-out pairs, beside the baseline that copies the source.
-
-    Args:
-        pairs: from `hfcf.training.claim_pairs.claim_pairs`; the first `take` are scored.
-        max_length: tokens of a claim that it reads.
-        judge: a three-way verifier, asked what the pair's evidence says of the new claim.
-        num_beams: beams of the search; its best hypothesis is scored.
-
-    Returns:
-        `pairs`; `bleu` and `chrf` (sacreBLEU, 0–100) of the model and of the copy against the target; `repeats`, the share of new
-        claims that say what the source says; `one span of 3 words`, the share that differs from the source in one place, of three
-        words at most; `words changed`, the median; with a judge, the share of its verdicts by label.
-    """
+    """Score a rewriter on held-out pairs, beside the baseline that copies the source."""
     pairs = pairs.select(range(min(take, len(pairs))))
     if not len(pairs):
         return {"pairs": 0}
@@ -60,11 +48,7 @@ def _share(marks: Any) -> float:
 
 
 def _changes(before: str, after: str) -> list[tuple[int, int]]:
-    """Count the words out and in at each place where two texts differ.
-
-    >>> _changes("a 1994 film", "a big 2006 film")
-    [(1, 2)]
-    """
+    """Count the words out and in at each place where two texts differ."""
     counts = []
     for differs, parts in groupby(diff(before, after), key=lambda part: part[0] != "same"):
         if differs:

@@ -16,7 +16,7 @@ from hfcf.engines.graph_verifier import GraphClassifier
 from hfcf.engines.programs import ProgramWriter
 from hfcf.engines.remote.engine import Remote
 from hfcf.prompts import arguments
-from hfcf.tasks.views import WRITTEN, View, evidence_text, program_text
+from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
 
 SETTINGS = "structures.json"
 """The file beside a model that says what it was trained for."""
@@ -45,7 +45,7 @@ class Purpose:
     """What a model was trained for.
 
     Args:
-        task: 1 to 4, see `hfcf.tasks.views.VIEWS`.
+        task: 1 to 4, see `hfcf.tasks.task_inputs.VIEWS`.
         kind: one of `KINDS`, or "llm".
         max_length: tokens that it read in training.
         seed: of the order of the evidence.
@@ -62,18 +62,7 @@ class Purpose:
 
 
 def purpose(model: Model, task: int | None = None) -> Purpose:
-    """Return what a model was trained for, or is asked for.
-
-    Args:
-        model: a folder of `hfcf.training.structures.train_structures`, its Hub id, or "llm:NAME".
-        task: asked for: it must be a language model's, and can be 3 or 4 of one that was trained for the other.
-
-    Raises:
-        ValueError: it is not said what the model is for, or it can't do the task.
-
-    >>> purpose(Model("llm:gpt-4o-mini"), 3).kind
-    'llm'
-    """
+    """Return what a model was trained for, or is asked for."""
     if is_remote(model):
         if task is None:
             raise ValueError(f"{model.name}: say which of the tasks 1 to 4 to ask it for: --task 3")
@@ -135,13 +124,7 @@ def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list
 
 
 def with_structure(view: View, structure: Structure) -> View:
-    """Return Task 2's view of a row with another structure than its own; conclusions of it are no leaf evidence.
-
-    >>> from hfcf.core.structures.model import Step
-    >>> written = Structure((Step(("Sentence1",), CLAIM),), {"Sentence1": "It is hot.", CLAIM: "It melts."})
-    >>> with_structure(View(4, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"), written).task
-    2
-    """
+    """Return Task 2's view of a row with another structure than its own; conclusions of it are no leaf evidence."""
     concluded = structure.intermediates()
     pieces = {name: text for name, text in view.pieces.items() if name not in concluded}
     given = replace(structure, label=None, texts={**view.texts, **structure.texts})
@@ -149,11 +132,7 @@ def with_structure(view: View, structure: Structure) -> View:
 
 
 def graph(view: View) -> list[Any]:
-    """Return a view as `hfcf.engines.graph_verifier.GraphClassifier` takes it; without a structure, all nodes are linked.
-
-    >>> graph(View(1, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"))
-    ['It melts.', ['It is hot.'], None]
-    """
+    """Return a view as `hfcf.engines.graph_verifier.GraphClassifier` takes it; without a structure, all nodes are linked."""
     if view.structure is None:
         return [view.claim, list(view.pieces.values()), None]
     texts = {**view.pieces, **view.structure.texts}
@@ -166,11 +145,8 @@ def graph(view: View) -> list[Any]:
 def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool = False) -> Answer:
     """Read the program that a model wrote, which is parsed and never executed.
 
-    What can't be parsed is an empty structure without a label, with the parser's message in `fault`. A label that the task does
-    not have is none.
-
-    >>> read_answer("Sure!", View(1, "It melts.", {}, "SUPPORTS"), ["SUPPORTS"]).label is None
-    True
+    What can't be parsed is an empty structure without a label, with the parser's message in `fault`. A label that the task does not
+    have is none.
     """
     try:
         structure = repair_program(text, view.texts)[0] if repaired else parse_program(text, view.texts)

@@ -40,11 +40,7 @@ def to_answer(structure: Structure | None, label: str | None, **more: Any) -> di
 
 
 def read_answer(answer: Answer) -> tuple[str | None, Structure | None]:
-    """Return the label and the structure of an answer; None for what it lacks.
-
-    >>> read_answer("REFUTES"), read_answer(None)
-    (('REFUTES', None), (None, None))
-    """
+    """Return the label and the structure of an answer; None for what it lacks."""
     if answer is None or isinstance(answer, str):
         return answer, None
     if answer["structure"] is None:

@@ -15,13 +15,13 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.programs import ProgramWriter
+from hfcf.tasks.task_inputs import WRITTEN, View, answer_text, evidence_text, program_text, views
 from hfcf.tasks.verification import LABELS
-from hfcf.tasks.views import WRITTEN, View, answer_text, evidence_text, program_text, views
 from hfcf.training.generator import train_texts
 from hfcf.training.graph_verifier import train_graph_verifier
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, graph, purpose
 from hfcf.training.structure_scorer import STRUCTURES, to_answer
+from hfcf.training.trainer import Hyperparameters
 from hfcf.training.verifier import train_verifier
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def train_structures(
         rows: rows of argument structures.
         hp: how. `max_length` is of the text that a model reads; of a graph verifier, of a node.
         out: a folder. `structures.json` in it says what the model is for.
-        task: 1 to 4, see `hfcf.tasks.views.VIEWS`.
+        task: 1 to 4, see `hfcf.tasks.task_inputs.VIEWS`.
         kind: "classifier" of a claim and a text (BERT), "graph" (Transformer-XH), or "seq2seq", which writes programs (CodeT5; a
             decoder-only model will do, too).
         labels: the classes; NOT ENOUGH INFO is of Task 1 alone.
@@ -114,11 +114,7 @@ class StructureTrainer:
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
         debias: Any = None,
     ) -> int | None:  # fmt: skip
-        """Train a model; no epoch is chosen: it is the last.
-
-        Raises:
-            ValueError: with `debias`; see `train_structures`, too.
-        """
+        """Train a model; no epoch is chosen: it is the last."""
         if debias is not None:
             raise ValueError("debias: models of argument structures are trained without; the task verification has these losses")
         kind = self.kind or ("seq2seq" if two_sided(hp.model) else "classifier")
@@ -128,11 +124,7 @@ class StructureTrainer:
     def answers(
         self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]
     ) -> tuple[list[int], list[View], list[Answer]]:
-        """Ask about the rows that the model's task takes and that have one of some labels.
-
-        Returns:
-            Their places, views and answers. The log says how many rows are left out for each reason.
-        """
+        """Ask about the rows that the model's task takes and that have one of some labels."""
         trained = purpose(model, self.task)
         if trained.max_length not in (None, max_length):
             log.warning("%s was trained to read %d tokens, and reads %d", model.name, trained.max_length, max_length)

@@ -62,27 +62,14 @@ def glosses(folder: Path) -> Iterator[str]:
 
 
 def gloss_parts(gloss: str) -> list[str]:
-    """List the definition and the examples of one gloss.
-
-    >>> gloss_parts('make steady; "steady yourself"; "he steadied the boat"')
-    ['make steady', 'steady yourself', 'he steadied the boat']
-    """
+    """List the definition and the examples of one gloss."""
     definition, quote, examples = gloss.partition('"')
     parts = [definition.strip(" ;"), *_EXAMPLE.findall(quote + examples)]
     return [text for part in parts if (text := _plain(part))]
 
 
 def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) -> list[str]:
-    """Select texts that differ in their letters and digits and have at least `words` words, in order.
-
-    Args:
-        texts: sentences.
-        without: texts to leave out, as `normalise` gives them.
-        words: shorter texts are left out.
-
-    >>> unique(["Rome is old.", "rome is old", "Rome!", "It is big."], {"itisbig"})
-    ['Rome is old.']
-    """
+    """Select texts that differ in their letters and digits and have at least `words` words, in order."""
     by_key: dict[str, str] = {}
     for text in texts:
         if (key := normalise(text)) not in without and len(text.split()) >= words:
@@ -91,11 +78,7 @@ def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) 
 
 
 def is_held_out(text: str, share: float, seed: int) -> bool:
-    """Say whether a text is of the expected share that is held out. Its letters decide: texts that differ in numbers go together.
-
-    >>> is_held_out("He was born in 1994.", 0.5, 1) == is_held_out("he was born in 2006", 0.5, 1)
-    True
-    """
+    """Say whether a text is of the expected share that is held out. Its letters decide, not its numbers."""
     letters = "".join(character for character in text.casefold() if character.isalpha())
     return int(hashlib.sha256(f"{seed}:{letters}".encode()).hexdigest()[:12], 16) / 16**12 < share
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from hfcf.training.loop import Loss
+from hfcf.training.trainer import Loss
 
 _LEAST = 1e-6
 """The least probability of anything else that is reckoned with: the gradient stays finite."""

@@ -15,7 +15,7 @@ from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, TASK
 from hfcf.text.label_names import label_of
 from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.debias import Debias, prepare
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 
 def train_verifier(
@@ -40,11 +40,7 @@ def train_verifier(
 
 
 def of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
-    """Select the rows that have one of some labels.
-
-    >>> of_labels(Dataset.from_dict({"label": ["REFUTES", "NOT ENOUGH INFO"]}), LABELS[:2])["label"]
-    Column(['REFUTES'])
-    """
+    """Select the rows that have one of some labels."""
     return rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
 
 
@@ -54,11 +50,7 @@ def two_way(rows: Dataset) -> Dataset:
 
 
 def scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] = ()) -> dict[str, float]:
-    """Accuracy and macro-F1 over `labels`; if none are given, over those that occur in `gold`.
-
-    >>> scores(["SUPPORTS", "REFUTES"], ["SUPPORTS", "SUPPORTS"])
-    {'accuracy': 0.5, 'macro_f1': 0.3333}
-    """
+    """Accuracy and macro-F1 over `labels`; if none are given, over those that occur in `gold`."""
     from sklearn.metrics import accuracy_score, f1_score
 
     labels = labels or sorted(set(gold))
@@ -90,11 +82,7 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int = 2, claim
 
 
 def evaluate_remote(rows: Dataset, model: Model, *, ways: int = 2) -> dict[str, Any]:
-    """Score a language model behind an endpoint as `evaluate_verifier` does; it chooses among the labels that are scored.
-
-    Returns:
-        As `evaluate_verifier`, and `unanswered`, the rows without a valid answer: they count as wrong.
-    """
+    """Score a language model behind an endpoint as `evaluate_verifier` does; it chooses among the labels that are scored."""
     if ways == 2:
         rows = two_way(rows)
     if not len(rows):

@@ -11,8 +11,8 @@ from datasets import Dataset
 from typer.testing import CliRunner
 
 from hfcf.cli import app
+from hfcf.core.contamination import save_seen
 from hfcf.core.model import Model
-from hfcf.core.seen import save_seen
 
 
 def test_a_limit_scores_the_first_rows_and_says_so(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import torch
 from transformers import AutoModel, BertConfig, BertForSequenceClassification, BertModel
 
 from hfcf.core.model import Model
+from hfcf.core.model_checks import check_weights
 from hfcf.core.pretrained import UnsafeModel, read_adapter, read_config, read_tokenizer, read_weights
-from hfcf.core.weights import check_weights
 from hfcf.engines.adapters import load_network, quiet_peft
 
 CONFIG = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8, "vocab_size": 1500}

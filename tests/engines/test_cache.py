@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hfcf.engines.cache import RequestCache, open_cache
-from hfcf.engines.upkeep import prune_answers
+from hfcf.engines.cache_admin import prune_answers
 
 WRITER = """
 import sys, time

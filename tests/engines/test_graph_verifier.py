@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 from hfcf.core.model import Model, folder_hash
 from hfcf.engines.graph_verifier import HEAD, GraphClassifier, GraphVerifier, collate, encode_graph, load_graph_verifier
 from hfcf.training.graph_verifier import train_graph_verifier
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 Tiny = Callable[[str], str]
 LABELS = ("SUPPORTS", "REFUTES")

@@ -27,7 +27,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator, hypotheses
 from hfcf.engines.inputs import encode_pairs
 from hfcf.tasks.verification import LABELS
-from hfcf.text.mentions import mentions, met
+from hfcf.text.phrase_match import mentions, met
 
 Tiny = Callable[[str], str]
 

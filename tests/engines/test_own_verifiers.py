@@ -377,7 +377,7 @@ def test_a_recipe_says_labels_and_inputs() -> None:
 def test_training_goes_on_from_what_the_classes_mean(stored: Saved, tmp_path: Path) -> None:
     from datasets import Dataset
 
-    from hfcf.training.loop import Hyperparameters
+    from hfcf.training.trainer import Hyperparameters
     from hfcf.training.verifier import train_verifier
 
     rows = Dataset.from_list([{"id": str(i), **row} for i, row in enumerate(ROWS)])
@@ -397,7 +397,7 @@ def test_training_goes_on_from_what_the_classes_mean(stored: Saved, tmp_path: Pa
 def test_a_verifier_is_read_as_it_was_trained(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
     from datasets import Dataset
 
-    from hfcf.training.loop import Hyperparameters, trained_model
+    from hfcf.training.trainer import Hyperparameters, trained_model
     from hfcf.training.verifier import train_verifier
 
     rows = Dataset.from_list([{"id": str(i), **row} for i, row in enumerate(ROWS)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hfcf.core.stage import Stage
@@ -24,7 +24,7 @@ def map_stages(stages: Sequence[Stage], rows: Rows, counted: Counter[str]) -> Ro
     return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
 
 
-def check_reason(stages: Sequence[str], status: Any) -> None:
+def check_reason(stages: Collection[str], status: Any) -> None:
     """What a rejection must say: the stage and the reason, a text that can be stored."""
     assert status["stage"] in stages
     assert 3 < len(status["reason"]) < 2_000

@@ -19,7 +19,7 @@ import hfcf
 from hfcf.core.task import get_task
 from hfcf.studies.human.collect import import_
 from hfcf.studies.human.export import export
-from hfcf.studies.sheets import read_sheet
+from hfcf.studies.spreadsheets import read_sheet
 from hfcf.tasks.verification import LABELS
 
 slow = pytest.mark.slow

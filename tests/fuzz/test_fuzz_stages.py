@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
@@ -55,7 +54,7 @@ def subclasses(cls: type[Stage]) -> set[type[Stage]]:
 def test_every_stage_of_the_package_is_fuzzed() -> None:
     for module in walk_packages(hfcf.__path__, "hfcf."):
         import_module(module.name)
-    chains = {getattr(cls, name).stage for cls in map(system_class, systems()) for name in cls.chain}
+    chains = {part.stage for cls in map(system_class, systems()) for part in cls.parts.values()}
     scored = {metrics.load(name, stage=True) for name in metrics.names()}
     assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored
 
@@ -112,7 +111,7 @@ def with_judges(system: System, tiny_model: Callable[[str], str]) -> System:
     if system.name == "ccg":
         judges |= {"editor": Model(tiny_model("t5")), "use_editor": True, "closed": True, "max_loss": 50.0}
         judges |= {"language_model": Model(tiny_model("gpt2")), "tagger": {"backend": "spacy", "model": "offline:spacy"}}
-    return replace(system, **judges)
+    return system.replace(**judges)
 
 
 @pytest.fixture
@@ -137,7 +136,7 @@ def system(
     else:
         made = tiny_systems.make(name, task, tiny_model)
     made = with_judges(made, tiny_model)
-    return tiny_systems.fitted(made, hfcf.prepare(tiny_systems.rows(task), made))
+    return made.fit(tiny_systems.rows(task))
 
 
 def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]], counted: Counter[str]) -> None:
@@ -149,7 +148,7 @@ def check(system: System, rows: list[dict[str, Any]], done: list[dict[str, Any]]
         assert status["accepted"] is bool(result["counterfactuals"]), row
         refused = [one["status"] for one in result.get("candidates") or () if not one["status"] or not one["status"]["accepted"]]
         for verdict in refused if status["accepted"] else [status, *(one for one in refused if one)]:
-            check_reason(system.chain, verdict)
+            check_reason(list(system.parts), verdict)
         for made in result["counterfactuals"] or ():
             counted["accepted"] += 1
             assert (made["source_id"], made["system"], made["group_id"]) == (row["id"], system.name, row["group_id"])
@@ -179,7 +178,7 @@ def test_nasty_rows_go_through_every_stage(name: str, task: str, system: System,
 @every_system
 def test_many_nasty_rows_go_through_every_stage(name: str, task: str, system: System, counted: Counter[str]) -> None:
     fuzz(system, nasty.OF_TASK[task], 70, counted)
-    assert all(counted[stage] for stage in system.chain)
+    assert all(counted[stage] for stage in system.parts)
 
 
 def spoiled(row: dict[str, Any], text: str) -> list[dict[str, Any]]:
@@ -218,5 +217,5 @@ def test_nasty_pairs_go_through_the_stages_of_checkwhy(server: None, counted: Co
     pairs = Dataset.from_list(
         scripted_llm.rows(), features=Features({**get_task("structures").features, "explanation": List(TEXT)})
     )
-    fuzz(tiny_systems.fitted(system, hfcf.prepare(pairs, system)), nasty.pairs, 30, counted)
-    assert all(counted[stage] for stage in system.chain)
+    fuzz(system.fit(pairs), nasty.pairs, 30, counted)
+    assert all(counted[stage] for stage in system.parts)

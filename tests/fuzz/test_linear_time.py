@@ -14,17 +14,17 @@ from hfcf.corpora.formats import answers as answer_places
 from hfcf.corpora.formats.feverous_pages import plain
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import tokenise
-from hfcf.engines.sameness import why_same
+from hfcf.engines.label_preserving import label_preserving
 from hfcf.metrics.copy_rate import copy_rate
-from hfcf.studies import sheets
+from hfcf.studies import spreadsheets
 from hfcf.systems.crossaug import spaced_like
 from hfcf.systems.race.edit import EditEvidence, edits_of
 from hfcf.tasks.sentence import SentenceRewriting
 from hfcf.text.entities import EntityTable
-from hfcf.text.lists import in_one_list
-from hfcf.text.mentions import mentions
-from hfcf.text.places import find_places
+from hfcf.text.enumerations import in_one_list
+from hfcf.text.phrase_match import mentions
 from hfcf.text.questions import read_references
+from hfcf.text.spans import find_places
 from hfcf.training.cloze import wh_question
 
 BOUND = 0.5
@@ -32,8 +32,9 @@ BOUND = 0.5
 
 # Files whose patterns are put together from texts: functions below. The gold answers of one corpus are patterns themselves.
 PUT_TOGETHER = {
-    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.remote", "hfcf.text.mentions",
-    "hfcf.text.lists", "hfcf.text.places", "hfcf.text.questions", "hfcf.training.cloze",
+    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.claim_llm",
+    "hfcf.text.phrase_match",
+    "hfcf.text.enumerations", "hfcf.text.spans", "hfcf.text.questions", "hfcf.training.cloze",
     "hfcf.corpora.curated_trec", "hfcf.metrics.scores.answers", "hfcf.core.secrets",
 }  # fmt: skip
 
@@ -126,7 +127,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "split_sentences": split_sentences,
     "tokenise": tokenise,
     "links": lambda text: plain(text + "\n]]"),
-    "sheets": lambda text: (sheets._guarded(text), sheets.unguarded(text)),
+    "sheets": lambda text: (spreadsheets._guarded(text), spreadsheets.unguarded(text)),
     "wh_question": lambda text: wh_question(text, 15_000, 15_010, "who"),
 }
 
@@ -139,7 +140,7 @@ def test_a_function_is_linear(name: str) -> None:
 
 COMPARISONS: dict[str, Callable[[str, str], Any]] = {
     "diff": edits.diff,
-    "why_same": why_same,
+    "label_preserving": label_preserving,
     "copy_rate": lambda one, other: copy_rate(one, [other]),
     "rewritten": lambda one, other: rewritten(one),
 }
@@ -170,7 +171,7 @@ def test_thousands_of_entities_in_a_row_are_edited_in_a_second(
     table = EntityTable(
         {"GPE": {"": [f"O{i}" for i in range(200)] if "{" in form else ["B"]}}
     )  # short: 20,000 characters are the limit
-    monkeypatch.setattr("hfcf.systems.race.edit.entity_table", lambda *_: table)
+    monkeypatch.setattr("hfcf.systems.race.edit._entity_table", lambda *_: table)
     words = [form.format(i) for i in range(number)]
     text, entities, at = " ".join(words), list[Any](), 0
     for word in words:
@@ -182,7 +183,7 @@ def test_thousands_of_entities_in_a_row_are_edited_in_a_second(
     spans = [{"field": "evidence", "piece": i, "start": 0, "end": end, "score": 1.0} for i, end in enumerate((len(text), 10))]
     row = {"id": "1", "claim": "A claim.", "evidence": evidence, "label": "SUPPORTS", "entities": entities, "rationales": spans}
     done: list[Any] = []
-    assert seconds(lambda: done.append(EditEvidence(fitted="x").row(row))) < 4 * BOUND
+    assert seconds(lambda: done.append(EditEvidence().with_fitted("x").row(row))) < 4 * BOUND
     assert len(done[0]["edited_entities"]) == number + 1
 
 

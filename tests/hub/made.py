@@ -21,7 +21,7 @@ from hfcf.hub.model_card import model_card
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.run import _front_matter
 from hfcf.systems.crossaug import CrossAug
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 FEATURES = Features(
     {

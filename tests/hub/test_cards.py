@@ -21,8 +21,8 @@ from hfcf.core import model as models
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
+from hfcf.core.safe_yaml import front_matter
 from hfcf.core.task import get_task, task_of
-from hfcf.core.yaml_text import front_matter
 from hfcf.corpora import builder_class, names
 from hfcf.hub.check_card import check_card
 from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
@@ -36,7 +36,7 @@ from hfcf.pipeline import publish
 from hfcf.pipeline import train as training
 from hfcf.pipeline.run import _front_matter
 from hfcf.tasks.verification import LABELS
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 RUN: dict[str, Any] = {
     "name": "made", "system": "race", "citation": "@inproceedings{race}", "split": "train", "role": None, "preset": "paper",

@@ -12,7 +12,7 @@ import yaml
 
 import hfcf
 from hfcf.core import recipe
-from hfcf.core.yaml_text import LONGEST, read_yaml
+from hfcf.core.safe_yaml import LONGEST, read_yaml
 from hfcf.hub.contents import read_contents
 from hfcf.hub.errors import HubError
 from hfcf.hub.existing_result import ExistingResultError, check_result

@@ -8,7 +8,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from hfcf.core.yaml_text import front_matter
+from hfcf.core.safe_yaml import front_matter
 from hfcf.hub.render import render
 from hfcf.pipeline.run import run
 

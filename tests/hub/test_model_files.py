@@ -6,7 +6,7 @@ import pytest
 
 from hfcf.core.model import SEEN
 from hfcf.hub.contents import select_own
-from hfcf.training.loop import WEIGHTS
+from hfcf.training.trainer import WEIGHTS
 
 
 @pytest.mark.parametrize("name", [*(name.replace("*", "00001") for name in WEIGHTS), SEEN, "scores.json"])

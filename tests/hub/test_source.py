@@ -11,7 +11,7 @@ import pytest
 import hfcf
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import RecipeError
-from hfcf.core.yaml_text import front_matter
+from hfcf.core.safe_yaml import front_matter
 from hfcf.corpora import builder_class
 from hfcf.hub.source import FILE, read_source
 

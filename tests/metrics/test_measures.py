@@ -27,11 +27,11 @@ from hfcf.metrics.diversity import _against_the_others, distinct, diversity, inv
 from hfcf.metrics.duplicates import duplicates
 from hfcf.metrics.label_balance import label_balance
 from hfcf.metrics.minimality import minimality
-from hfcf.metrics.shared import fitting
-from hfcf.metrics.shared.bands import Bands
+from hfcf.metrics.shared import fit
 from hfcf.metrics.shared.candidates import candidates
+from hfcf.metrics.shared.lsh import Bands
 from hfcf.metrics.shared.measure import measure, measure_candidates
-from hfcf.metrics.shared.near import Near, jaccard
+from hfcf.metrics.shared.near_duplicates import Near, jaccard
 from hfcf.metrics.shared.rows import changed
 from hfcf.metrics.shared.settings import DEFAULT, check_metrics
 from hfcf.metrics.shared.summary import summaries, summary
@@ -356,8 +356,8 @@ def test_a_fit_to_classes_says_what_names_them(name: str, made: Dataset) -> None
 def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     stages = [load(name, stage=True)().fit(made) for name in ("claim_only", "duplicates", "label_balance")]
     read: list[str] = []
-    ours = fitting.read_artifact
-    monkeypatch.setattr(fitting, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
+    ours = fit.read_artifact
+    monkeypatch.setattr(fit, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
     for stage in stages:
         prepare(made, stage).map(stage)
     assert sorted(read) == sorted(stage.fitted for stage in stages)

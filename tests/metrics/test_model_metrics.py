@@ -14,11 +14,11 @@ from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row,
 from tiny import rbert
 
 from hfcf.core import edits
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
-from hfcf.core.store import save_artifact
 from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.ner import Ner
 from hfcf.metrics import MeasureFlipRate, load

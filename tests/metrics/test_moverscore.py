@@ -16,8 +16,8 @@ from datasets import Dataset
 from scipy.optimize import linprog
 
 from hfcf.core import offline
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
-from hfcf.core.store import save_artifact
 from hfcf.metrics.shared.moverscore import MoverScore, _grams, _score, fit_idf
 
 MINILM = Model("offline:minilm")
@@ -253,7 +253,7 @@ def test_each_different_text_of_a_window_is_encoded_once(
 def test_a_window_that_is_full_changes_no_score(minilm: Model, pairs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     engine = MoverScore(model=minilm, n_gram=2)
     together = engine.run(pairs)
-    monkeypatch.setattr("hfcf.metrics.shared.windows.WINDOW", 100)
+    monkeypatch.setattr("hfcf.metrics.shared.batching.WINDOW", 100)
     assert engine.run(pairs) == pytest.approx(together, abs=1e-4)
     assert together != MoverScore(model=minilm).run(pairs)
 

@@ -322,7 +322,7 @@ def test_each_sentence_is_encoded_once_and_no_vectors_stay(engine: Matching, mon
         embed(loaded, sentences)
 
     monkeypatch.setattr(matching, "_embed", count)
-    monkeypatch.setattr("hfcf.metrics.shared.windows.WINDOW", 20)  # several windows, which share sentences
+    monkeypatch.setattr("hfcf.metrics.shared.batching.WINDOW", 20)  # several windows, which share sentences
     requests = [[SENTENCES[:2], SENTENCES[2:]], [SENTENCES[2:3], SENTENCES[3:]], [SENTENCES[:1], SENTENCES[2:]]]
     answers = engine.run(requests)
     assert len(encoded) == len(SENTENCES)

@@ -25,9 +25,9 @@ from torch.multiprocessing.spawn import ProcessExitedException
 
 import hfcf
 from hfcf.cli import launch as launcher
+from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.edits import rewrite
 from hfcf.core.stage import Stage
-from hfcf.core.store import read_artifact, save_artifact
 from hfcf.core.system import System
 from hfcf.engines.generator import Generator
 from hfcf.pipeline import shards as files

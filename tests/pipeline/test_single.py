@@ -15,7 +15,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 ROME = {"claim": "Rome is in Italy.", "evidence": "Rome is the capital of Italy."}
 EGGS = "The big eggs came in an old bucket."

@@ -20,7 +20,7 @@ import yaml
 from same_rows import assert_near, assert_same_rows
 
 import hfcf
-from hfcf.cli.stop import MESSAGE
+from hfcf.cli.signals import MESSAGE
 from hfcf.core import recipe
 from hfcf.engines.continuation import Continuation
 
@@ -133,7 +133,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(
 STOP = """
 import sys, time
 from pathlib import Path
-from hfcf.cli.stop import Stop
+from hfcf.cli.signals import Stop
 with Stop():
     try:
         print("ready", flush=True)
@@ -173,7 +173,7 @@ def test_a_command_that_does_not_end_is_ended(number: signal.Signals, tmp_path: 
 
 DELETE = """
 import time
-from hfcf.cli.stop import Stop
+from hfcf.cli.signals import Stop
 class Kept:
     def __del__(self):
         print("ready", flush=True)
@@ -204,7 +204,7 @@ def test_another_error_in_a_deletion_is_printed(tmp_path: Path) -> None:
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     then = "print('again', flush=True); time.sleep(100)"
-    code = "import hfcf.cli.stop as s; s.SECONDS = 90\n" + STOP.format(then=then)
+    code = "import hfcf.cli.signals as s; s.SECONDS = 90\n" + STOP.format(then=then)
     with started(code, tmp_path / "clean") as process:
         assert process.stdout is not None
         for line in ("ready\n", "again\n"):

@@ -21,7 +21,7 @@ from hfcf.core.splits import regroup
 from hfcf.hub.contents import read_contents
 from hfcf.hub.folder import ROWS as NAMES
 from hfcf.hub.shards import Shards
-from hfcf.metrics.shared.running import RunningSummary
+from hfcf.metrics.shared.streaming import RunningSummary
 from hfcf.metrics.shared.summary import summary
 from hfcf.pipeline import run as run_module
 from hfcf.pipeline import stream

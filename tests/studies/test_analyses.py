@@ -14,7 +14,7 @@ from hfcf.cli import app
 from hfcf.core.schema import TEXT
 from hfcf.core.task import get_task
 from hfcf.studies.analyses import analyse, read_run
-from hfcf.systems.rgf.candidates import DISTANCE, RANK
+from hfcf.systems.rgf.answer_candidates import DISTANCE, RANK
 from hfcf.tasks.qa import rewrite_all
 
 TASK = get_task("qa")

@@ -30,7 +30,7 @@ from hfcf.studies.human.protocol import Protocol, Question, parse_answer
 from hfcf.studies.human.protocols import PROTOCOLS
 from hfcf.studies.human.sets import read_rows
 from hfcf.studies.human.summary import summarise
-from hfcf.studies.sheets import read_sheet, unaltered, write_sheet
+from hfcf.studies.spreadsheets import read_sheet, unaltered, write_sheet
 from hfcf.tasks import relation as relations
 from hfcf.tasks.relation import token_edits
 from hfcf.tasks.verification import opposite

@@ -25,7 +25,7 @@ from hfcf.studies.review.entry import parse_version, to_entry, to_texts
 from hfcf.studies.review.export import export
 from hfcf.studies.review.forms import FORMS, RECORDS
 from hfcf.studies.review.version import Piece, Version, name_pieces
-from hfcf.studies.sheets import write_sheet
+from hfcf.studies.spreadsheets import write_sheet
 
 ROWS = [row("a"), row("b", "REFUTES"), undecidable("c")]
 OWN = ("claim", "evidence", "evidence_info", "structure")

@@ -16,8 +16,8 @@ from hfcf.core.model import Model
 from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.exclusion import COMPATIBLE
-from hfcf.engines.sameness import INFLECTED
+from hfcf.engines.contradiction import COMPATIBLE
+from hfcf.engines.label_preserving import INFLECTED
 from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences, spaced_like
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 

@@ -148,15 +148,18 @@ def test_settings_travel_and_prompts_are_in_the_state(make: Make) -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: hfcf.RACE.preset("llm", encoder="llm:m"), "only verifier, judges, generator and explainer_model may"),
-        (lambda: hfcf.RACE.preset("llm", explainer="gradient_x_input"), "the one that works without weights is 'llm'"),
+        (
+            lambda: hfcf.RACE.preset("llm", encoder="llm:m"),
+            "encoder='llm:m' can't be a language model behind an endpoint: MoverScore",
+        ),
+        (lambda: hfcf.RACE.preset("llm", explainer="gradient_x_input"), "reads the weights of the verifier.*give explainer='llm'"),
         (lambda: hfcf.RACE.preset("offline", verifier="llm:m"), "reads the weights of the verifier"),
-        (lambda: hfcf.RACE.preset("offline", explainer="llm"), "'hfcf:explainer' is none: give one as explainer_model"),
-        (lambda: hfcf.CCG.preset("llm", masked="llm:m"), "masked='llm:m': only indicator, editor and verifier may be"),
-        (lambda: Polyjuice(generator="llm:m"), "generator='llm:m': only verifier may be"),
-        (lambda: BackTranslation(forward="llm:m"), "the baseline paraphrase asks one"),
+        (lambda: hfcf.RACE.preset("offline", explainer="llm"), "got 'hfcf:explainer': give explainer_model='llm:NAME'"),
+        (lambda: hfcf.CCG.preset("llm", masked="llm:m"), "masked='llm:m' can't be a language model behind an endpoint: it fills"),
+        (lambda: Polyjuice(generator="llm:m"), "generator='llm:m' can't be a language model behind an endpoint"),
+        (lambda: BackTranslation(forward="llm:m"), "the baseline paraphrase asks a language model for other words"),
         (lambda: Paraphrase(generator="llm:m", prompt="say: {}"), "leave prompt out"),
-        (lambda: hfcf.CheckWhy.preset("llm", scorer="llm:m"), "scorer='llm:m': only model may be"),
+        (lambda: hfcf.CheckWhy.preset("llm", scorer="llm:m"), "scorer='llm:m' can't be a language model behind an endpoint"),
         (lambda: Model("t5-base", samples=3), "samples=3: give 1 or more, and more than 1 only to llm:NAME"),
     ],
 )

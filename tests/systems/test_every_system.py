@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 import pytest
 import tiny_systems
 from datasets import Dataset
-from same_rows import assert_near
+from same_rows import WAYS, assert_near
 
 import hfcf
 from hfcf.cli import console
@@ -63,22 +61,14 @@ def rows(task: str) -> Dataset:
     return tiny_systems.rows(task)
 
 
-WAYS: dict[str, Callable[[Dataset, Any], Any]] = {
-    "row by row": lambda ds, stage: ds.map(stage),
-    "two processes": lambda ds, stage: ds.map(stage, batched=True, batch_size=2, num_proc=2),
-    "stream": lambda ds, stage: ds.to_iterable_dataset().map(stage, batched=True, batch_size=5),
-    "backwards": lambda ds, stage: reversed(list(ds.select(range(len(ds) - 1, -1, -1)).map(stage, batched=True))),
-}
-
-
 @every_system
 def test_every_stage_gives_equal_rows_however_it_is_mapped(name: str, task: str, system: System, rows: Dataset) -> None:
     ds = hfcf.prepare(rows, system)
-    for stage in tiny_systems.fitted(system, ds).stages:
+    for stage in system.fit(ds).stages:
         expected = ds.map(stage, batched=True)
         assert pickle.loads(pickle.dumps(stage)) == stage
         # The check is the same stage in every system, so one shows it; its input alone differs.
-        for way, run in WAYS.items() if stage.name != system.chain[-1] or name in ("crossaug", "ccg") else ():
+        for way, run in WAYS.items() if stage != system.stages[-1] or name in ("crossaug", "ccg") else ():
             assert_near(list(run(ds, stage)), list(expected), f"{stage.name}, {way}")
         ds = Dataset.from_list(list(expected), features=expected.features)
     decided = list(ds)
@@ -115,7 +105,7 @@ def test_a_stage_that_comes_too_early_says_so(name: str, task: str, system: Syst
 def test_a_system_takes_its_task_from_the_rows(name: str, task: str, system: System, rows: Dataset) -> None:
     if len(system_class(name).works_on()) > 1:
         other = next(one for one in system_class(name).works_on() if one != task)
-        assert list(replace(system, task=other)(rows)) == list(system(rows))
+        assert list(system.replace(task=other)(rows)) == list(system(rows))
     else:
         assert system.task == task
 
@@ -126,6 +116,6 @@ def test_its_presets_are_known(name: str, task: str) -> None:
     # The paraphraser of the paper has no name that could be a default.
     models = {"generator": Model("mine")} if name == "paraphrase" else {}
     for preset in cls.presets:
-        assert cls.preset(preset, **models).chain[-1] == "judge_candidates"
-    with pytest.raises(ValueError, match=rf"{cls.__name__.lower()}.*'small'.*paper"):
+        assert cls.preset(preset, **models).stages[-1].name == "judge_candidates"
+    with pytest.raises(ValueError, match=rf"{name}.*'small'.*paper"):
         cls.preset("small")

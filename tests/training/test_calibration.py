@@ -25,7 +25,7 @@ from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import calibrate_trained, train
 from hfcf.tasks.verification import LABELS
 from hfcf.training.calibration import calibrate, calibration_error, divide_logits, fit_temperature, log_loss
-from hfcf.training.loop import Hyperparameters, trained_model
+from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import train_verifier
 
 PAIRS = [["Claim 1.", "Piece 2."], ["The film is from Rome.", "A film of 1994."], ["He died in 1970.", "He was born in 1921."]]

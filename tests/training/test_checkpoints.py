@@ -17,9 +17,9 @@ from hfcf.systems.ccg.indicator import COLUMNS, _train
 from hfcf.training import relation
 from hfcf.training.checkpoints import CheckpointError
 from hfcf.training.generator import train_texts
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.model_cache import stored_model
 from hfcf.training.relation import train_relation
-from hfcf.training.store import stored_model
+from hfcf.training.trainer import Hyperparameters
 
 Tiny = Callable[[str], str]
 

@@ -12,7 +12,7 @@ import hfcf
 from hfcf.core.structures.legality import problems
 from hfcf.core.structures.model import Structure
 from hfcf.core.task import get_task
-from hfcf.tasks.views import view
+from hfcf.tasks.task_inputs import view
 from hfcf.text.negation import deny
 from hfcf.training.derived_labels import derive_labels
 

@@ -18,9 +18,9 @@ from hfcf.core.task import get_task
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import SUPPORTS
 from hfcf.text.normalise import normalise
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.masked_lm import CLOZE, cloze, evaluate_masked_lm, head_at_labels, train_masked_lm, words
 from hfcf.training.text import collect, glosses, is_held_out, unique
+from hfcf.training.trainer import Hyperparameters
 
 Tiny = Callable[[str], str]
 

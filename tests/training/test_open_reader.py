@@ -24,11 +24,11 @@ from hfcf.engines.reader import Reader
 from hfcf.engines.retriever import Retriever
 from hfcf.tasks.qa import TASK
 from hfcf.training.consistency import consistency
-from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.open_reader import Collator, encode_questions, marginal_loss, train_open_reader
 from hfcf.training.reader import load_start
 from hfcf.training.reader_trainer import TRAINER
+from hfcf.training.trainer import Hyperparameters, trained_model
 
 Tiny = Callable[[str], str]
 YEARS = ["1990", "1994", "2006", "1843", "1905", "2011"]

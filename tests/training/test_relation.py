@@ -19,10 +19,10 @@ from hfcf.engines.rbert import HEAD, load_rbert
 from hfcf.engines.relation import RelationClassifier
 from hfcf.pipeline.train import train
 from hfcf.training import relation
-from hfcf.training.batches import LengthSampler
 from hfcf.training.data import drop_related
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.length_sampler import LengthSampler
 from hfcf.training.relation import evaluate_relation, train_relation
+from hfcf.training.trainer import Hyperparameters
 
 Tiny = Callable[[str], str]
 

@@ -13,7 +13,7 @@ from hfcf.core.model import Model
 from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-from hfcf.training.loop import Hyperparameters, trained_model
+from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import train_verifier
 
 PAIRS = [["Claim 1.", "Piece 2."], ["Claim 3.", "Piece 4."]]

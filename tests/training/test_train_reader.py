@@ -14,9 +14,9 @@ from hfcf.engines.ner import Ner
 from hfcf.engines.reader import encode_windows
 from hfcf.tasks.qa import TASK
 from hfcf.training.cloze import cloze_questions, wh_question
-from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.reader import encode_spans, train_reader
 from hfcf.training.reader_trainer import TRAINER
+from hfcf.training.trainer import Hyperparameters, trained_model
 
 Tiny = Callable[[str], str]
 YEARS = ["1990", "1994", "2006", "1843", "1905", "2011"]

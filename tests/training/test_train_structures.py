@@ -20,11 +20,11 @@ from hfcf.core.structures.model import Structure
 from hfcf.engines.programs import ProgramWriter
 from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import train
+from hfcf.tasks.task_inputs import answer_text, program_text, view
 from hfcf.tasks.verification import LABELS
-from hfcf.tasks.views import answer_text, program_text, view
-from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.structure_answers import SETTINGS, Answer, Purpose, ask_in_turn, graph, purpose, read_answer, with_structure
 from hfcf.training.structures import TRAINER, StructureTrainer, train_structures
+from hfcf.training.trainer import Hyperparameters, trained_model
 
 Tiny = Callable[[str], str]
 SUP, REF, NEI = rows()

@@ -30,8 +30,8 @@ from hfcf.training import classifier
 from hfcf.training import generator as generator_module
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.generator import evaluate_generator, train_generator
-from hfcf.training.loop import Hyperparameters, trained_model
 from hfcf.training.nei import add_nei
+from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import evaluate_verifier, scores, train_verifier
 
 Tiny = Callable[[str], str]

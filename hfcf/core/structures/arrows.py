@@ -57,9 +57,6 @@ def arrow_parts(structure: Structure) -> list[tuple[str, str | None]]:
     """Write a structure in arrows as parts, each with the name that it is, or None for what stands between names.
 
     Any name is written, also one that `parse_arrows` can't read.
-
-    >>> arrow_parts(parse_arrows("E1 → Claim"))
-    [('E1', 'E1'), (' → ', None), ('Claim', 'claim')]
     """
     parts: list[tuple[str, str | None]] = []
     end: set[str] = set()

@@ -51,10 +51,6 @@ def repair(structure: Structure) -> tuple[Structure, list[str]]:
 
     Repaired are a name in other capitals than a declared one, a premise that is its own conclusion, and the missing link to the
     claim where exactly one name leads to nothing. What else is illegal stays; ask `problems`.
-
-    >>> fixed, repairs = repair(Structure((Step(("s1", "s2"), "s2"), Step(("s2",), "s3"))))
-    >>> fixed.edges(), repairs[-1]
-    ([('s1', 's2'), ('s2', 's3'), ('s3', 'claim')], 'linked s3 to the claim: nothing else led to it')
     """
     repairs: list[str] = []
     known: dict[str, set[str]] = {}

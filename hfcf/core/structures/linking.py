@@ -33,11 +33,7 @@ def _side(names: Sequence[str]) -> str:
 
 
 def identifier(name: str) -> str:
-    """Write a name as programs have it.
-
-    Raises:
-        StructureError: it can't be a name of Python's.
-    """
+    """Write a name as programs have it."""
     if name == CLAIM:
         return CLAIM_NAME
     if not name.isidentifier() or iskeyword(name) or name.casefold() == CLAIM or name in RESERVED:

@@ -29,11 +29,7 @@ class StructureError(ValueError):
 
     @classmethod
     def at(cls, message: str, text: str, offset: int) -> StructureError:
-        """Make the error of a place that is an offset into a text.
-
-        >>> StructureError.at("stop", "ab\\ncd", 4).line
-        2
-        """
+        """Make the error of a place that is an offset into a text."""
         before = text[:offset]
         return cls(message, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
 
@@ -95,15 +91,7 @@ class Structure:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Structure:
-        """Read the columns `claim`, `evidence`, `evidence_info`, `structure` and `label` of a row.
-
-        Raises:
-            ValueError: `evidence_info` is not parallel to `evidence`.
-
-        >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "evidence_info": [{"id": "s1"}], "label": "SUPPORTS"}
-        >>> Structure.from_row({**row, "structure": [{"premises": ["s1"], "conclusion": "claim"}]}).texts
-        {'s1': 'a', 'claim': 'c'}
-        """
+        """Read the columns `claim`, `evidence`, `evidence_info`, `structure` and `label` of a row."""
         pieces, infos = row.get("evidence") or [], row.get("evidence_info") or []
         if len(pieces) != len(infos):
             raise ValueError(
@@ -114,14 +102,7 @@ class Structure:
 
     @classmethod
     def from_columns(cls, steps: Iterable[Mapping[str, Any]] | None) -> Structure:
-        """Read the column `structure` alone: a structure without sentences.
-
-        Raises:
-            ValueError: a step, or a name in it, is null.
-
-        >>> Structure.from_columns([{"premises": ["s1"], "conclusion": "claim"}]).edges()
-        [('s1', 'claim')]
-        """
+        """Read the column `structure` alone: a structure without sentences."""
         read = []
         for i, step in enumerate(steps or ()):
             if not step or step["conclusion"] is None or step["premises"] is None or None in step["premises"]:
@@ -130,19 +111,11 @@ class Structure:
         return cls(tuple(read))
 
     def to_columns(self) -> list[dict[str, Any]]:
-        """Write the column `structure`.
-
-        >>> Structure((Step(("s1",), "claim"),)).to_columns()
-        [{'premises': ['s1'], 'conclusion': 'claim'}]
-        """
+        """Write the column `structure`."""
         return [{"premises": list(step.premises), "conclusion": step.conclusion} for step in self.steps]
 
     def edges(self) -> list[tuple[str, str]]:
-        """List the (premise, conclusion) pairs: a combined link of n premises counts as n edges.
-
-        >>> Structure((Step(("s1", "s2"), "claim"),)).edges()
-        [('s1', 'claim'), ('s2', 'claim')]
-        """
+        """List the (premise, conclusion) pairs: a combined link of n premises counts as n edges."""
         return list(dict.fromkeys((premise, step.conclusion) for step in self.steps for premise in step.premises))
 
     def nodes(self) -> list[str]:
@@ -163,11 +136,7 @@ class Structure:
         return [conclusion for premise, conclusion in self.edges() if premise == name]
 
     def circle(self) -> list[str]:
-        """Return the names of a circle of several steps, its first again at its end; none: empty.
-
-        >>> Structure((Step(("s1",), "s2"), Step(("s2",), "s1"))).circle()
-        ['s1', 's2', 's1']
-        """
+        """Return the names of a circle of several steps, its first again at its end; none: empty."""
         try:
             TopologicalSorter(self._premises()).prepare()
         except CycleError as error:
@@ -177,11 +146,7 @@ class Structure:
         return []
 
     def depth(self) -> int:
-        """Count the steps of the longest chain.
-
-        Raises:
-            ValueError: the steps run in a circle.
-        """
+        """Count the steps of the longest chain."""
         if circle := self.circle():
             raise ValueError(f"the steps run in a circle: {' → '.join(circle)}")
         premises, depths = self._premises(), dict[str, int]()
@@ -198,22 +163,14 @@ class Structure:
         return premises
 
     def rename(self, names: Mapping[str, str]) -> Structure:
-        """Return the structure with other names; those that are not given stay.
-
-        >>> Structure((Step(("s1",), "claim"),), {"s1": "a"}).rename({"s1": "Sentence1"}).texts
-        {'Sentence1': 'a'}
-        """
+        """Return the structure with other names; those that are not given stay."""
         steps = (Step(tuple(names.get(name, name) for name in step.premises), names.get(step.conclusion, step.conclusion))
                  for step in self.steps)  # fmt: skip
         return replace(self, steps=tuple(steps), texts={names.get(name, name): text for name, text in self.texts.items()})
 
 
 def links(steps: Iterable[Step]) -> list[tuple[list[str], list[str]]]:
-    """Group steps as notations write them: (premises, conclusions), where one premise may have several conclusions.
-
-    >>> links([Step(("s1",), "s2"), Step(("s2", "s3"), "claim"), Step(("s1",), "s3")])
-    [(['s1'], ['s2', 's3']), (['s2', 's3'], ['claim'])]
-    """
+    """Group steps as notations write them: (premises, conclusions), where one premise may have several conclusions."""
     grouped: dict[object, tuple[list[str], list[str]]] = {}
     for i, (premises, conclusion) in enumerate(steps):
         key: object = premises[0] if len(premises) == 1 else i

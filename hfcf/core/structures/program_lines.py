@@ -72,11 +72,7 @@ def _refuse_nesting(lines: Sequence[str], shifts: Sequence[int]) -> None:
 
 
 def parse_lines(lines: Sequence[str]) -> ast.Module:
-    """Parse a program's lines.
-
-    Raises:
-        SyntaxError: they are no Python, or nothing that the parser can hold.
-    """
+    """Parse a program's lines."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
             return ast.parse("\n".join(lines))

@@ -19,20 +19,7 @@ _END = re.compile(rf";(?=\s*(?:$|{_PREMISES}\s*->))")
 
 
 def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
-    """Read the field `proof` of EntailmentBank; the sentences of intermediate conclusions are in `Structure.texts`.
-
-    Args:
-        text: the proof; its `hypothesis` is the claim.
-        texts: the sentences that it may use, by name, of the row's `context`. If given, every other premise must be a conclusion
-            of the proof; if not, any name will do.
-
-    Raises:
-        StructureError: with line, column and cure.
-
-    >>> proof = parse_proof("sent1 & sent2 -> int1: ice is cold; int1 & sent3 -> hypothesis; ")
-    >>> proof.edges()[-1], proof.texts
-    (('sent3', 'claim'), {'int1': 'ice is cold'})
-    """
+    """Read the field `proof` of EntailmentBank; the sentences of intermediate conclusions are in `Structure.texts`."""
     if len(text) > MAX_LENGTH:
         raise StructureError(f"the text has {len(text)} characters, more than {MAX_LENGTH}: this is no proof")
     steps: list[tuple[Step, int]] = []
@@ -62,14 +49,7 @@ def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
 
 
 def to_proof(structure: Structure) -> str:
-    """Write a structure as a proof; `parse_proof` reads it back equal.
-
-    Raises:
-        StructureError: a name or a sentence can't stand in a proof.
-
-    >>> to_proof(Structure((Step(("s1",), "i1"), Step(("i1", "s2"), "claim")), {"i1": "ice is cold"}))
-    's1 -> i1: ice is cold; i1 & s2 -> hypothesis; '
-    """
+    """Write a structure as a proof; `parse_proof` reads it back equal."""
     return "".join(
         f"{' & '.join(map(_written, step.premises))} -> {_written(step.conclusion)}{_sentence(structure, step.conclusion)}; "
         for step in structure.steps

@@ -11,14 +11,6 @@ def stale(structure: Structure, edited: Iterable[str]) -> list[str]:
     """List the conclusions that hang on an edited name, directly or through others, in the structure's order.
 
     An edited conclusion is one of them if it hangs on another edited name: whether it follows is open all the same.
-
-    Args:
-        structure: any, also one that runs in a circle.
-        edited: the names whose sentences were changed; the claim hangs on others, and nothing hangs on it.
-
-    >>> from hfcf.core.structures.arrows import parse_arrows
-    >>> stale(parse_arrows("(E1, E2) → E3 (E3, E4) → E5 (E5, E6) → Claim"), ["E4"])
-    ['E5', 'claim']
     """
     parents: dict[str, list[str]] = {}
     for premise, conclusion in structure.edges():

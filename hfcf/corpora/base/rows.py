@@ -25,11 +25,7 @@ def as_texts(value: Any, feature: Any) -> Any:
 
 
 def load_status(why: str | None) -> dict[str, Any] | None:
-    """Return the status of a row that can't be worked on for this reason; None where there is none.
-
-    >>> load_status("the claim is empty"), load_status(None)
-    ({'accepted': False, 'stage': 'load', 'reason': 'the claim is empty'}, None)
-    """
+    """Return the status of a row that can't be worked on for this reason; None where there is none."""
     return {"accepted": False, "stage": LOAD, "reason": shorten(str(as_text(why)))} if why else None
 
 

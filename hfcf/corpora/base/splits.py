@@ -13,20 +13,12 @@ _PART = re.compile(r"\s*(?P<name>\w+)(?P<slice>\[[^\]]*\])?(?P<rounding>\([^)]*\
 def split_files(
     *patterns: str, names: Sequence[tuple[str, str]] = (("train", "train"), ("validation", "dev"), ("test", "test"))
 ) -> tuple[tuple[str, str], ...]:
-    """List (split, file) for `Corpus.FILES`: each pattern with the name of each split's file in the place of `{}`.
-
-    >>> split_files("data/{}.csv", "{}.csv", names=[("validation", "dev")])
-    (('validation', 'data/dev.csv'), ('validation', 'dev.csv'))
-    """
+    """List (split, file) for `Corpus.FILES`: each pattern with the name of each split's file in the place of `{}`."""
     return tuple((split, pattern.format(name)) for split, name in names for pattern in patterns)
 
 
 def parse_split(split: str | None) -> tuple[list[str], str | None]:
-    """Return the split names in an instruction, and the instruction with its aliases resolved.
-
-    >>> parse_split("dev[:300]+train")
-    (['validation', 'train'], 'validation[:300]+train')
-    """
+    """Return the split names in an instruction, and the instruction with its aliases resolved."""
     if split is None:
         return [], None
     names, parts = [], []

@@ -7,11 +7,7 @@ from hfcf.corpora.base.info import CorpusInfo
 
 
 def docs_table(task: str) -> str:
-    """Return a Markdown table of this library's corpora of a task; corpora that share their front matter share a line.
-
-    >>> docs_table("relation").splitlines()[0]
-    '| name | where the release is | what `data_dir` holds | notes |'
-    """
+    """Return a Markdown table of this library's corpora of a task; corpora that share their front matter share a line."""
     groups: dict[int, tuple[list[str], CorpusInfo]] = {}
     for name in names():
         builder = builder_class(name)

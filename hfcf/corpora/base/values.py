@@ -34,11 +34,7 @@ def is_list_of(value: Any, item: type[Item]) -> TypeGuard[list[Item]]:
 
 
 def as_text(value: Any) -> str | None:
-    r"""Convert a value to text that Arrow can hold: escape lone surrogates, write other types as JSON, keep null.
-
-    >>> as_text("a\ud800"), as_text(3), as_text(None)
-    ('a\\ud800', '3', None)
-    """
+    r"""Convert a value to text that Arrow can hold: escape lone surrogates, write other types as JSON, keep null."""
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

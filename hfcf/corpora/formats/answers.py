@@ -22,18 +22,7 @@ ALTERNATIVES = List(List(INT))
 
 
 def open_answers(texts: Any, field: str) -> dict[str, list[Any]]:
-    """Return answers that have no place, each once.
-
-    Args:
-        texts: the list of texts.
-        field: what the file calls it, for the message.
-
-    Raises:
-        BadRow: it is no list of texts.
-
-    >>> open_answers(["1988", "in 1988", "1988"], "answer")
-    {'text': ['1988', 'in 1988'], 'answer_start': []}
-    """
+    """Return answers that have no place, each once."""
     if not isinstance(texts, list):
         what = "one text" if isinstance(texts, str) else kind(texts)
         raise BadRow(f"the field {field!r} is {what}, not a list of texts")
@@ -44,11 +33,7 @@ def open_answers(texts: Any, field: str) -> dict[str, list[Any]]:
 
 
 def listed_answers(answers: Any, field: str = "answers") -> dict[str, list[Any]]:
-    """Return answers from SQuAD's list of {text, answer_start}; their places are not checked.
-
-    >>> listed_answers([{"text": "Ada", "answer_start": 0}])
-    {'text': ['Ada'], 'answer_start': [0]}
-    """
+    """Return answers from SQuAD's list of {text, answer_start}; their places are not checked."""
     if not isinstance(answers, list):
         raise BadRow(f"the field {field!r} is {kind(answers)}, not a list of {{text, answer_start}}")
     for i, answer in enumerate(answers):
@@ -77,14 +62,7 @@ def check_places(context: str, answers: dict[str, list[Any]]) -> dict[str, list[
 
 
 def alternative_answers(alternatives: Iterable[Iterable[Span]]) -> tuple[dict[str, list[Any]], list[list[int]]]:
-    """Return answers from right answers that may have several parts, and the column `alternatives`.
-
-    Args:
-        alternatives: the parts of each right answer. A part or an answer that comes again is written once.
-
-    >>> alternative_answers([[(0, "Ada")], [(0, "Ada"), (8, "Bo")], [(0, "Ada")]])
-    ({'text': ['Ada', 'Bo'], 'answer_start': [0, 8]}, [[0], [0, 1]])
-    """
+    """Return answers from right answers that may have several parts, and the column `alternatives`."""
     numbers: dict[Span, int] = {}
     lists = [[numbers.setdefault(span, len(numbers)) for span in spans] for spans in alternatives]
     unique = [list(one) for one in dict.fromkeys(map(tuple, lists)) if one]
@@ -92,11 +70,7 @@ def alternative_answers(alternatives: Iterable[Iterable[Span]]) -> tuple[dict[st
 
 
 def places(context: str, text: str) -> list[int]:
-    """List where a text stands in a context as whole words.
-
-    >>> places("In 1 year or 11, 1 is 1.", "1")
-    [3, 17, 22]
-    """
+    """List where a text stands in a context as whole words."""
     if not text.strip():
         return []
     left, right = (r"(?<!\w)" if text[0].isalnum() else ""), (r"(?!\w)" if text[-1].isalnum() else "")
@@ -107,11 +81,6 @@ def looked_up(context: str, texts: Sequence[str]) -> dict[str, list[Any]]:
     """Return the places of texts in a context: every one, for the texts that stand in it; without any, the texts alone.
 
     "yes" and "no" are not looked up: they answer the question, and where they stand in a context it is by chance.
-
-    >>> looked_up("Ada met Bo. Ada left.", ["Ada", "Ada Lovelace"])
-    {'text': ['Ada', 'Ada'], 'answer_start': [0, 12]}
-    >>> looked_up("There is no doubt.", ["no"])
-    {'text': ['no'], 'answer_start': []}
     """
     unique = list(dict.fromkeys(texts))
     spans = [(start, text) for text in unique if text.strip().lower() not in ("yes", "no") for start in places(context, text)]
@@ -121,9 +90,5 @@ def looked_up(context: str, texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def context_group(context: str) -> str:
-    """Name the group of the questions on one context.
-
-    >>> context_group("Ada wrote it.")
-    'context-6f13d641d43f'
-    """
+    """Name the group of the questions on one context."""
     return text_group("context", context)

@@ -22,9 +22,6 @@ def plain(text: str) -> str:
     """Write links as shown: `[[target|shown]]` → shown.
 
     FEVEROUS lost the last bracket of a shown text that was itself in brackets; this restores it.
-
-    >>> plain("near [[Pittsview,_Alabama|Pittsview]] in [[Russian|[ˈzapədʲnʲɪk]])")
-    'near Pittsview in [ˈzapədʲnʲɪk])'
     """
 
     def label(link: re.Match[str]) -> str:

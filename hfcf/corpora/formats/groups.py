@@ -6,9 +6,5 @@ import hashlib
 
 
 def text_group(kind: str, text: str) -> str:
-    """Name the group of the rows that share a text of some kind.
-
-    >>> text_group("context", "Ada wrote it.")
-    'context-6f13d641d43f'
-    """
+    """Name the group of the rows that share a text of some kind."""
     return f"{kind}-{hashlib.sha256(text.encode(errors='backslashreplace')).hexdigest()[:12]}"

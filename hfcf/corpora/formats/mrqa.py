@@ -46,22 +46,14 @@ def split_of(path: Path) -> str | None:
 
 
 def named_split(header: Mapping[str, Any]) -> str | None:
-    """Return the split that a header names, or None where it names none that `datasets` allows.
-
-    >>> named_split({"dataset": "SQuAD", "split": "dev"}), named_split({"mrqa_split": "train"}), named_split({"split": "all"})
-    ('validation', 'train', None)
-    """
+    """Return the split that a header names, or None where it names none that `datasets` allows."""
     split = header.get("split", header.get("mrqa_split"))
     allowed = isinstance(split, str) and split != "all" and _SPLIT.fullmatch(split)
     return ALIASES.get(split, split) if allowed else None
 
 
 def questions(path: Path) -> Iterator[Record]:
-    """Yield the questions of a file, each with its context and the name of its dataset.
-
-    Raises:
-        CorpusError: the file does not start with a header.
-    """
+    """Yield the questions of a file, each with its context and the name of its dataset."""
     if (first := header(path)) is None:
         raise CorpusError(f'{path}: the first line is no header; a file of MRQA starts with {{"header": {{"dataset": …}}}}')
     dataset = first.get("dataset")

@@ -63,19 +63,7 @@ _NAMES = ("passages.jsonl", "passages.tsv", "psgs_w100.tsv", "passages.parquet",
 
 
 def load_passages(*, data_dir: str | PathLike[str] | None = None, data_files: Any = None, on_error: str = "raise") -> Dataset:
-    """Load a passage collection, memory-mapped; the module's docstring says what is read.
-
-    Args:
-        data_dir: a folder; "recipes:NAME" is one that ships with the recipes.
-        data_files: instead of `data_dir`, a file or several.
-        on_error: "raise", or "reject" to leave out what can't be read.
-
-    Returns:
-        Rows of `id, title, text`.
-
-    Raises:
-        CorpusError: there are no such files, or a line can't be read; the message names the file, the line and the reason.
-    """
+    """Load a passage collection, memory-mapped; the module's docstring says what is read."""
     if on_error not in ("raise", "reject"):
         raise ValueError(f"on_error={on_error!r}: use 'raise' or 'reject'")
     if (data_dir is None) == (data_files is None):
@@ -115,11 +103,7 @@ class _Reader:
         self._named: list[str] = []
 
     def rows(self) -> Iterator[passages.Row]:
-        """Yield the passages.
-
-        Raises:
-            CorpusError: a line can't be read, and it may not be left out; or none is left.
-        """
+        """Yield the passages."""
         firsts: dict[str, str] = {}  # places of the ids that are repeated
         for path in self._files:
             for record in _READERS[path.suffix.lower()](path):

@@ -142,11 +142,7 @@ class Records(own_files.OwnFiles, Corpus):
 
 
 def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
-    """Yield the rows of a user's CSV, in whose header the known fields may have capitals and surrounding blanks.
-
-    Raises:
-        CorpusError: the file is a spreadsheet's of another form.
-    """
+    """Yield the rows of a user's CSV, in whose header the known fields may have capitals and surrounding blanks."""
     with path.open("rb") as file:
         line = file.readline()
     for mark, form in _NO_CSV.items():
@@ -160,11 +156,7 @@ def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
 
 
 def _rename_columns(value: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
-    """Give the known columns their names, however the header spells them.
-
-    >>> _rename_columns({" Claim": "C.", "Source": "S."}, ["claim"])
-    {'claim': 'C.', 'Source': 'S.'}
-    """
+    """Give the known columns their names, however the header spells them."""
     plain = {name: name.strip().lower() for name in value}
     return {plain[name] if plain[name] in fields and plain[name] not in value else name: cell for name, cell in value.items()}
 

@@ -7,11 +7,7 @@ from typing import Any
 
 
 def whole_pieces(evidence: Sequence[Mapping[str, Any]], marked: Collection[int] | None = None) -> list[dict[str, Any]]:
-    """Return rationales over the whole text of the marked pieces; of every piece by default.
-
-    >>> whole_pieces([{"text": "It rains."}, {"text": "Snow."}], {1})
-    [{'field': 'evidence', 'piece': 1, 'start': 0, 'end': 5, 'score': 1.0}]
-    """
+    """Return rationales over the whole text of the marked pieces; of every piece by default."""
     return [
         {"field": "evidence", "piece": i, "start": 0, "end": len(piece["text"]), "score": 1.0}
         for i, piece in enumerate(evidence)
@@ -20,9 +16,5 @@ def whole_pieces(evidence: Sequence[Mapping[str, Any]], marked: Collection[int] 
 
 
 def says_nothing(sentence: str) -> bool:
-    """Return whether a line has neither letters nor digits: stages would reject a row with such a piece.
-
-    >>> says_nothing("' .") and not says_nothing("1994")
-    True
-    """
+    """Return whether a line has neither letters nor digits: stages would reject a row with such a piece."""
     return not any(character.isalnum() for character in sentence)

@@ -45,12 +45,6 @@ def tokenise(text: str, cuts: Iterable[int] = ()) -> list[Span]:
     """Return the places of a text's words and punctuation marks, by the Penn Treebank's conventions as far as rules reach.
 
     At each place of `cuts` (the boundaries of entities) a token ends and another starts.
-
-    >>> text = "The painter's e-mail didn't cost $1,000 in the U.S. (it's free)."
-    >>> " ".join(text[start:end] for start, end in tokenise(text))
-    "The painter 's e-mail did n't cost $ 1,000 in the U.S. ( it 's free ) ."
-    >>> [text[start:end] for start, end in tokenise("dovesmoles", cuts=[5])] if (text := "dovesmoles") else None
-    ['doves', 'moles']
     """
     return [
         (start + token.start(), start + token.end())
@@ -68,10 +62,6 @@ def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
     """Return the columns `tokens`, `head`, `tail`, `text` and `offsets` of a raw sentence.
 
     `head` and `tail` are the characters of its entities, end-exclusive; `BadRow` says which of them has no word.
-
-    >>> row = of_text("Mail from the city.", (0, 4), (14, 18))
-    >>> row["tokens"], row["head"], row["offsets"][-1]
-    (['Mail', 'from', 'the', 'city', '.'], {'start': 0, 'end': 1, 'type': ''}, {'start': 18, 'end': 19})
     """
     places = tokenise(text, [*head, *tail])
     return {
@@ -91,14 +81,7 @@ def _words_in(places: Sequence[Span], start: int, end: int, what: str) -> Span:
 
 
 def untagged(sentence: str, *, ordered: bool = False) -> tuple[str, Span, Span]:
-    """Remove the tags `<e1>…</e1>` and `<e2>…</e2>` of a sentence; also return the places of e1 and e2.
-
-    Raises:
-        BadRow: the tags are not the four, each once, one entity begins inside the other, or e1 is not first (if `ordered`).
-
-    >>> untagged("The <e2>city</e2>'s <e1>mail</e1>")
-    ("The city's mail", (11, 15), (4, 8))
-    """
+    """Remove the tags `<e1>…</e1>` and `<e2>…</e2>` of a sentence; also return the places of e1 and e2."""
     tags = TAG.findall(sentence)
     pairs = [tags[:2], tags[2:]]
     if (pairs if ordered else sorted(pairs)) != [["<e1>", "</e1>"], ["<e2>", "</e2>"]]:
@@ -111,11 +94,7 @@ def untagged(sentence: str, *, ordered: bool = False) -> tuple[str, Span, Span]:
 
 
 def of_tokens(tokens: Sequence[str]) -> dict[str, Any]:
-    """Return the columns `tokens`, `text` and `offsets` of a sentence released as tokens: its text joins them by spaces.
-
-    >>> of_tokens(["Rome", "is", "old"])["offsets"][2]
-    {'start': 8, 'end': 11}
-    """
+    """Return the columns `tokens`, `text` and `offsets` of a sentence released as tokens: its text joins them by spaces."""
     ends = accumulate(map(len, tokens), lambda end, size: end + 1 + size)
     offsets = [{"start": end - len(token), "end": end} for token, end in zip(tokens, ends, strict=True)]
     return {"tokens": list(tokens), "text": as_text(" ".join(tokens)), "offsets": offsets}

@@ -13,9 +13,5 @@ def nfc(page: str) -> str:
 
 
 def page_title(page: str) -> str:
-    """Convert a page name to a title.
-
-    >>> page_title("Savages_-LRB-2012_film-RRB-"), page_title("Star_Trek-COLON-_Discovery")
-    ('Savages (2012 film)', 'Star Trek: Discovery')
-    """
+    """Convert a page name to a title."""
     return unbracket(page.replace("-COLON-", ":").replace("_", " "))

@@ -30,20 +30,7 @@ def beam_attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Compute the attention of one token of every beam.
-
-    Args:
-        module: the attention layer.
-        query: of shape (rows × beams, heads, 1, size).
-        key: of shape (rows, heads, length, size) where all beams have the same keys, else (rows × beams, heads, length, size).
-        value: as `key`.
-        attention_mask: a mask to add, or a boolean one of visible keys.
-        scaling: factor of the scores.
-        kwargs: passed on.
-
-    Returns:
-        The values, of shape (rows × beams, 1, heads, size), and None for the weights.
-    """
+    """Compute the attention of one token of every beam."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     cache, number = _stepped.get(), getattr(module, "layer_idx", None)

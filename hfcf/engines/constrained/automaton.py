@@ -10,7 +10,7 @@ from operator import or_
 import numpy as np
 
 # The effect of a token, by its first characters, on a phrase right before it. A full stop ends the phrase unless a digit follows:
-# "3" is no word of "3.5" (hfcf.text.mentions.WORD_END).
+# "3" is no word of "3.5" (hfcf.text.phrase_match.WORD_END).
 CONTINUES, ENDS, STOP, DIGIT = range(4)
 END_OF_TEXT = 2 * ENDS + 1  # a token's class is twice the above, plus one if a word can begin right after it
 TEXTLESS = 2 * DIGIT  # nothing is known of the words around it, so it ends none, not even after a full stop

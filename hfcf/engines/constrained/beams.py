@@ -151,13 +151,7 @@ class Beams:
         return logits.repeat_interleave(self.beams, 0)
 
     def next(self, beams: torch.Tensor, tokens: torch.Tensor, rows: torch.Tensor | None = None) -> torch.Tensor:
-        """Return the logits after one token more.
-
-        Args:
-            beams: the beam that each continues, counted over all rows.
-            tokens: its token.
-            rows: the rows that stay in the batch; None for all.
-        """
+        """Return the logits after one token more."""
         if rows is not None and self.encoded is not None:
             self.encoded.last_hidden_state = self.encoded.last_hidden_state[rows]
         if self.cache is None:

@@ -18,14 +18,6 @@ def needed(automaton: Automaton, goal: int) -> np.ndarray:
     This is a shortest path in the product of the automaton and the sets of clauses, exact for phrases that overlap. An edge never
     loses a clause, so the sets are filled in from the largest down, and within one size a path only follows phrases that have
     begun; a phrase begins as from an empty state, which is looked up once for all states.
-
-    Returns:
-        Of shape (states, 2 ** clauses); `NEVER` where no number of tokens suffices.
-
-    >>> from hfcf.engines.constrained.automaton import Pattern
-    >>> table = needed(Automaton([Pattern((5, 6), 0b01), Pattern((6, 7), 0b10)], 2), 2)
-    >>> table[0].tolist()  # 5 6 7 meets both
-    [3, 2, 2, 0]
     """
     sets = np.arange(1 << automaton.clauses)
     sizes = np.bitwise_count(sets)
@@ -84,11 +76,8 @@ def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
 def progress(automaton: Automaton) -> np.ndarray:
     """Return the bank of every state and set of clauses met: by the clauses met, then by the nearness of the nearest phrase.
 
-    Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with
-    those that have not.
-
-    Returns:
-        Of shape (states, 2 ** clauses).
+    Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with those
+    that have not.
     """
     sets = np.arange(1 << automaton.clauses)
     span = reach(automaton)

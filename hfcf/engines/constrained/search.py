@@ -82,22 +82,7 @@ def constrained_beam_search(
     streamer: Any = None,
     **model_kwargs: Any,
 ) -> ConstrainedOutput | torch.Tensor:
-    """Run the decoding loop; `generate` calls it with everything prepared.
-
-    Args:
-        model: the model.
-        input_ids: prompts, each once per beam.
-        logits_processor: applied to the log-probabilities, as in Transformers' beam search.
-        stopping_criteria: besides the end token and the length; a hypothesis that they stop counts if its goal is reached.
-        generation_config: `num_beams`, `num_return_sequences`, `max_length`, `length_penalty`, `early_stopping` are used.
-        constraints: each row's automaton; without it the search is a plain one.
-        synced_gpus: not supported.
-        streamer: not supported.
-        model_kwargs: the model's inputs.
-
-    Returns:
-        A `ConstrainedOutput` with `return_dict_in_generate`, else its sequences.
-    """
+    """Run the decoding loop; `generate` calls it with everything prepared."""
     if generation_config.do_sample or synced_gpus or streamer is not None:
         raise ValueError("the constrained search does not support sampling, streaming or a sharded model (synced_gpus)")
     allowed = {"attention_mask", "encoder_outputs", "past_key_values", "use_cache", "position_ids", "logits_to_keep"}

@@ -28,15 +28,7 @@ class Scores:
         self.maxima = maxima.view(*shift.shape, -1)
 
     def best(self, beams: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the `k` best continuations of each row's marked beams, best first.
-
-        Args:
-            beams: a mask of beams, of shape (rows, beams).
-            k: number of continuations.
-
-        Returns:
-            Scores (`-inf` where there are no more), beams and tokens, each of shape (rows, k).
-        """
+        """Return the `k` best continuations of each row's marked beams, best first."""
         shift = torch.where(beams, self.shift, -torch.inf)
         maxima = (self.maxima + shift[..., None]).flatten(1)
         chunks = maxima.topk(min(k, maxima.shape[1]), dim=1).indices

@@ -156,14 +156,7 @@ class Tracker:
             each[row].masked_fill_(late[row][:, self._columns[row].long()], -torch.inf)
 
     def lower(self, row: int, now: Progress, possible: torch.Tensor, left: int) -> None:
-        """Lower a row's goal to the most clauses that it can still meet, when its tokens are forbidden.
-
-        Args:
-            row: the row.
-            now: the state of its beams.
-            possible: the tokens that each beam may take, of shape (beams, vocabulary).
-            left: tokens left after the next.
-        """
+        """Lower a row's goal to the most clauses that it can still meet, when its tokens are forbidden."""
         automaton, columns = self.automata[row], self._columns[row].cpu().numpy()
         pairs = [
             (int(state), int(met), np.unique(columns[some]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hfcf.engines.constrained.automaton import CONTINUES, DIGIT, END_OF_TEXT, ENDS, STOP, TEXTLESS, Automaton, Pattern
-from hfcf.text.mentions import mentions
+from hfcf.text.phrase_match import mentions
 
 Alternative = str | Sequence[int]
 MOST_CLAUSES = 62
@@ -81,15 +81,7 @@ def _class(text: str) -> int:
 def compile_row(
     clauses: Sequence[Sequence[Alternative]], vocabulary: Vocabulary | None, ends: Iterable[int], size: int, row: int
 ) -> tuple[Automaton, np.ndarray | None]:
-    """Build one row's automaton, and return its token classes with it (None when all alternatives are token sequences).
-
-    Args:
-        clauses: the row's clauses.
-        vocabulary: the tokenizer's, if there are strings.
-        ends: the tokens that end a text.
-        size: number of the model's tokens.
-        row: the row's number, for messages.
-    """
+    """Build one row's automaton, and return its token classes with it (None when all alternatives are token sequences)."""
     ends = list(ends)
     if len(clauses) > MOST_CLAUSES:
         raise ValueError(f"row {row} has {len(clauses)} clauses; the search follows at most {MOST_CLAUSES}: merge or drop some")

@@ -29,19 +29,7 @@ class InvalidAnswer(ValueError):
 
 @lru_cache(maxsize=64)
 def schema_validator(schema: str) -> Any:
-    """Make the `jsonschema` validator of a schema.
-
-    Args:
-        schema: JSON text.
-
-    Raises:
-        ValueError: the schema is invalid, or has a keyword that JSON Schema does not define.
-        ImportError: the extra `llm` is not installed.
-
-    >>> schema_validator('{"type": "object", "requird": ["claim"]}')
-    Traceback (most recent call last):
-    ValueError: schema: Unevaluated properties are not allowed ('requird' was unexpected)
-    """
+    """Make the `jsonschema` validator of a schema."""
     try:
         from jsonschema import Draft202012Validator
         from jsonschema.validators import extend
@@ -56,21 +44,13 @@ def schema_validator(schema: str) -> Any:
 
 
 def object_schema(properties: Mapping[str, Any]) -> str:
-    """Return the JSON schema of an object with these fields, all of them required, and no others.
-
-    >>> object_schema({"claim": {"type": "string"}})
-    '{"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"], "additionalProperties": false}'
-    """
+    """Return the JSON schema of an object with these fields, all of them required, and no others."""
     fields = dict(properties)
     return json.dumps({"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False})
 
 
 def find_fault(value: Any, schema: str) -> str | None:
-    """Say why a value does not fit a schema, or return None when it does.
-
-    >>> find_fault({"claim": 3}, '{"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]}')
-    'the answer.claim is no string'
-    """
+    """Say why a value does not fit a schema, or return None when it does."""
     errors = list(schema_validator(schema).iter_errors(value))
     return _describe(min(errors, key=lambda error: _rank(error, value))) if errors else None
 
@@ -115,12 +95,6 @@ def parse_answer(text: str, schema: str) -> Any:
     """Parse the first JSON object of a text, and check it.
 
     Models write thoughts before it, fences around it and remarks after it; these don't change the object.
-
-    Raises:
-        InvalidAnswer: there is no object, it breaks off, or it does not fit the schema.
-
-    >>> parse_answer('Sure! ```json {"claim": "Rome is old."}```', '{"type": "object", "required": ["claim"]}')
-    {'claim': 'Rome is old.'}
     """
     text = text.rpartition("</think>")[2]  # a server's template may have written "<think>" itself
     if text.lstrip().startswith("<think>"):
@@ -159,12 +133,6 @@ def parse_completion(text: str) -> dict[str, Any]:
 
     The types of the `openai` client are not used here: they accept a body without choices, and servers that are no `openai` send
     contents in parts.
-
-    Raises:
-        ValueError: the text is no chat completion.
-
-    >>> parse_completion('{"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}], "model": "m"}')["finish"]
-    'stop'
     """
     try:
         data = json.loads(text)

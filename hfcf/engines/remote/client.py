@@ -27,7 +27,7 @@ try:
     import httpx2
     import openai
 
-    from hfcf.engines.remote.deadline import LARGEST, TOKEN, TooLong, limit_time, limit_transports, read_body
+    from hfcf.engines.remote.timeouts import LARGEST, TOKEN, TooLong, limit_time, limit_transports, read_body
 except ImportError as error:
     raise ImportError(EXTRA) from error
 
@@ -124,14 +124,6 @@ class Client:
         """Send one question until it is answered.
 
         429, 5xx, broken connections and timeouts are retried: with exponential back-off, or after what Retry-After demands.
-
-        Returns:
-            Text, finish reason, usage, the server's name of the model, and whether the schema was sent along (`structured`).
-
-        Raises:
-            Refused: the endpoint does not take this request.
-            RemoteError: it takes none, or its faults go on.
-            Stopped: the run has ended meanwhile.
         """
         left_out = set[str]()
         while True:

@@ -26,11 +26,7 @@ class Refused(Exception):
 
 
 def is_transient(status: int, text: str) -> bool:
-    """Say whether the same request may succeed later. A quota that is used up does not come back in time, and 501 never passes.
-
-    >>> is_transient(429, "slow down"), is_transient(429, "insufficient_quota"), is_transient(503, ""), is_transient(501, "")
-    (True, False, True, False)
-    """
+    """Say whether the same request may succeed later. A quota that is used up does not come back in time, and 501 never passes."""
     return status in (408, 425) or (status == 429 and "insufficient_quota" not in text) or (status >= 500 and status != 501)
 
 
@@ -58,11 +54,7 @@ def find_unsupported(status: int, text: str, body: Mapping[str, Any], max_tokens
 
 
 def read_complaint(text: str) -> str:
-    """Read an error's own words, without the request that some servers repeat in it.
-
-    >>> read_complaint('{"detail": [{"loc": ["body", "top_k"], "msg": "not permitted", "input": {"seed": 13}}]}')
-    'body top_k not permitted'
-    """
+    """Read an error's own words, without the request that some servers repeat in it."""
     try:
         return " ".join(_complaints(json.loads(text))) or text
     except (ValueError, RecursionError):
@@ -93,11 +85,7 @@ def cure(status: int, endpoint: Endpoint, model: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read the seconds that a server demands to wait, given as a number or as a date.
-
-    >>> retry_after({"retry-after": "7"}), retry_after({})
-    (7.0, None)
-    """
+    """Read the seconds that a server demands to wait, given as a number or as a date."""
     value = headers.get("retry-after", "").strip()
     with suppress(ValueError):
         return max(0.0, float(value))

@@ -19,19 +19,6 @@ def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Seq
     The answer's own label has the product of the probabilities of its tokens, up to the one from which on no other label is
     possible. At each of them, an alternative token leads to the labels that go on with it; several share its probability. What
     leads to no label is left out, and the rest adds up to 1. An alternative that the server does not list counts 0.
-
-    Args:
-        tokens: `[text, log-probability, [[text, log-probability], …]]` of each token, in order.
-        label: what the answer says.
-        labels: all that it could say.
-
-    Returns:
-        {label: probability}, or None where the label does not stand in the tokens as it stands in the answer.
-
-    >>> other = [["SUP", math.log(0.2)], ["REF", math.log(0.7)], ["The", math.log(0.1)]]
-    >>> tokens = [['{"label": "', -0.1, []], ["REF", math.log(0.7), other], ['UTES"}', 0.0, []]]
-    >>> token_probabilities(tokens, "REFUTES", ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"])
-    {'SUPPORTS': 0.22222, 'REFUTES': 0.77778, 'NOT ENOUGH INFO': 0.0}
     """
     written = {one: json.dumps(one, ensure_ascii=False)[1:] for one in labels}  # with the quotation mark that ends it
     text = "".join(token[0] for token in tokens)

@@ -34,11 +34,7 @@ class Limiter:
         self._lock = threading.Lock()
 
     def enter(self, tokens: float, stop: threading.Event) -> list[float]:
-        """Wait for the turn of a request that takes about this many tokens; return its entry in the window, for `correct`.
-
-        Raises:
-            Stopped: `stop` is set, which ends the wait.
-        """
+        """Wait for the turn of a request that takes about this many tokens; return its entry in the window, for `correct`."""
         while True:
             if stop.is_set():
                 raise Stopped

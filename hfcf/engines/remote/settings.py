@@ -32,11 +32,7 @@ class Endpoint:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Read the `HFCF_LLM_*` variables.
-
-        Raises:
-            RemoteError: `HFCF_LLM_URL` is not set, or a variable's value is invalid.
-        """
+        """Read the `HFCF_LLM_*` variables."""
         url = os.environ.get("HFCF_LLM_URL", "").strip()
         if not url:
             raise RemoteError(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hfcf.engines.retriever.best import Hits, best
+from hfcf.engines.retriever.topk import Hits, best
 from hfcf.text.normalise import fold
 
 if TYPE_CHECKING:
@@ -51,21 +51,11 @@ def _stop_words() -> frozenset[str]:
 def build(folder: Path, passages: Dataset, k1: float, b: float, chunk: int = CHUNK) -> None:
     """Write the index of a collection into a new folder.
 
-    A word with f occurrences in a passage of l words, that n of N passages have, of L words on average, adds
-    ln(1 + (N - n + 0.5) / (n + 0.5)) · f / (k1 · (1 - b + b · l / L) + f): bm25s' default, Lucene's variant, here in float64.
+    A word with f occurrences in a passage of l words, that n of N passages have, of L words on average, adds ln(1 + (N - n + 0.5) /
+    (n + 0.5)) · f / (k1 · (1 - b + b · l / L) + f): bm25s' default, Lucene's variant, here in float64.
 
     Memory: the vocabulary, a few hundred bytes a word; the chunk; and what the system maps of the index, 12 bytes for each
     different word of each passage, which it may write out at any time. The counts go through files of as many bytes.
-
-    Args:
-        folder: the folder, which does not exist.
-        passages: the collection.
-        k1: how soon more occurrences of a word add little.
-        b: how much long passages lose, from 0 to 1.
-        chunk: passages that are counted at once.
-
-    Raises:
-        ValueError: no passage has a word.
     """
     spill = folder / "spill"
     spill.mkdir(parents=True)

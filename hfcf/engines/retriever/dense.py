@@ -15,7 +15,7 @@ from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.retriever.best import Hits, best
+from hfcf.engines.retriever.topk import Hits, best
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -91,17 +91,6 @@ def build(folder: Path, passages: Dataset, encoder: Encoder, kept: Path) -> None
 
     Memory: all vectors, 4 bytes a dimension and passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB. On disk
     they take as much again until the index is written.
-
-    Args:
-        folder: of the index.
-        passages: the collection.
-        encoder: that of the passages.
-        kept: a file for the vectors of every batch, with which a build goes on after a kill. The caller
-            removes it when the folder has its name.
-
-    Raises:
-        ModuleNotFoundError: FAISS is not installed.
-        ValueError: the encoder has no such pooling, or gives a vector that is no number.
     """
     faiss = _faiss()
     try:

@@ -59,22 +59,15 @@ def consistency(
 
 
 def edit_bin(distance: int) -> str:
-    """Name the bin of a word edit distance.
-
-    >>> edit_bin(0), edit_bin(4), edit_bin(5), edit_bin(11)
-    ('0', '1–4', '5–10', '>10')
-    """
+    """Name the bin of a word edit distance."""
     return next((name for name, (low, high) in BINS.items() if distance >= low and (high is None or distance <= high)), "0")
 
 
 def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
     """Return what stratifies a paired set: `change`, if it has that column, and `edit distance`.
 
-    The distance is `hfcf.core.edits.word_distance` between the texts that tell two rows apart, such as the questions; "0" are
-    pairs whose texts are equal, because something else was changed.
-
-    Args:
-        pairs: from `hfcf.pair`.
+    The distance is `hfcf.core.edits.word_distance` between the texts that tell two rows apart, such as the questions; "0" are pairs
+    whose texts are equal, because something else was changed.
     """
     task = task_of(pairs.features)
     columns = [name for name in task.columns if name in pairs.features]
@@ -86,10 +79,6 @@ def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
 
 
 def ordered_strata(strata: Sequence[str | None]) -> list[str]:
-    """List the strata that are there: bins by distance, others as they first come.
-
-    >>> ordered_strata([">10", "1–4", None]), ordered_strata(["predicate", "reference"])
-    (['1–4', '>10'], ['predicate', 'reference'])
-    """
+    """List the strata that are there: bins by distance, others as they first come."""
     present = [one for one in dict.fromkeys(strata) if one is not None]
     return sorted(present, key=lambda one: ORDER.index(one) if one in ORDER else -1)

@@ -8,45 +8,17 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from hfcf.metrics.scores.rationales import Evidence, Spans, Word, words
-from hfcf.metrics.shared.pieces import stop_words
+from hfcf.metrics.shared.evidence_text import stop_words
 
 
 def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:
-    """Measure the share of the evidence's words that rationales mark: the budget to give a baseline.
-
-    Args:
-        rationales: spans into `evidence`.
-        evidence: the pieces.
-        titles: whether titles' words count: no for `agreement`, which does not score them; yes for `faithfulness`, whose
-            verifier reads them.
-
-    Returns:
-        0–1; 0 for evidence without a word.
-
-    >>> span = {"field": "evidence", "piece": 0, "start": 0, "end": 4, "score": 1.0}
-    >>> marked_share([span], [{"title": "Rome", "text": "Rome is very old."}])
-    0.25
-    """
+    """Measure the share of the evidence's words that rationales mark: the budget to give a baseline."""
     pool = _pool(evidence, titles, rationales)
     return sum(word.marked for word in pool) / len(pool) if pool else 0.0
 
 
 def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles: bool = False) -> list[dict[str, Any]]:
-    """Draw a share of the evidence's words at random, without replacement.
-
-    Args:
-        row: a row with `id` and `evidence`; equal rows get equal rationales, wherever they stand in a dataset.
-        share: of the words, 0–1; share × words is rounded, halves up. `marked_share` of a prediction gives as many words as it has.
-        seed: of the draw.
-        titles: whether titles' words can be drawn.
-
-    Returns:
-        Rationales in reading order, adjacent words joined; scores are shares of the chosen words and add up to 1.
-
-    >>> row = {"id": "1", "claim": "Rome is old.", "evidence": [{"title": "", "text": "Rome was built long ago."}]}
-    >>> marked_share(random_rationales(row, 0.4, seed=0), row["evidence"])
-    0.4
-    """
+    """Draw a share of the evidence's words at random, without replacement."""
     pool = _pool(row["evidence"], titles)
     drawn = random.Random(f"{seed}:random_rationales:{row['id']}").sample(range(len(pool)), _budget(share, len(pool)))
     return _spans(pool, set(drawn))
@@ -57,18 +29,6 @@ def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = F
 
     The claim's words that are no stop words (scikit-learn's English list) come first, then its stop words; within each, the first
     in reading order. A word that is not in the claim is never chosen, so there may be fewer words than the budget allows.
-
-    Args:
-        row: a row with `claim` and `evidence`.
-        share: of the words, 0–1, at most; share × words is rounded, halves up.
-        titles: whether titles' words can be chosen.
-
-    Returns:
-        Rationales in reading order, adjacent words joined; scores are shares of the chosen words and add up to 1.
-
-    >>> row = {"id": "1", "claim": "Rome is old.", "evidence": [{"title": "", "text": "It is Rome, which is old."}]}
-    >>> [(span["start"], span["end"]) for span in lexical_rationales(row, 0.4)]
-    [(6, 11), (21, 25)]
     """
     pool = _pool(row["evidence"], titles)
     claim = {_bare(word) for word in row["claim"].split()} - {""}

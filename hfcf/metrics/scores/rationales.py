@@ -45,19 +45,7 @@ class Word(NamedTuple):
 
 
 def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
-    """List the words of the evidence in reading order, each piece's title before its text.
-
-    Args:
-        evidence: the pieces.
-        rationales: a word is marked if one of these spans has a character in common with it.
-
-    Raises:
-        ValueError: a span lies outside the evidence.
-
-    >>> span = {"field": "evidence", "piece": 0, "start": 1, "end": 4, "score": 1.0}
-    >>> [(word.field, word.start, word.end, word.marked) for word in words([{"title": "Rome", "text": "It is old."}], [span])]
-    [('evidence.title', 0, 4, False), ('evidence', 0, 2, True), ('evidence', 3, 5, True), ('evidence', 6, 10, False)]
-    """
+    """List the words of the evidence in reading order, each piece's title before its text."""
     texts = {(field, i): piece[column] or "" for i, piece in enumerate(evidence) for column, field in _FIELDS.items()}
     # One byte for each character, so that many spans over long texts stay linear.
     marks = {place: bytearray(len(text)) for place, text in texts.items()}
@@ -118,22 +106,7 @@ def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
 
 
 def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, float]:
-    """Average `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1).
-
-    Args:
-        rows: `(predicted, human, evidence)` of each row, read once. A row without predictions counts with zeros, so leave out
-            what the explainer rejected if it should not count.
-
-    Returns:
-        `SCORES`, each 0–1 (nan if no row is left), `rows`: how many are in the mean, and `left_out`: how many are not, for their
-        human rationales mark no word of a text.
-
-    >>> evidence = [{"title": "", "text": "Rome is old."}]
-    >>> span = {"field": "evidence", "piece": 0, "start": 0, "end": 12, "score": 1.0}
-    >>> means = mean_agreement([([span], [span], evidence), ([], [span], evidence), ([span], [], evidence)])
-    >>> means["token_f1"], means["rows"], means["left_out"]
-    (0.5, 2, 1)
-    """
+    """Average `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1)."""
     agreements: list[dict[str, float]] = []
     left_out = 0
     for predicted, human, evidence in rows:

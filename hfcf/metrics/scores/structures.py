@@ -104,20 +104,7 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
 
 
 def align(gold: Structure, predicted: Structure) -> dict[str, str]:
-    """Align the new conclusions of a prediction with gold conclusions, as EntailmentBank does, by the leaves that they rest on.
-
-    Args:
-        gold: with sentences as names, see `by_sentence`.
-        predicted: likewise.
-
-    Returns:
-        For each conclusion that no sentence of the gold structure is, the gold conclusion with the largest share of common leaves
-        (Jaccard), the first of equals; several may have the same. One that has no leaf in common with any is left out.
-
-    >>> from hfcf.core.structures.arrows import parse_arrows
-    >>> align(parse_arrows("(E1, E2) → E3 (E3, E4) → E5 → Claim"), parse_arrows("(E1, E2, E4) → X → Claim"))
-    {'X': 'E5'}
-    """
+    """Align the new conclusions of a prediction with gold conclusions, as EntailmentBank does, by the leaves that they rest on."""
     known = {*gold.texts.values(), *gold.nodes()}
     new = [name for name in predicted.intermediates() if name not in known]
     theirs, ours = _grounds(gold) if new else {}, _grounds(predicted) if new else {}
@@ -131,16 +118,7 @@ def align(gold: Structure, predicted: Structure) -> dict[str, str]:
 
 
 def by_sentence(structure: Structure, texts: Mapping[str, str] | None = None) -> Structure:
-    """Return a structure whose names are its sentences; the claim keeps its name, and so does a name without a sentence.
-
-    Args:
-        structure: any.
-        texts: the sentences by name; its own unless given.
-
-    >>> from hfcf.core.structures.arrows import parse_arrows
-    >>> by_sentence(parse_arrows("E1 → Claim"), {"E1": "Ice  melts. "}).edges()
-    [('Ice melts.', 'claim')]
-    """
+    """Return a structure whose names are its sentences; the claim keeps its name, and so does a name without a sentence."""
     given = {name: " ".join(text.split()) for name, text in (structure.texts if texts is None else texts).items()}
     names = {name: text for name, text in given.items() if CLAIM not in (name, text) and text}
     renamed = Structure(structure.steps).rename(names)
@@ -148,11 +126,7 @@ def by_sentence(structure: Structure, texts: Mapping[str, str] | None = None) ->
 
 
 def group_of(number: int, groups: Mapping[str, tuple[int, int | None]]) -> str:
-    """Name the group of a number of steps or distractors.
-
-    >>> group_of(3, STEPS), group_of(9, STEPS), group_of(8, DISTRACTORS)
-    ('3', '≥6', '7–8')
-    """
+    """Name the group of a number of steps or distractors."""
     return next((name for name, (low, high) in groups.items() if number >= low and (high is None or number <= high)), "0")
 
 

@@ -16,17 +16,7 @@ from hfcf.tasks import DEFAULT
 
 
 def candidates(rejected: Dataset) -> Dataset:
-    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away.
-
-    Args:
-        rejected: from `hfcf.rejected`, or a published set's `rejected` configuration.
-
-    Returns:
-        A row for each candidate whose edits fit its source, with the columns that metrics of single rows read.
-
-    >>> len(candidates(Dataset.from_list([{"level": "row", "source": "{}", "candidate": None}])))
-    0
-    """
+    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away."""
     rejected, columns = without_format(rejected), ["level", "source", "candidate"]
     first = next(edited_rows(iterate(rejected, columns)), None)
     if first is None:
@@ -44,24 +34,13 @@ def candidate_features(task: Task) -> Features:
 
     Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them. Nor does one
     read the columns that a task adds to its counterfactuals, as structures have `stale`.
-
-    >>> list(candidate_features(get_task("verification")))
-    ['id', 'claim', 'evidence', 'label', 'edits', 'change']
     """
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     return Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
 
 
 def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield for each rejected candidate whose edits fit its source the row that it would have been.
-
-    Args:
-        rejected: rows of `hfcf.rejected`.
-        number: of the first of them, which its new id holds.
-
-    >>> list(edited_rows([{"level": "row", "source": "{}", "candidate": None}]))
-    []
-    """
+    """Yield for each rejected candidate whose edits fit its source the row that it would have been."""
     for i, row in enumerate(rejected, number):
         if row["level"] != "candidate":
             continue

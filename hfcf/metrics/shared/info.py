@@ -30,10 +30,6 @@ def info(citation: str, **columns: Any) -> Callable[[Any], evaluate.MetricInfo]:
 
 
 def mean(scores: Sequence[float | None]) -> float | None:
-    """Average the values that are not None.
-
-    >>> mean([1.0, None, 2.0]), mean([None])
-    (1.5, None)
-    """
+    """Average the values that are not None."""
     values = [score for score in scores if score is not None]
     return statistics.fmean(values) if values else None

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer, read_weights
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.metrics.shared.windows import windows
+from hfcf.metrics.shared.batching import windows
 
 Array = NDArray[Any]
 

@@ -94,17 +94,7 @@ def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map
 
 
 def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
-    """Measure the metrics of single rows over all candidates before filtering: those accepted and those rejected.
-
-    Args:
-        accepted: the accepted counterfactuals, as `measure` returned them.
-        rejected: see `candidates`.
-        metrics: as `measure` takes them; those of single rows are measured, with what they were fitted to in `accepted`.
-        map_kwargs: passed to `Dataset.map`.
-
-    Returns:
-        One row for each candidate, with the columns of these metrics and those that say what it changed.
-    """
+    """Measure the metrics of single rows over all candidates before filtering: those accepted and those rejected."""
     requested = parse_metrics(metrics, task_of(accepted.column_names).name)
     of_rows = {name: settings for name, settings in requested.items() if getattr(load(name, stage=True), "of_candidates", True)}
     columns = [*task_of(accepted.column_names).columns, "edits", *of_rows] if of_rows else []

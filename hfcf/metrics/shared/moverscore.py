@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from hfcf.core.artifacts import read_artifact
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer, read_weights
-from hfcf.core.store import read_artifact
 from hfcf.engines.base import Encoded, Engine, pad
-from hfcf.metrics.shared.windows import windows
+from hfcf.metrics.shared.batching import windows
 
 log = logging.getLogger(__name__)
 
@@ -140,10 +140,6 @@ def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
     """Count in how many texts each token id stands, and the texts: `MoverScore` weighs words by these.
 
     One text says of no word how common it is: fewer than two are counted as none, and then every word weighs the same.
-
-    Args:
-        texts: read once.
-        model: whose tokenizer.
     """
 
     tokenizer = read_tokenizer(model)

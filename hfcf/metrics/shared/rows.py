@@ -45,18 +45,7 @@ class TextsWith(ColumnsOf):
 
 
 def changed(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what the counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`.
-
-    Args:
-        row: of an expanded set.
-
-    Raises:
-        Reject: the row's edits are null, or do not fit its texts.
-
-    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
-    >>> changed({"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]})
-    ('Rome is old.', 'Oslo is old.')
-    """
+    """Return what the counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`."""
     if row["edits"] is None:
         raise Reject("its edits are null")
     try:
@@ -66,11 +55,7 @@ def changed(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
-    """Yield `changed` of every row of a set; bad rows are left out.
-
-    >>> list(changes(Dataset.from_list([{"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": None}])))
-    []
-    """
+    """Yield `changed` of every row of a set; bad rows are left out."""
     for row in iterate(ds, [*task_of(ds.column_names).columns, "edits"]):
         try:
             if problem(row) is None:
@@ -83,17 +68,7 @@ Score = Callable[[Sequence[tuple[str, str]]], Sequence[Any]]
 
 
 def of_changes(column: str, rows: Sequence[Mapping[str, Any]], score: Score) -> list[Any]:
-    """Fill a batch's column by what its rows changed, with a `Reject` for a row of which that is not known.
-
-    Args:
-        column: the metric's.
-        rows: of an expanded set.
-        score: gives as many values as it gets pairs (before, after).
-
-    >>> row = {"claim": "c", "evidence": [], "edits": []}
-    >>> of_changes("longer", [row], lambda pairs: [len(after) > len(before) for before, after in pairs])
-    [{'longer': False}]
-    """
+    """Fill a batch's column by what its rows changed, with a `Reject` for a row of which that is not known."""
     pairs_or_rejections: list[Any] = []
     for row in rows:
         try:
@@ -105,9 +80,5 @@ def of_changes(column: str, rows: Sequence[Mapping[str, Any]], score: Score) -> 
 
 
 def bare_words(text: str) -> list[str]:
-    """Split a text into words and punctuation marks without the white space around them.
-
-    >>> bare_words("It's old. ")
-    ["It's", 'old', '.']
-    """
+    """Split a text into words and punctuation marks without the white space around them."""
     return [bare for word in words(text) if (bare := word.strip())]

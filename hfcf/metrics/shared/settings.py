@@ -11,10 +11,10 @@ from datasets import Dataset
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
+from hfcf.core.model_checks import check_weights
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import task_of
-from hfcf.core.weights import check_weights
 from hfcf.metrics import load, names
 from hfcf.text.check import kind
 
@@ -25,18 +25,7 @@ Metrics = Mapping[str, Mapping[str, Any] | None] | Sequence[str]
 
 
 def parse_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, dict[str, Any]]:
-    """Read which metrics to measure, with their settings.
-
-    Args:
-        metrics: None stands for those of `DEFAULT` that say something of the task.
-        task: of the rows, if it is known.
-
-    Raises:
-        RecipeError: what is given is neither a mapping nor a list, a name is no metric's, or settings are no mapping.
-
-    >>> parse_metrics(["minimality", "fluency"])
-    {'minimality': {}, 'fluency': {}}
-    """
+    """Read which metrics to measure, with their settings."""
     if metrics is None:
         metrics = [name for name in DEFAULT if task is None or _supports(name, task)]
     if isinstance(metrics, str) or not isinstance(metrics, Mapping | Sequence):
@@ -63,10 +52,6 @@ def check_metrics(metrics: Metrics | None, task: str) -> None:
     """Check metrics before hours of work: raise what measuring rows of a task would raise later.
 
     Evaluation sets are read: a name, a folder or a file that is wrong shows here. What the Hub has is not asked.
-
-    Raises:
-        RecipeError: there is no such metric, setting, folder of weights or evaluation set.
-        StageError: a metric that refuses the task or its settings.
     """
     for name, settings in parse_metrics(metrics, task).items():
         against = pop_evaluation_sets(name, settings)
@@ -92,11 +77,7 @@ def pop_evaluation_sets(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
-    """Make a metric's stage from settings as a recipe writes them.
-
-    >>> stage_of("fluency", "verification", {"model": "offline:smollm2"}).model.name
-    'offline:smollm2'
-    """
+    """Make a metric's stage from settings as a recipe writes them."""
     cls = load(name, stage=True)
     names_of_settings = [field.name for field in fields(cls) if field.name not in ("task", "fitted", "strict")]
     recipes.check(settings, names_of_settings, f"metrics: {name}")
@@ -119,20 +100,12 @@ def stage_of(name: str, task: str, settings: Mapping[str, Any]) -> Stage:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Make a list of one value, several or none.
-
-    >>> as_list("me/a"), as_list(["me/a"]), as_list(None)
-    (['me/a'], ['me/a'], [])
-    """
+    """Make a list of one value, several or none."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 def load_evaluation_set(source: Any) -> Dataset:
-    """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it.
-
-    Raises:
-        RecipeError: there is no such corpus, or its files are not there.
-    """
+    """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it."""
     if isinstance(source, Dataset):
         return source
     where = "metrics: duplicates: against"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from datasets import Dataset
 
-from hfcf.studies.sheets import read_sheet, unaltered, unguarded, write_sheet
+from hfcf.studies.spreadsheets import read_sheet, unaltered, unguarded, write_sheet
 from hfcf.systems.ccg.attack import ATTACK, dataset_of
 from hfcf.tasks.relation import marked
 
@@ -25,30 +25,13 @@ def export_choices(candidates: Dataset, path: str | Path) -> None:
 
     The file is UTF-8 with a byte order mark, which spreadsheets need. In the column `chosen` the person writes x, 1 or yes on at
     most one line of each source and kind. Lines may be sorted or deleted, but not altered.
-
-    Args:
-        candidates: from `build_attack`.
-        path: the file, with the columns `COLUMNS`.
     """
     rows = ({**row, "sentence": marked(row), "chosen": "x" if row["chosen"] else ""} for row in candidates)
     write_sheet(Path(path), COLUMNS, rows)
 
 
 def import_choices(candidates: Dataset, path: str | Path) -> Dataset:
-    """Return the attack set that a person chose.
-
-    Args:
-        candidates: the exported ones.
-        path: the file, with x, 1, yes, y or true in the column `chosen` of some lines; separated by commas, semicolons or tabs.
-
-    Returns:
-        The chosen ones as relation rows with the columns `ATTACK`: `<source id>:<kind>`, in the source's group, of the corpus
-        `attack:<corpus>`, split test, in the order of `candidates`.
-
-    Raises:
-        ValueError: two lines of one source and kind are marked, an id is unknown or appears twice, a sentence or label was altered,
-            a mark can't be read, or the file is not such a CSV. The message has the line.
-    """
+    """Return the attack set that a person chose."""
     where = Path(path)
     place_of = {row_id: i for i, row_id in enumerate(candidates["id"])}
     line_of: dict[str, int] = {}

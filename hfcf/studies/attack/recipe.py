@@ -46,11 +46,7 @@ class AttackRecipe(Recipe):
 
 
 def parse_attack(content: Mapping[str, Any], where: str = "the recipe") -> tuple[AttackRecipe, CCG]:
-    """Parse a recipe, and build the CCG whose first stage finds the causal terms.
-
-    Raises:
-        RecipeError: a key is unknown or missing, or a setting is wrong.
-    """
+    """Parse a recipe, and build the CCG whose first stage finds the causal terms."""
     recipe = recipes.parse(AttackRecipe, content, where)
     system = make_system("ccg", preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, where=f"{where}: settings")
     assert isinstance(system, CCG)

@@ -39,20 +39,6 @@ def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (
 
     The indicator that finds causal terms is trained on `indicator_split`, unless `settings` name one. All rows of the split lend
     their entities; only altered rows lend their causal terms.
-
-    Args:
-        recipe: a file, or the name of one that ships with the library: `corpus`, `split`, `indicator_split`, `attack` (`model` and
-            other arguments of `build_attack`), and `settings` of CCG.
-        out: the folder.
-        changes: "key=value" strings.
-        limit: alter only the first rows.
-
-    Returns:
-        The content of `attack.json`: the counts of `report`, seconds, the recipe and the command.
-
-    Raises:
-        RecipeError: see `parse_attack`.
-        ValueError: the folder has a spreadsheet with marked lines, or a README of another origin; `limit` is no number of rows.
     """
     check_limit(limit)
     with hold_folder(out, recipes.command("attack candidates", recipe, out, changes, limit)):
@@ -103,20 +89,7 @@ def _published(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_attack(out: Path, *, automatic: bool = False, max_perplexity_ratio: float = 1.5) -> dict[str, Any]:
-    """Write the chosen candidates as a dataset repository that `load_dataset(out)` reads.
-
-    Args:
-        out: the folder of `make_candidates`.
-        automatic: use `choose_first`'s choices instead of the spreadsheet's.
-        max_perplexity_ratio: of `choose_first`.
-
-    Returns:
-        `rows`, and how many of each kind.
-
-    Raises:
-        FileNotFoundError: the folder has no candidates.
-        ValueError: nothing is chosen, or the spreadsheet has errors: see `import_choices`.
-    """
+    """Write the chosen candidates as a dataset repository that `load_dataset(out)` reads."""
     for name in (STORE, NOTES, SHEET):
         if not (out / name).exists():
             raise FileNotFoundError(f"there is no {out / name}: make candidates first, hfcf attack candidates RECIPE --out {out}")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hfcf.studies.compare.layout import SETTINGS, Layout, Seed
+from hfcf.studies.compare.grid import SETTINGS, Layout, Seed
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -48,23 +48,6 @@ def paired_bootstrap(
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
     average of a single corpus is left out too, for it says nothing new.
-
-    Args:
-        layout: the cells.
-        method: which.
-        resamples: how many.
-        seed: of the resampling.
-        unit: what of a seed is drawn again. Seeds of one unit are not independent, as trainings on one sample of rows are not: the
-            mean of their differences stands for them. None: each seed is its own.
-        across: what seeds of different units have in common, as trainings on several samples have the seed of their weights. An
-            effect of it is in all units' means alike, where the variance between units does not show it: the p value adds the
-            variance between the means of each. None, or only one of it: nothing is added.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> cell = {"setting": "challenge", "corpus": "FM2", "ids": "a1", "gold": "SR", "seed": 13}
-    >>> cells = [{**cell, "method": "None", "predicted": "RS"}, {**cell, "method": "RACE", "predicted": "SR"}]
-    >>> [(one.metric, one.value, one.seeds) for one in paired_bootstrap(lay_out(cells, "None"), "RACE")]
-    [('accuracy', 1.0, (13,)), ('macro_f1', 1.0, (13,))]
     """
     shared = {c: sorted(layout.of(method, c).keys() & layout.of(layout.baseline, c).keys()) for c in layout.corpora}
     drawn = {c: _draw(layout, method, c, seeds, resamples, seed) for c, seeds in shared.items() if seeds}
@@ -101,13 +84,7 @@ def _means(values: Array, names: list[Any]) -> Array:
 
 
 def _p(scores: Array, rows: int, common: Array | None = None) -> float:
-    """Return the p value of the t test that docs/compare.md describes.
-
-    Args:
-        scores: observed (the first row) and resampled differences of each seed.
-        rows: how many were scored.
-        common: the means of what is common to several units, whose variance counts too.
-    """
+    """Return the p value of the t test that docs/compare.md describes."""
     observed, n = scores[0], scores.shape[1]
     if n == 1:
         return 1.0
@@ -137,17 +114,7 @@ def _draw(layout: Layout, method: str, corpus: str, seeds: list[Seed], resamples
 
 
 def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the kinds of rows that some answers tell apart, in order, and how many rows each is.
-
-    Args:
-        answers: letters, or open answers, of each row: the true ones, and those of each model.
-
-    >>> kinds, counts = kinds_of(["SRRS", "SRRR"])
-    >>> kinds.tolist(), counts.tolist()  # answers × kinds
-    ([['R', 'S', 'S'], ['R', 'R', 'S']], [2, 1, 1])
-    >>> kinds_of([[["Ada", "Byron"], ["Ada", "Byron"], []], ["Ada", "Ada", ""]])[1].tolist()
-    [2, 1]
-    """
+    """Return the kinds of rows that some answers tell apart, in order, and how many rows each is."""
     letters = all(isinstance(each, str) for each in answers)
     rows: dict[Any, Sequence[Any]] = {}
     number: Counter[Any] = Counter()

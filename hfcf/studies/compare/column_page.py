@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from hfcf.studies.compare import tables
-from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Layout
 from hfcf.studies.compare.recipe import ColumnComparison
 from hfcf.studies.compare.runner import Comparison, Place, arrange
 from hfcf.studies.compare.set_page import SEEN_TITLE
@@ -56,14 +56,7 @@ class Report:
 
 
 def make_report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: str = "test") -> Report:
-    """Check the cells against each other and put them in order.
-
-    Args:
-        comparison: whose they are.
-        cells: from `hfcf.studies.compare.runner.read`.
-        rows: "test"; or "dev": the page then leaves out the test rows' scores, so that settings can be chosen without them.
-            Columns that share a model share its development rows: the first of them stands for all.
-    """
+    """Check the cells against each other and put them in order."""
     shown = [sample.sets[0] for sample in comparison.samples] if rows == "dev" else comparison.sets
     columns = {one.name: one.setting for one in sorted(shown, key=lambda one: one.order)}
     test = ("gold", "predicted", "letters", "rows", "ids", *comparison.scorer.metrics, "dev", "seen")
@@ -210,11 +203,7 @@ def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison
 
 
 def _by_column(places: Sequence[Place]) -> str:
-    """Name cells by column.
-
-    >>> _by_column([("CCG", 13, "1%"), ("CCG", 14, "1%"), ("EDA", 14, "1%")])
-    '1%: CCG (13, 14), EDA (14)'
-    """
+    """Name cells by column."""
     columns: dict[str, dict[str, list[str]]] = {}
     for method, seed, column in places:
         columns.setdefault(column, {}).setdefault(method, []).append(str(seed))

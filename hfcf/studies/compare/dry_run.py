@@ -19,16 +19,7 @@ from hfcf.studies.compare.runner import Comparison, missing_trainings, on_sample
 def dry_run(
     recipe: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False
 ) -> dict[str, Any]:  # fmt: skip
-    """Say what a comparison would compute, without training a model or writing anything.
-
-    Args:
-        recipe: as `hfcf.studies.compare.run.compare` takes it, and so are the others.
-
-    Returns:
-        `name`; `absent`, the folders and files of rows and models that are not there. If none is absent, also `rows` of the
-        training sets and of each set; `methods`, with each one's cells `finished` and `to_compute`; `trainings` that are left,
-        and `seconds`, an estimate from the finished cells (None without any).
-    """
+    """Say what a comparison would compute, without training a model or writing anything."""
     parsed = read_comparison(recipe, changes)
     absent = list(dict.fromkeys(_absent(parsed)))
     if absent or isinstance(parsed, RationaleComparison):

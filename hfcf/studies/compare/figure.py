@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Layout
 from hfcf.studies.compare.stats import LEVEL, Difference, by_size, mean_std
 
 # Okabe and Ito's colours, without the yellow that white paper swallows; markers tell methods apart without them.
@@ -24,13 +24,7 @@ _PANEL = (3.4, 2.6)  # inches: of a panel with curves
 
 
 def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") -> Figure:
-    """Draw a panel for each setting and one for the mean over all, with a line for each corpus and average.
-
-    Args:
-        layout: the cells.
-        differences: `stats.differences(layout)`; what is not in it is left empty.
-        metric: one of those that `differences` has; the first that the layout's scorer compares unless given.
-    """
+    """Draw a panel for each setting and one for the mean over all, with a line for each corpus and average."""
     methods = layout.compared
     metric = metric or layout.scorer.compared[0]
     shown = [one for one in differences if one.metric == metric]
@@ -96,7 +90,7 @@ def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], me
         curves: what a setting is called → its values → the methods that have them.
         metric: the first that the layout's scorer compares unless given.
 
-    >>> from hfcf.studies.compare.layout import lay_out
+    >>> from hfcf.studies.compare.grid import lay_out
     >>> cell = {"setting": "in-domain", "corpus": "10%", "ids": "a1", "gold": "a", "predicted": "a", "seed": 13}
     >>> cells = [{**cell, "method": name, "accuracy": 0.5} for name in ("none", "K 1", "K 2")]
     >>> axes = figure_of_curves(lay_out(cells, "none"), {"K": {1: "K 1", 2: "K 2"}}).axes[0]

@@ -10,9 +10,9 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.expand import expand
 from hfcf.core.model import Model
-from hfcf.core.store import save_artifact
 from hfcf.core.task import apply_edits, task_of
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.coherence import coherences
@@ -21,10 +21,10 @@ from hfcf.metrics.diversity import inverse_bleu
 from hfcf.metrics.multi_hop import count_covered, multi_hop
 from hfcf.metrics.shared.info import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
-from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.runner import READY, Comparison, counterfactuals
 from hfcf.tasks.verification import opposite
-from hfcf.training.loop import trained_model
+from hfcf.training.trainer import trained_model
 
 _WRITERS = re.compile("generate_claim$|rewrite_")  # the stages that write claims
 

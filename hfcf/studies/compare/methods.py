@@ -101,11 +101,7 @@ class Method:
 
 
 def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
-    """Build the recipe's methods, in order; null adds nothing. Systems of several tasks follow the task of the rows.
-
-    Raises:
-        RecipeError: an unknown setting or change, a method that names no system, or a baseline that is no method.
-    """
+    """Build the recipe's methods, in order; null adds nothing. Systems of several tasks follow the task of the rows."""
     methods = [Method(name, None) if part is None else _build(recipe, name, part, task) for name, part in recipe.methods.items()]
     names = [method.name for method in methods]
     if not names or (recipe.baseline or names[0]) not in names:
@@ -138,11 +134,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
 
 
 def check_methods(methods: Sequence[Method], task: Task) -> None:
-    """Check before anything is computed that the methods are of the task and that all their models can be read.
-
-    Raises:
-        RecipeError: they are not, or a model can't.
-    """
+    """Check before anything is computed that the methods are of the task and that all their models can be read."""
     for method in methods:
         if method.system is not None and method.system.task != task.system_task:
             other = f"{method.system.name} works on {method.system.task} rows, and these are {task.name} rows"
@@ -168,11 +160,7 @@ def _values(state: Mapping[str, Any]) -> list[str]:
 
 
 def counts(name: str, value: Any) -> bool:
-    """Say whether a setting at a value is part of what a cell depends on.
-
-    >>> counts("epochs", 3), counts("bf16", True), counts("bf16", False)
-    (True, True, False)
-    """
+    """Say whether a setting at a value is part of what a cell depends on."""
     return name not in _NEUTRAL and not (name in _UNUSED and value == _UNUSED[name])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hfcf.metrics.scores.consistency import ordered_strata, strata_of
 from hfcf.studies.compare import tables
-from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Layout
 from hfcf.studies.compare.runner import Comparison, answer_pairs
 from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.studies.compare.stats import LEVEL, differences
@@ -36,12 +36,7 @@ def pair_layout(layout: Layout, sets: Sequence[EvaluationSet]) -> Layout:
 
 
 def pairs_section(comparison: Comparison, layout: Layout) -> str:
-    """Return the tables of the paired sets of a comparison; empty if it has none.
-
-    Args:
-        comparison: with the sets.
-        layout: its cells.
-    """
+    """Return the tables of the paired sets of a comparison; empty if it has none."""
     sets = [one for one in comparison.sets if one.sources is not None and one.name in layout.corpora]
     if not sets:
         return ""

@@ -24,20 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, bool | None]:
-    """Pair the rows of an evaluation set as its recipe says.
-
-    Args:
-        rows: of its corpus.
-        source: with `pairs`.
-        data_dir: what folders of corpora are relative to.
-        where: the set, for errors.
-
-    Returns:
-        The pairs, and whether a person cleaned them: None of those that people wrote.
-
-    Raises:
-        RecipeError: a column or a file is not there, or no pair is left.
-    """
+    """Pair the rows of an evaluation set as its recipe says."""
     assert source.pairs is not None
     how, cleaned = source.pairs, None
     try:
@@ -67,13 +54,7 @@ def make_counterfactuals(originals: Dataset, how: Pairs, data_dir: str | None) -
 
 
 def read_counterfactuals(originals: Dataset, run: str, ratings: str | None) -> Dataset:
-    """Read a run's counterfactuals of some originals.
-
-    Args:
-        originals: the rows.
-        run: the folder of the run.
-        ratings: the folder of ratings of them; with it, only those stay that people found correct.
-    """
+    """Read a run's counterfactuals of some originals."""
     task, ids = task_of(originals.features), set(originals["id"])
     features = Features({**task.features, **{name: schema.PROVENANCE[name] for name in ("source_id", "change")}})
     made: list[dict[str, Any]] = [{name: row[name] for name in features} for row in read_rows(run)]

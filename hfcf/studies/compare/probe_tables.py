@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hfcf.studies.compare.layout import Layout
+from hfcf.studies.compare.grid import Layout
 from hfcf.studies.compare.probes import SHORTCUTS, TOP, by_shortcut
 from hfcf.studies.compare.runner import Comparison
 from hfcf.studies.compare.tables import majority, points, table
 
 
 def probes_section(comparison: Comparison, layout: Layout, probed: Sequence[Mapping[str, Any]]) -> str:
-    """Return the three probes, each as a table.
-
-    Args:
-        comparison: whose evaluation rows the shortcut phrases are looked for in.
-        layout: its cells.
-        probed: `hfcf.studies.compare.probes.probe(comparison, …)`.
-    """
+    """Return the three probes, each as a table."""
     corpora = {one.name: one.ids for one in comparison.sets}
     parts = ["\n## Bias probes", "### What claims alone tell", claims_table(layout, probed, corpora)]
     parts += ["### Accuracy by shortcut word", shortcuts_table(layout, by_shortcut(layout, comparison.sets))]

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from hfcf.studies.compare.additions import training_rows
-from hfcf.studies.compare.cells import digest
-from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Layout
 from hfcf.studies.compare.methods import Method
+from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.runner import Comparison, counterfactuals
 from hfcf.studies.compare.sets import EvaluationSet
-from hfcf.training.bias import ngram_bias, ngram_model
+from hfcf.studies.compare.training_sets import training_rows
+from hfcf.training.bias_model import ngram_bias, ngram_model
 from hfcf.training.reweight import local_mutual_information, ngrams
 
 VERSION = "1"
@@ -42,10 +42,6 @@ def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
     """Measure what the claims of each training set give away: of the rows alone first, then of each method that adds some.
 
     Results are stored as cells. Methods that differ only in how they train are left out. Counterfactuals are kept in `work`.
-
-    Returns:
-        For each training set its `method`, `rows`, `majority`, `cross_validated`, `evaluated` (by the `ids` of the evaluation
-        rows) and `bigrams`; see `claim_only` and `shares`.
     """
     sample = comparison.samples[0]
     plain = next((method for method in comparison.methods if method.plain), Method("no augmentation", None))
@@ -64,18 +60,7 @@ def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
 
 
 def claim_only(rows: Dataset, labels: Sequence[str], sets: Sequence[EvaluationSet]) -> dict[str, Any]:
-    """Score a logistic regression over the words and bigrams of claims.
-
-    Args:
-        rows: that it is trained on. A row and its counterfactuals share a group: cross-validation keeps them on one side, for else
-            it would be scored on claims that it has seen but for a word.
-        labels: its classes.
-        sets: rows that it is scored on, after training on all of `rows`.
-
-    Returns:
-        `rows`, how many; `majority`, the share of their commonest label; `cross_validated`; `evaluated`: by `ids` of a set. None
-        where there are too few groups or labels to train on.
-    """
+    """Score a logistic regression over the words and bigrams of claims."""
     gold = list(rows["label"])
     try:
         chosen = ngram_bias(rows, labels).argmax(axis=1)
@@ -139,9 +124,6 @@ def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str,
     """Return accuracy on all evaluation rows together by shortcut phrase and gold label.
 
     Seeds of a method that miss a corpus are left out, and so are phrases that no row has.
-
-    Returns:
-        `claims` (with which phrase), `label`, `rows` and `accuracy`: by method, the mean over its seeds, None without any.
     """
     phrases = [shortcuts(claim) for one in sets for claim in one.rows["claim"]]
     labels = np.array([label for one in sets for label in one.rows["label"]], dtype=str)

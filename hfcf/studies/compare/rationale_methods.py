@@ -84,9 +84,5 @@ def at_random(rows: Sequence[Row], budgets: Sequence[Marks], seed: int) -> list[
 
 
 def _best(scores: Mapping[int, float], number: int) -> list[int]:
-    """List the pieces with the highest scores, in reading order; ties go to the earlier.
-
-    >>> _best({0: 0.1, 1: 0.5, 2: 0.5}, 1)
-    [1]
-    """
+    """List the pieces with the highest scores, in reading order; ties go to the earlier."""
     return sorted(sorted(scores, key=lambda piece: (-scores[piece], piece))[:number])

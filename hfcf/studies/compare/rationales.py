@@ -35,9 +35,6 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
     all methods. The baselines mark as many words and pieces of each row as CURE does.
 
     With `full` all rows are scored, not the first by a hash of their ids.
-
-    Returns:
-        The content of `rationales.json`.
     """
     verifier, explainer = recipe.verifier, recipe.explainer
     engine = Classifier(model=verifier, max_length=recipe.max_length)
@@ -82,20 +79,12 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
 
 
 def pick(rows: list[dict[str, Any]], number: int | None) -> list[dict[str, Any]]:
-    """Return the first rows by a hash of their ids.
-
-    >>> [row["id"] for row in pick([{"id": name} for name in "abcd"], 2)]
-    ['d', 'c']
-    """
+    """Return the first rows by a hash of their ids."""
     return sorted(rows, key=lambda row: hashlib.sha256(row["id"].encode()).hexdigest())[:number]
 
 
 def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Keep the whole pieces of each row's evidence that the verifier reads.
-
-    Returns:
-        The rows that have a human rationale in these, NOT ENOUGH INFO ones left out; and how many lost what.
-    """
+    """Keep the whole pieces of each row's evidence that the verifier reads."""
 
     tokenizer = read_tokenizer(engine.model)
     form = read_reading(engine.model).form
@@ -136,11 +125,7 @@ def _summary(values: np.ndarray, baseline: np.ndarray, resamples: int = 10_000) 
 
 
 def interval(differences: np.ndarray, resamples: int = 10_000, seed: int = 0) -> list[float]:
-    """Return a mean of paired differences and its 95% bootstrap interval, rows drawn again.
-
-    >>> interval(np.array([0.5, 0.5, 0.5]))
-    [0.5, 0.5, 0.5]
-    """
+    """Return a mean of paired differences and its 95% bootstrap interval, rows drawn again."""
     if not len(differences):
         return [math.nan] * 3
     drawn = np.random.default_rng(seed).integers(0, len(differences), size=(resamples, len(differences)))

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.open_domain import OpenDomain
+from hfcf.training.trainer import Hyperparameters
 
 Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
 SETTINGS: tuple[str, ...] = get_args(Setting)
@@ -43,17 +43,7 @@ class TrainingSettings(Recipe):
 
 
 def hyperparameters(settings: Mapping[str, Any], where: str, data_dir: str | None = None) -> Hyperparameters:
-    """Return how a recipe trains its models.
-
-    Args:
-        settings: as `TrainingSettings`.
-        where: the key, for errors.
-        data_dir: the folder in which the collection of `open_domain` lies.
-
-    >>> hyperparameters({"epochs": 2}, "verifier")
-    Traceback (most recent call last):
-    hfcf.core.recipe.RecipeError: verifier: the key 'model' is missing
-    """
+    """Return how a recipe trains its models."""
     parsed = recipes.parse(TrainingSettings, settings, where)
     if parsed.model is None:
         raise RecipeError(f"{where}: the key 'model' is missing")
@@ -335,11 +325,7 @@ Comparison: TypeAlias = SetComparison | ColumnComparison | RationaleComparison
 
 
 def model_of(content: Mapping[str, Any], where: str) -> type[Comparison]:
-    """Return the type of a comparison recipe: by its kind, and `models` by whether it has `columns`.
-
-    Raises:
-        RecipeError: an unknown kind.
-    """
+    """Return the type of a comparison recipe: by its kind, and `models` by whether it has `columns`."""
     kind = content.get("compare")
     if kind == "rationales":
         return RationaleComparison
@@ -351,11 +337,7 @@ def model_of(content: Mapping[str, Any], where: str) -> type[Comparison]:
 
 
 def parse_comparison(content: Mapping[str, Any], where: str = "") -> Comparison:
-    """Make a comparison recipe of its content.
-
-    Raises:
-        RecipeError: an unknown or missing key, or a value of another type.
-    """
+    """Make a comparison recipe of its content."""
     where = where or str(content.get("name", "recipe"))
     model = model_of(content, where)
     for key, part in (("columns", Column), ("evaluate", Evaluation)):  # errors that name the part, not its number

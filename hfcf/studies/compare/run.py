@@ -11,8 +11,8 @@ from hfcf.core import recipe as recipes
 from hfcf.core.local_paths import short
 from hfcf.hub.existing_result import check_result, write_record
 from hfcf.studies.compare import column_page, figure, set_page
+from hfcf.studies.compare.grid import Cell
 from hfcf.studies.compare.intrinsic import intrinsic_rows
-from hfcf.studies.compare.layout import Cell
 from hfcf.studies.compare.pair_page import pairs_section
 from hfcf.studies.compare.probe_tables import probes_section
 from hfcf.studies.compare.probes import probe

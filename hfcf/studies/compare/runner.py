@@ -24,16 +24,16 @@ from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
-from hfcf.studies.compare.additions import training_rows
-from hfcf.studies.compare.cells import Cells, digest
-from hfcf.studies.compare.layout import Layout, lay_out
+from hfcf.studies.compare.contamination import overlap_table
+from hfcf.studies.compare.grid import Layout, lay_out
 from hfcf.studies.compare.methods import Method, build_methods, check_methods
-from hfcf.studies.compare.overlap import overlap_table
 from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
+from hfcf.studies.compare.results import Cells, digest
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, rows_digest
+from hfcf.studies.compare.training_sets import training_rows
 from hfcf.training.consistency import PairScorer
-from hfcf.training.loop import trained_model
+from hfcf.training.trainer import trained_model
 
 log = logging.getLogger(__name__)
 
@@ -137,16 +137,7 @@ class Comparison:
 
 
 def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, full: bool = False) -> Comparison:
-    """Load the rows, and name the cells, of a comparison recipe.
-
-    Args:
-        recipe: what to compare; with `low_resource` on all rows, which `on_samples` divides.
-        results: the folder of the files of cells.
-        full: see `hfcf.studies.compare.run.compare`.
-
-    Raises:
-        RecipeError: what can't be: a method of another task, an unknown name in `run` or `curves`, too few rows.
-    """
+    """Load the rows, and name the cells, of a comparison recipe."""
     build_methods(recipe)  # which raises what can be known before rows are loaded
     requested, file, columns = None, recipe.name, isinstance(recipe, ColumnComparison)
     if isinstance(recipe, ColumnComparison):
@@ -188,12 +179,7 @@ def places_to_run(recipe: ColumnComparison, runs: Sequence[Run]) -> list[Place]:
 
 
 def fill(comparison: Comparison, work: Path) -> None:
-    """Compute the requested cells that are missing; several processes may share the work, one for each training.
-
-    Args:
-        comparison: from `open_comparison`.
-        work: a folder for counterfactuals, and for models that are in training.
-    """
+    """Compute the requested cells that are missing; several processes may share the work, one for each training."""
     for training in missing_trainings(comparison):
         method, sample, seed, _ = comparison.places[training[0]]
         folder = comparison.folder(method, sample, seed, work)
@@ -368,11 +354,7 @@ def score(scorer: Scorer, rows: Dataset, predicted: Sequence[Any], letters: dict
 
 
 def answer_pairs(cell: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, list[list[Any]]]:
-    """Return the true and the predicted answers of the pairs of a cell, each to the original and to the counterfactual.
-
-    >>> answer_pairs({"gold": "RS", "predicted": "RR"}, {"gold": "SS", "predicted": "SR"})
-    {'gold': [['S', 'R'], ['S', 'S']], 'predicted': [['S', 'R'], ['R', 'R']]}
-    """
+    """Return the true and the predicted answers of the pairs of a cell, each to the original and to the counterfactual."""
     return {name: [list(pair) for pair in zip(sources[name], cell[name], strict=True)] for name in ("gold", "predicted")}
 
 

@@ -15,14 +15,14 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer
-from hfcf.studies.compare.cells import digest
+from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
 from hfcf.studies.compare.methods import Method, build_methods, plain
-from hfcf.studies.compare.overlap import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
+from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
 from hfcf.training.data import drop_overlap, load_rows
-from hfcf.training.loop import Hyperparameters
 from hfcf.training.open_domain import OpenHyperparameters
+from hfcf.training.trainer import Hyperparameters
 from hfcf.training.verifier import of_labels
 
 PARTS = ("train", "dev", "test")
@@ -183,9 +183,6 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
     """Load the recipe's `columns`, each part over what `defaults` say of it, and its hyper-parameters over the recipe's.
 
     Columns with the same training and development rows and hyper-parameters are one sample: they share their models.
-
-    Raises:
-        RecipeError: a name that comes twice, a missing corpus, rows of another task than the first, or none.
     """
     names = [column.name for column in recipe.columns]
     check_names(names, "columns")

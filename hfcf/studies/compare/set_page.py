@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from hfcf.studies.compare import tables
-from hfcf.studies.compare.layout import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Layout
 from hfcf.studies.compare.pair_page import PAIR_METRICS
 from hfcf.studies.compare.recipe import SetComparison
 from hfcf.studies.compare.runner import Comparison
@@ -42,16 +42,7 @@ def markdown(
     layout: Layout, differences: Sequence[Difference], intrinsic: Sequence[Mapping[str, Any]] = (), title: str = "Comparison",
     repeats: Sequence[str] = ("text",), overlaps: str = "",
 ) -> str:  # fmt: skip
-    """Return all tables and what is to be known about them; the same for the same cells. Missing ones print "–".
-
-    Args:
-        layout: the cells.
-        differences: `stats.differences(layout)`.
-        intrinsic: rows of the intrinsic scores, each with a "Method".
-        title: of the page.
-        repeats: by which texts a row repeats another.
-        overlaps: the table of the rows that the models of the methods have seen.
-    """
+    """Return all tables and what is to be known about them; the same for the same cells. Missing ones print "–"."""
     n, seeds = len(layout.seeds), ", ".join(map(str, layout.seeds))
     several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
     one = f"One seed ({seeds}): nothing is known about other seeds, so no difference is marked."
@@ -73,16 +64,7 @@ def markdown_of_samples(
     layout: Layout, differences: Mapping[int, Sequence[Difference]], full: Sequence[Cell] = (), title: str = "",
     repeats: Sequence[str] = ("text",), overlaps: str = "",
 ) -> str:  # fmt: skip
-    """Return as `markdown`, for each corpus methods down and sizes of samples across.
-
-    Args:
-        layout: its seeds are `hfcf.studies.compare.samples.Training`.
-        differences: `stats.differences_by_size(layout)`.
-        full: cells of the same recipe on all rows, if there are any: a column of their own.
-        title: as of `markdown`.
-        repeats: as of `markdown`.
-        overlaps: as of `markdown`.
-    """
+    """Return as `markdown`, for each corpus methods down and sizes of samples across."""
     layouts = by_size(layout)
     scores: dict[str, list[Any]] = {}
     tested: dict[str, Any] = {}

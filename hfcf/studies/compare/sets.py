@@ -18,10 +18,10 @@ from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
-from hfcf.studies.compare.cells import digest
-from hfcf.studies.compare.overlap import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
+from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
 from hfcf.studies.compare.paired import load_pairs
 from hfcf.studies.compare.recipe import Evaluation
+from hfcf.studies.compare.results import digest
 from hfcf.training.data import drop_related, load_rows, unrelated
 from hfcf.training.verifier import of_labels
 
@@ -100,15 +100,6 @@ def load_sets(
 
     Rows of `labels` only; those that share a group or a text with a training row are left out, and those that a model of a method
     was trained on; of the rest the first `take` by a hash of name and id.
-
-    Args:
-        sources: what to load.
-        data_dir: what their folders are relative to.
-        training: the training rows before augmentation.
-        take: how many; None: all.
-        labels: that the models tell apart; empty: rows have no labels.
-        models: those of the methods.
-        unseen: leave out what they have seen; else it is counted alone.
     """
     names = [source.name or source.corpus for source in sources]
     check_names(names, "evaluate")
@@ -147,21 +138,13 @@ def _of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Check that no two parts of a recipe have the same name.
-
-    Raises:
-        RecipeError: two have.
-    """
+    """Check that no two parts of a recipe have the same name."""
     if repeated := [name for name, number in Counter(names).items() if number > 1]:
         raise RecipeError(f"{where}: {repeated[0]!r}: give each a name of its own; this one comes twice")
 
 
 def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:
-    """Check that no evaluation row shares a group or a text with the training rows, counterfactuals included.
-
-    Raises:
-        ValueError: one does.
-    """
+    """Check that no evaluation row shares a group or a text with the training rows, counterfactuals included."""
     for one in sets:
         if shared := len(one.rows) - len(drop_related(one.rows, training)):
             raise ValueError(f"{shared} evaluation rows of {one.name} overlap with the training rows")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hfcf.studies.compare.bootstrap import LEVEL, Difference, paired_bootstrap
-from hfcf.studies.compare.layout import Layout
+from hfcf.studies.compare.grid import Layout
 
 __all__ = ["LEVEL", "Difference", "by_size", "differences", "differences_by_size", "holm", "mean_std", "paired_bootstrap"]
 
@@ -23,11 +23,7 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p values, in the order given.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
+    """Return Holm's adjusted p values, in the order given."""
     adjusted, largest = [1.0] * len(p_values), 0.0
     for rank, i in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
@@ -36,13 +32,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def differences(layout: Layout, resamples: int = 10_000, seed: int = 0) -> list[Difference]:
-    """Compare every method with the baseline, corrected over all differences of a metric: one table, one family.
-
-    Args:
-        layout: the cells.
-        resamples: of each difference.
-        seed: of the resampling. A corpus's interval does not depend on which other corpora and methods are there.
-    """
+    """Compare every method with the baseline, corrected over all differences of a metric: one table, one family."""
     return correct([one for method in layout.compared for one in paired_bootstrap(layout, method, resamples, seed)])
 
 
@@ -56,12 +46,7 @@ def by_size(layout: Layout) -> dict[int, Layout]:
 
 
 def differences_by_size(layout: Layout, resamples: int = 10_000) -> dict[int, list[Difference]]:
-    """Compare every method with the baseline at each size, corrected over all differences of a metric: all sizes are one family.
-
-    Args:
-        layout: its seeds are `hfcf.studies.compare.samples.Training`.
-        resamples: of each difference.
-    """
+    """Compare every method with the baseline at each size, corrected over all differences of a metric: all sizes are one family."""
     sized = [
         (size, one)
         for size, part in by_size(layout).items()

@@ -11,7 +11,7 @@ import numpy as np
 from pandas import DataFrame
 
 from hfcf.studies.compare.bootstrap import kinds_of
-from hfcf.studies.compare.layout import SETTINGS, Cell, Layout
+from hfcf.studies.compare.grid import SETTINGS, Cell, Layout
 from hfcf.studies.compare.stats import LEVEL, Difference, mean_std
 
 _LISTED = 10  # missing cells
@@ -24,37 +24,20 @@ def page(title: str, missing: str, legend: Iterable[str], sections: Iterable[str
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; pipes are escaped and line breaks are spaces.
-
-    >>> print(table(["|D|"], [["1 | 2"]]))
-    | \\|D\\| |
-    |---|
-    | 1 \\| 2 |
-    """
+    """Return a Markdown table; pipes are escaped and line breaks are spaces."""
     lines = [[" ".join(cell.replace("|", r"\|").split()) for cell in row] for row in (header, *rows)]
     texts = ["| " + " | ".join(line) + " |" for line in lines]
     return "\n".join([texts[0], "|" + "---|" * len(header), *texts[1:]])
 
 
 def grid(methods: Iterable[str], columns: Mapping[str, Mapping[str, str]], *first: Sequence[str], empty: str = "–") -> str:
-    """Return a table with methods down, after some first rows, and columns across.
-
-    >>> print(grid(["none", "RACE"], {"FM2": {"RACE": "70.0"}}))
-    | Method | FM2 |
-    |---|---|
-    | none | – |
-    | RACE | 70.0 |
-    """
+    """Return a table with methods down, after some first rows, and columns across."""
     rows = ([method, *(texts.get(method, empty) for texts in columns.values())] for method in methods)
     return table(["Method", *columns], [*first, *rows])
 
 
 def csv_text(cells: Iterable[Cell], columns: Sequence[str]) -> str:
-    """Return one CSV line for each cell, numbers as they are; what a cell lacks is empty.
-
-    >>> csv_text([{"method": "None", "seed": 13, "accuracy": 0.5}], ["method", "rows", "seed", "accuracy"]).splitlines()[1]
-    'None,,13,0.5'
-    """
+    """Return one CSV line for each cell, numbers as they are; what a cell lacks is empty."""
     rows = [[cell.get(column) for column in columns] for cell in cells]
     return DataFrame(rows, columns=list(columns), dtype=object).to_csv(index=False, lineterminator="\n")
 
@@ -65,11 +48,7 @@ def bullets(texts: Iterable[str]) -> str:
 
 
 def partial(missing: Sequence[Sequence[Any]], total: int, what: str) -> str:
-    """Say how many cells are missing and name the first of them; empty if none is.
-
-    >>> partial([("None", 13, "FM2")], 1, "cells (method × seed × corpus)")
-    '**Partial:** 1 of 1 cells (method × seed × corpus) are missing: None × 13 × FM2.'
-    """
+    """Say how many cells are missing and name the first of them; empty if none is."""
     if not missing:
         return ""
     names = [" × ".join(map(str, key)) for key in missing]
@@ -111,11 +90,7 @@ def score_column(
 
 
 def mark_best(numbers: Mapping[str, str], texts: Mapping[str, str], *, second: bool = True) -> dict[str, str]:
-    """Make the text of the best number bold and underline that of the second best; equal numbers share a mark.
-
-    >>> mark_best({"a": "66.3", "b": "64.0", "c": "62.8"}, {"a": "66.3 ± 1.1", "b": "64.0", "c": "62.8"})
-    {'a': '**66.3 ± 1.1**', 'b': '<u>64.0</u>', 'c': '62.8'}
-    """
+    """Make the text of the best number bold and underline that of the second best; equal numbers share a mark."""
     values = {name: float(number) for name, number in numbers.items()}
     best, runner_up = [*sorted(set(values.values()), reverse=True), math.nan, math.nan][:2]
     styles = {best: "**{}**"} | ({runner_up: "<u>{}</u>"} if second else {})
@@ -144,14 +119,7 @@ def noise_legend(layout: Layout, of: str, over: str) -> str:
 
 
 def intervals(layout: Layout, differences: Sequence[Difference], metric: str) -> str:
-    """Return differences from the baseline: corpora and averages down, methods across, in points of a hundred.
-
-    >>> from hfcf.studies.compare.layout import lay_out
-    >>> layout = lay_out([], "None", ["None", "RACE"], [13], {"FM2": "challenge"})
-    >>> tested = [Difference("RACE", "accuracy", "challenge", "FM2", (13,), 0.012, -0.004, 0.031, 0.2)]
-    >>> print(intervals(layout, tested, "accuracy").splitlines()[-1])
-    | FM2 | +1.2 [−0.4, +3.1] |
-    """
+    """Return differences from the baseline: corpora and averages down, methods across, in points of a hundred."""
     by_place = {(one.setting, one.corpus, one.method): one for one in differences if one.metric == metric}
     averages = {one.setting for one in by_place.values() if one.corpus is None}
     places: list[tuple[str | None, str | None]] = [(setting, corpus) for corpus, setting in layout.corpora.items()]
@@ -176,11 +144,7 @@ def difference_text(one: Difference) -> str:
 
 
 def spread(cells: Sequence[Cell], column: str) -> str:
-    """Return a number that cells should agree on, or the least and the largest if they don't.
-
-    >>> spread([{"rows": 1000}, {"rows": 1200}], "rows"), spread([{"rows": None}], "rows")
-    ('1,000–1,200', '–')
-    """
+    """Return a number that cells should agree on, or the least and the largest if they don't."""
     numbers = sorted({cell[column] for cell in cells if cell.get(column) is not None})
     return "–".join(f"{n:,}" for n in dict.fromkeys((numbers[0], numbers[-1]))) if numbers else "–"
 

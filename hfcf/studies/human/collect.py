@@ -12,7 +12,7 @@ from hfcf.studies.human.export import KEY, NOTE, sheet
 from hfcf.studies.human.protocol import parse_answer
 from hfcf.studies.human.summary import summarise
 from hfcf.studies.human.table import ratings_table
-from hfcf.studies.sheets import read_sheet, unaltered, unguarded
+from hfcf.studies.spreadsheets import read_sheet, unaltered, unguarded
 
 RATINGS, TABLE = "ratings.json", "ratings.md"
 _SHOWN = 10  # problems in one message

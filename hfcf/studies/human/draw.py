@@ -29,23 +29,7 @@ class Line(NamedTuple):
 def build_lines(
     protocol: Protocol, method: str, rows: Iterable[Row], sources: Mapping[str, Row] | None, seed: int
 ) -> tuple[list[Line], dict[str, int]]:
-    """Return one line for each source of a method's rows, and {reason: number of rows that can't be rated}.
-
-    Args:
-        protocol: what is rated.
-        method: its name.
-        rows: with the columns of the protocol's `Unit`, and `source_id` if a row was made from another.
-        sources: by id.
-        seed: of the sides of two texts, and of the choice among several rows of a source.
-
-    Raises:
-        ValueError: a column is missing, or the rows need sources and there are none.
-
-    >>> from hfcf.studies.human.protocols import PROTOCOLS
-    >>> row = {"id": "1", "question": "who led", "context": "", "answers": {"text": ["Jeff Hogg"], "answer_start": [0]}}
-    >>> build_lines(PROTOCOLS["rgf"], "mine", [row], None, 13)
-    ([], {'the context is empty': 1})
-    """
+    """Return one line for each source of a method's rows, and {reason: number of rows that can't be rated}."""
     unit = unit_of(protocol)
     best: dict[str, tuple[str, Line]] = {}
     reasons: Counter[str] = Counter()

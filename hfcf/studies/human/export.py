@@ -13,21 +13,14 @@ from hfcf.hub.render import render
 from hfcf.studies.human.draw import Line, build_lines, draw
 from hfcf.studies.human.protocols import PROTOCOLS, unit_of
 from hfcf.studies.human.sets import RowSet, read_rows, read_sources
-from hfcf.studies.sheets import read_sheet, write_sheet
+from hfcf.studies.spreadsheets import read_sheet, write_sheet
 
 KEY, RATERS, INSTRUCTIONS, NOTE = "key.json", "raters", "instructions.html", "note"
 _CURE = "give sets that were made from the same rows"
 
 
 def protocol_of(protocol: str | Protocol) -> Protocol:
-    """Return a protocol by name, or a `Protocol` as it is.
-
-    Raises:
-        ValueError: there is no protocol of this name; the message lists them.
-
-    >>> protocol_of("rgf").rows
-    300
-    """
+    """Return a protocol by name, or a `Protocol` as it is."""
     if isinstance(protocol, Protocol):
         return protocol
     if protocol not in PROTOCOLS:

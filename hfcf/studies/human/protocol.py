@@ -14,24 +14,7 @@ _MARK = re.compile(r"(?:(\S+)\()?(\d+)\)?")
 
 
 def parse_answer(question: Question, cell: str, item: Mapping[str, Any]) -> Any:
-    """Read a filled cell: a number, or the sorted places of words.
-
-    Args:
-        question: of the cell's column.
-        cell: what the rater wrote.
-        item: the line's item in the key: `side`, where the method's text stands, or `tokens` and the `free` ones, which raters may
-            mark.
-
-    Raises:
-        ValueError: the cell is not an answer; the message lists the answers.
-
-    >>> side = Question("better", "Which is better?", dict.fromkeys(SIDES, ""), "", kind="sides")
-    >>> parse_answer(side, " Tie ", {"side": "2"}), parse_answer(side, "1", {"side": "2"}), parse_answer(side, "2,0", {"side": "2"})
-    (0, -1, 1)
-    >>> words = Question("words", "Which words?", {}, "", kind="words")
-    >>> parse_answer(words, "into(4) 3", {"tokens": "eggs are moved into buckets".split(), "free": [1, 2, 3]})
-    [2, 3]
-    """
+    """Read a filled cell: a number, or the sorted places of words."""
     written = cell.strip().lower()
     try:
         return _parse(question, written, item)

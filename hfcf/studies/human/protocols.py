@@ -32,32 +32,14 @@ UNITS = {name: unit for module in _modules() for name, unit in module.UNITS.item
 
 
 def unit_of(protocol: Protocol) -> Unit:
-    """Return what a line of the protocol's sheets shows.
-
-    Raises:
-        ValueError: the protocol names no unit; the message lists them.
-    """
+    """Return what a line of the protocol's sheets shows."""
     if protocol.unit not in UNITS:
         raise ValueError(f"{protocol.name}: there is no unit {protocol.unit!r}: choose one of {', '.join(UNITS)}")
     return UNITS[protocol.unit]
 
 
 def show(protocol: Protocol, row: Row, source: Row | None, side: str) -> Display:
-    """Return the line of a method's row.
-
-    Args:
-        protocol: what is shown.
-        row: a method's.
-        source: the row that it was made from; None if the row itself has what is shown of it.
-        side: of the method's text, "1" or "2", if there are two.
-
-    Raises:
-        ValueError: the protocol can't rate the row; the message has the reason.
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}, "label": "PHYS"}
-    >>> show(PROTOCOLS["ccg_commonsense"], row, None, "1").texts
-    {'sentence': '[eggs]₁ in [buckets]₂', 'relation': '₁–₂: phys'}
-    """
+    """Return the line of a method's row."""
     try:
         display = unit_of(protocol).show(row, source, side)
     except (KeyError, TypeError, IndexError, AttributeError) as error:

@@ -13,15 +13,7 @@ RowSet = str | Path | Iterable[Mapping[str, Any]]
 
 
 def read_rows(rows: RowSet) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a set, labels as text; of a run's folder its counterfactuals.
-
-    Raises:
-        FileNotFoundError: the path does not exist or holds no such files.
-        ValueError: a line is not a JSON object.
-
-    >>> list(read_rows([{"id": "1"}]))
-    [{'id': '1'}]
-    """
+    """Yield the rows of a set, labels as text; of a run's folder its counterfactuals."""
     if not isinstance(rows, (str, Path)):
         yield from _name_labels(rows)
         return
@@ -40,11 +32,7 @@ def read_rows(rows: RowSet) -> Iterator[dict[str, Any]]:
 
 
 def read_sources(rows: RowSet) -> dict[str, dict[str, Any]] | None:
-    """Return the source rows of a run's counterfactuals, by id; None if the set is not a run's folder.
-
-    >>> read_sources([{"id": "1"}]) is None
-    True
-    """
+    """Return the source rows of a run's counterfactuals, by id; None if the set is not a run's folder."""
     folder = Path(rows) / "data" / "augmented" if isinstance(rows, (str, Path)) else None
     return {str(row["id"]): row for row in read_rows(folder)} if folder and folder.is_dir() else None
 

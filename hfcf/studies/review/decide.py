@@ -61,13 +61,7 @@ def decide(reviews: Sequence[Review], people: int = 3) -> Decision:
 
 
 def differ(one: Review, other: Review) -> list[str]:
-    """List the answers and the parts of the row in which two people differ.
-
-    >>> from hfcf.core.structures.model import Structure
-    >>> version = Version("a", (), Structure(()))
-    >>> differ(Review(version, {"fluency": 1}), Review(version, {"fluency": 0}))
-    ['fluency']
-    """
+    """List the answers and the parts of the row in which two people differ."""
     parts: dict[str, Callable[[Version], object]] = {
         "the claim": lambda version: version.claim,
         "the evidence": lambda version: version.pieces,

@@ -22,12 +22,6 @@ def find_review_edits(before: Mapping[str, Any], after: Mapping[str, Any]) -> li
     """Return the edits that make the columns `claim`, `evidence`, `evidence_info` and `structure` of a row those of another.
 
     Pieces of one id are one piece.
-
-    >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "structure": [],
-    ...        "evidence_info": [{"id": "s1", "useful": True, "leaf": True}]}
-    >>> edits = find_review_edits(row, {**row, "claim": "d"})
-    >>> [(edit["field"], edit["before"], edit["after"]) for edit in edits], apply_review(row, edits)["claim"]
-    ([('claim', 'c', 'd')], 'd')
     """
     ids = [info["id"] for info in before["evidence_info"]]
     new = [info["id"] for info in after["evidence_info"] if info["id"] not in ids]
@@ -43,11 +37,7 @@ def find_review_edits(before: Mapping[str, Any], after: Mapping[str, Any]) -> li
 
 
 def apply_review(row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the reviewed columns of a row.
-
-    Raises:
-        ValueError: an edit does not fit the row.
-    """
+    """Return the reviewed columns of a row."""
     return _apply(_list_texts(row, range(len(row["evidence_info"]))), edits)
 
 

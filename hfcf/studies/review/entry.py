@@ -11,7 +11,7 @@ from hfcf.core.structures.program import parse_program, to_program
 from hfcf.studies.human.protocol import parse_answer
 from hfcf.studies.review.protocol import FILTER, OF_STRUCTURE
 from hfcf.studies.review.version import ROLES, Piece, Version
-from hfcf.studies.sheets import one_end
+from hfcf.studies.spreadsheets import one_end
 
 Entry = dict[str, Any]
 
@@ -23,18 +23,7 @@ _PIECE = re.compile(rf"(\S+) \[({'|'.join(ROLES)})\]:?[ \t]?(.*)")
 
 
 def to_entry(row: Mapping[str, Any]) -> Entry:
-    """Write a row as a form: `id`, what is shown, what can be edited, and empty answers.
-
-    Returns:
-        `evidence` is a list of `{id, role, title, text}`, `structure` the program text of the links, and each answer None.
-
-    >>> row = {"id": "r", "claim": "c", "evidence": [{"title": "", "text": "a"}], "label": "SUPPORTS",
-    ...        "evidence_info": [{"id": "s1", "useful": True, "leaf": True}],
-    ...        "structure": [{"premises": ["s1"], "conclusion": "claim"}]}
-    >>> entry = to_entry(row)
-    >>> entry["evidence"], entry["structure"], entry["fluency"]
-    ([{'id': 's1', 'role': 'leaf', 'title': '', 'text': 'a'}], 'one_to_one_linking(s1, Claim)', None)
-    """
+    """Write a row as a form: `id`, what is shown, what can be edited, and empty answers."""
     version = Version.from_row(row)
     titles = (piece["title"] or "" for piece in row["evidence"] or [])
     return {
@@ -49,24 +38,13 @@ def to_entry(row: Mapping[str, Any]) -> Entry:
 
 
 def to_texts(entry: Entry) -> dict[str, str]:
-    """Write an entry as one text for each of its parts, as sheets and Argilla hold them.
-
-    >>> to_texts({"evidence": [{"id": "s1", "role": "leaf", "title": "", "text": "a"}], "fluency": None})
-    {'evidence': 's1 [leaf] a', 'fluency': ''}
-    """
+    """Write an entry as one text for each of its parts, as sheets and Argilla hold them."""
     lines = "\n".join(f"{piece['id']} [{piece['role']}] {piece['text']}" for piece in entry["evidence"])
     return {name: lines if name == "evidence" else "" if value is None else str(value) for name, value in entry.items()}
 
 
 def parse_pieces(text: str) -> list[dict[str, str]]:
-    """Read what `to_texts` writes of the evidence: "NAME [ROLE] TEXT" on each line; other lines go on with the text before.
-
-    Raises:
-        ValueError: the first line names no piece.
-
-    >>> parse_pieces("s1 [leaf] It rained.\\ns2 [distractor] Cork is wet\\nand green.")[1]
-    {'id': 's2', 'role': 'distractor', 'text': 'Cork is wet\\nand green.'}
-    """
+    """Read what `to_texts` writes of the evidence: "NAME [ROLE] TEXT" on each line; other lines go on with the text before."""
     pieces: list[dict[str, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if match := _PIECE.fullmatch(line.strip("\r")):
@@ -83,13 +61,6 @@ def parse_version(entry: Entry, row: Mapping[str, Any]) -> Version:
     """Read the version of a row that an entry holds.
 
     White space around a text is no edit, nor is the order of the pieces; new ones stand behind the others.
-
-    Args:
-        entry: with `EDITED`; the evidence as a list or as text.
-        row: that was exported.
-
-    Raises:
-        ValueError: a part has another form, or the program text can't be read; the message names the part.
     """
     old = Version.from_row(row)
     if wrong := next((name for name in ("claim", "structure") if not isinstance(entry[name], str)), None):
@@ -112,15 +83,7 @@ def parse_version(entry: Entry, row: Mapping[str, Any]) -> Version:
 
 
 def parse_answers(entry: Entry, *, structured: bool) -> dict[str, int | None]:
-    """Read the answers of an entry: 1, 0, or None where there is none.
-
-    Args:
-        entry: with `ASKED`.
-        structured: whether its version has a structure; without one the answer about it is left out.
-
-    Raises:
-        ValueError: an answer is not on its scale; the message names the question.
-    """
+    """Read the answers of an entry: 1, 0, or None where there is none."""
     answers: dict[str, int | None] = {}
     for question in FILTER.questions:
         value = entry.get(question.name)
@@ -147,9 +110,5 @@ def _keep_unchanged(text: str, old: str) -> str:
 
 
 def is_complete(answers: Mapping[str, int | None], needed: Sequence[str] = ASKED) -> bool:
-    """Tell whether all needed questions have an answer.
-
-    >>> is_complete({"fluency": 1, "validity": None}, ["fluency"])
-    True
-    """
+    """Tell whether all needed questions have an answer."""
     return all(answers[name] is not None for name in needed)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hfcf.corpora.formats.read import json_lines, json_list
 from hfcf.studies.review.entry import ASKED, EDITED, NOTE, SHOWN, Entry, to_texts
 from hfcf.studies.review.page import render_page
-from hfcf.studies.sheets import read_sheet, unaltered, unguarded, write_sheet
+from hfcf.studies.spreadsheets import read_sheet, unaltered, unguarded, write_sheet
 
 RECORDS = "records.json"
 _SUGGESTED = "edited_"

@@ -19,15 +19,8 @@ SCRIPTS = ("review_rules.js", "review_drawing.js", "review_page.js")
 def render_page(entries: Sequence[Mapping[str, Any]], number: int) -> str:
     """Write the page of one person.
 
-    It asks the network for nothing. The legality check and the drawing follow every edit, in the page's own script, by the rules
-    of `hfcf.core.structures`; what people type stays text. The page works by keyboard: nodes of the drawing are buttons.
-
-    Args:
-        entries: from `to_entry`, in the person's order.
-        number: of the person; the page saves `rater-NUMBER.jsonl`.
-
-    >>> "rater-2.jsonl" in render_page([], 2)
-    True
+    It asks the network for nothing. The legality check and the drawing follow every edit, in the page's own script, by the rules of
+    `hfcf.core.structures`; what people type stays text. The page works by keyboard: nodes of the drawing are buttons.
     """
     data = {
         "entries": entries,

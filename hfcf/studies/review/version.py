@@ -100,11 +100,7 @@ class Version:
 
 
 def needs_structure(label: str, had: bool) -> bool:
-    """Tell whether a row that is kept must have a structure: if it had one and its label is decided by evidence.
-
-    >>> needs_structure("SUPPORTS", True), needs_structure("SUPPORTS", False), needs_structure("NOT ENOUGH INFO", True)
-    (True, False, False)
-    """
+    """Tell whether a row that is kept must have a structure: if it had one and its label is decided by evidence."""
     return had and label != NOT_ENOUGH_INFO
 
 
@@ -113,11 +109,7 @@ def _find_role(info: Mapping[str, Any]) -> str:
 
 
 def name_pieces(row: Mapping[str, Any]) -> dict[str, str]:
-    """Name the row's pieces as program text can: {id: name}, the id itself wherever it is a Python name.
-
-    >>> name_pieces({"evidence_info": [{"id": "sent1"}, {"id": "2"}], "structure": []})
-    {'sent1': 'sent1', '2': 'Sentence1'}
-    """
+    """Name the row's pieces as program text can: {id: name}, the id itself wherever it is a Python name."""
     nodes = [name for step in row["structure"] or [] for name in (*step["premises"], step["conclusion"]) if name != CLAIM]
     ids = list(dict.fromkeys([*(info["id"] for info in row["evidence_info"] or []), *nodes]))
     new = (name for number in count(1) if (name := f"Sentence{number}") not in ids)

@@ -12,11 +12,11 @@ from datasets import Dataset, IterableDataset, List
 from pydantic import Field
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
@@ -37,8 +37,8 @@ from hfcf.systems.ccg.terms import term
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
 from hfcf.training.generator import train_texts
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import check_full_tuning, ensure_steps, train_once
+from hfcf.training.model_cache import check_full_tuning, ensure_steps, train_once
+from hfcf.training.trainer import Hyperparameters
 from hfcf.training.unlikelihood import unlikelihood
 
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
 from hfcf.systems.baselines._shared.dependency_paths import FindPaths
@@ -35,9 +35,9 @@ class SubstituteTerms(Stage):
     """Replace a row's causal terms, for each new relation, by the corresponding words of an instance that has it.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `term_places`, `new_relations`. Output column: `candidates`,
-    one for each new relation. An instance corresponds that has as many words on its paths, and in the order of the sentence each of
-    the same tag, with the same dependency and in the same graphs; of several the one with the most frequent words, then the first
-    by its words. Where none corresponds, or all have the row's own words, the candidate is rejected.
+    one for each new relation. An instance corresponds if its paths have as many words, each, in the order of the sentence, with the
+    same tag, dependency and graphs. Of several the one with the most frequent words is taken, then the first by its words. Where
+    none corresponds, or all have the row's own words, the candidate is rejected.
 
     It learns the instances of each relation.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from hfcf.core.system import System
-from hfcf.systems.rgf.answers import OFFLINE_ANSWERING, GenerateAnswer, TakeContext
+from hfcf.systems.rgf.agen import OFFLINE_ANSWERING, GenerateAnswer, TakeContext
 from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter import Minimality, RoundTrip
-from hfcf.systems.rgf.generate import GenerateQuestion
+from hfcf.systems.rgf.filter_question import Minimality, RoundTrip
+from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.system import CITATION, OFFLINE
 
 

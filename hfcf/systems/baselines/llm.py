@@ -15,7 +15,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.slots import failure
+from hfcf.engines.remote.llm_backend import failure
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates

@@ -10,11 +10,11 @@ from datasets import Dataset, IterableDataset, List
 from pydantic import Field
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
@@ -37,7 +37,7 @@ from hfcf.systems.ccg.indicator import CLASSIFIER, COLUMNS, IndicatorModel, Indi
 from hfcf.systems.ccg.system import OFFLINE
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
-from hfcf.training.store import check_full_tuning, ensure_steps
+from hfcf.training.model_cache import check_full_tuning, ensure_steps
 
 
 @dataclass
@@ -92,7 +92,7 @@ class EditMinimally(Stage):
         levels: how many shares are tried, in equal steps up to that one; those that come to as many words are one.
         words: "between" the entities or all the "context".
         num_beams: beams of the editor's search.
-        num_candidates: its hypotheses, all of which are tried.
+        num_candidates: its hypotheses; all are tried.
         closed: instead of the search, try the relation's terms in the training rows that the editor finds likeliest.
         max_new_tokens: of a hypothesis.
         max_length: pieces of a sentence that the base model reads.

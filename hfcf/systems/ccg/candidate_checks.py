@@ -31,7 +31,7 @@ from hfcf.systems.ccg.indicator import (
 )
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.relation import CANDIDATES, TASK, requests
-from hfcf.training.store import check_full_tuning
+from hfcf.training.model_cache import check_full_tuning
 
 Row = Mapping[str, Any]
 

@@ -11,27 +11,27 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf import prompts
 from hfcf.core import schema
+from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import read_artifact, save_artifact
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.remote.slots import failure
+from hfcf.engines.remote.llm_backend import failure
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining
 from hfcf.systems.ccg.indicator import COLUMNS, training_rows
 from hfcf.systems.ccg.llm_terms import EDITOR_PROMPT, write_terms
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
-from hfcf.training.store import check_full_tuning, ensure_steps
+from hfcf.training.model_cache import check_full_tuning, ensure_steps
 
 OTHERS = 4
 """A new term must not be known of any of the first so many retrieved relations; the released code's number."""
 
 Request = tuple[Mapping[str, Any], str]
-"""A row, and the relation that its entities shall have."""
+"""A row, and the relation to write."""
 
 _OF_ANOTHER = "the term is one of another relation of the entities too"
 _NO_TERM = "the new relation has no causal term"

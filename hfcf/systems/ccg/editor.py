@@ -19,8 +19,8 @@ from hfcf.engines.likelihood import Likelihood
 from hfcf.systems.ccg.terms import count, repeats_a_word, term, tokenised
 from hfcf.tasks.relation import entities, head_first, roles
 from hfcf.training.generator import train_texts
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import stored_model, train_once
+from hfcf.training.model_cache import stored_model, train_once
+from hfcf.training.trainer import Hyperparameters
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +148,7 @@ def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: in
 
 
 def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_target: int = 24) -> str:
-    """Train the editor on rows with `causal_terms`, once; return its digest for `hfcf.training.store.stored_model`.
+    """Train the editor on rows with `causal_terms`, once; return its digest for `hfcf.training.model_cache.stored_model`.
 
     Deviations: the loss is that of the answer alone, where the released code's is of the template too; an answer ends with one
     end of text, where the released code fills the 47 tokens with them; pairs that are too long are left out, not cut.

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.settings import Share
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import save_artifact
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.ccg.indicator import COLUMNS, training_rows
 from hfcf.systems.ccg.relationnet import RelationNet, Triple, head_word, relation_net

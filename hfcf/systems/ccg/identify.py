@@ -29,7 +29,7 @@ from hfcf.systems.ccg.indicator import (
 )
 from hfcf.systems.ccg.llm_terms import TERMS_PROMPT, name_terms
 from hfcf.tasks.relation import OTHER, TASK, between, context, overlap, requests, spans, trouble
-from hfcf.training.store import check_full_tuning
+from hfcf.training.model_cache import check_full_tuning
 
 STANZA = Constituents()
 WORDS = {"between": between, "context": context}
@@ -186,7 +186,7 @@ def _is_word(token: str) -> bool:
 
 
 def _span(tokens: Sequence[str], word: int) -> list[int]:
-    """Return where a token stands in the tokens joined by spaces."""
+    """Return the characters of a token in the tokens joined by spaces."""
     start = sum(len(token) + 1 for token in tokens[:word])
     return [start, start + len(tokens[word])]
 

@@ -13,13 +13,13 @@ from typing import Annotated, Any, TypeVar
 
 from datasets import Dataset, Features, IterableDataset
 
+from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.model import Model
 from hfcf.core.settings import Judges, TrainedBy, Trains
 from hfcf.core.stage import StageError
-from hfcf.core.store import read_artifact, save_artifact
 from hfcf.tasks.relation import TASK, learnable, spans
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import ensure_steps, stored_model, train_once
+from hfcf.training.model_cache import ensure_steps, stored_model, train_once
+from hfcf.training.trainer import Hyperparameters
 
 CLASSIFIER = Hyperparameters(
     model=Model("bert-base-uncased"), max_length=128, batch_size=16, learning_rate=2e-5, weight_decay=0.0, epochs=5

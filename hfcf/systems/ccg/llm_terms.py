@@ -8,7 +8,7 @@ from typing import Any
 from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
-from hfcf.engines.remote.slots import ask, ask_texts, failure
+from hfcf.engines.remote.llm_backend import ask, ask_texts, failure
 from hfcf.tasks.relation import entities, roles
 from hfcf.tasks.sentence import places, plain, split
 
@@ -49,7 +49,7 @@ def write_terms(
 
     Args:
         model: "llm:NAME".
-        requests: a row with `causal_terms`, the relation that its entities shall have, and the known terms that are shown.
+        requests: a row with `causal_terms`, the relation to write, and the known terms that are shown.
         number: of terms to a request.
         max_new_tokens: of a term.
         closed: whether only the known terms may be chosen.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from hfcf.core.store import read_artifact
+from hfcf.core.artifacts import read_artifact
 from hfcf.engines.wordnet import Synset, wordnet
 
 Ints = npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class RelationNet:
             numbers.append(np.repeat(relation[at], results.shape[1]))
             counts.append(np.repeat(number[at], results.shape[1]))
             firsts.append(np.repeat(place[at], results.shape[1]))
-        # The last pair stands for all that are not in the net.
+        # The last pair represents all that are not in the net.
         nothing = np.array([np.iinfo(np.int64).max])
         self._pairs, places = np.unique(np.concatenate([*pairs, nothing]), return_inverse=True)
         self._counts = np.zeros((len(self._pairs), len(self.relations)), dtype=np.int32)
@@ -113,8 +113,8 @@ class RelationNet:
         ones the first counted comes first, as in the released code: pairs of a hop are read from the head's lowest hypernym on, and
         a pair has its relations in the order of the training rows.
 
-        Deviation: Algorithm 1 has the hops below (m + n)·H, with paths of m and n synsets, of which no pair may have the last ones.
-        As in the released code, the last hop here is ⌈(m − 1 + n − 1)·H⌉: H = 1 is all the way up, 0 the words alone.
+        Deviation: Algorithm 1 has the hops below (m + n)·H, with paths of m and n synsets, more than any pair of them has. As in
+        the released code, the last hop here is ⌈(m − 1 + n − 1)·H⌉: H = 1 is all the way up, 0 the words alone.
 
         Args:
             requests: both head words and the row's own relation, which is left out.

@@ -12,7 +12,7 @@ from hfcf.systems.ccg.edit_relation import EditRelation
 from hfcf.systems.ccg.expand_relation import ExpandRelation
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 OFFLINE: dict[str, Any] = {
     "masked": Model("hfcf:mlm"),

@@ -14,13 +14,13 @@ from hfcf.core.structures.legality import problems, repair
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program
 from hfcf.engines.remote.engine import Remote
+from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.chat import Chat
-from hfcf.systems.checkwhy.evidence import STEPS, inferences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 TEMPLATE = "argument_programs"
 SIDES = {SUPPORTS: "support", REFUTES: "refutation"}
-"""Label → the column of its argument, and the beginning of the names of those of its program and its structure."""
+"""Label → the column of its argument, which is also the prefix of the columns of its program and its structure."""
 _SCHEMA = {"lines": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
 
 
@@ -30,11 +30,10 @@ class LinkEvidence(Stage):
 
     Input columns: `causal_claim`, `support`, `refutation`. Output columns: `support_program` and `refutation_program`, the texts as
     the model wrote them; `support_structure` and `refutation_structure`, whose names are Sentence1, Sentence2 … in the order of the
-    inferences; and `repairs`. A row is rejected unless both pass, since one claim gives one set. The refuting argument is asked for
-    only where the supporting one passed.
+    inferences; and `repairs`. A row is rejected unless both pass, since one claim gives one set.
 
-    A structure passes if its text can be read (`hfcf.core.structures.program.parse_program`), names no sentence of its own, prints
-    no other label, and is legal (`hfcf.core.structures.legality.problems`): connected, without circles, ending in the claim, with
+    A structure passes if its text can be read (`hfcf.core.structures.program.parse_program`), declares no further sentence, prints
+    no other label, and is legal (`hfcf.core.structures.legality.problems`): connected, without cycles, ending in the claim, with
     every piece of evidence used.
 
     Deviation: the paper's code has the cause and the effect as nodes, too (Figure 13), which annotators replaced by the claim; here
@@ -73,10 +72,11 @@ class LinkEvidence(Stage):
         results: list[dict[str, Any]] = [{"repairs": []} for _ in rows]
         faults: list[str | None] = [None] * len(rows)
         for label, side in SIDES.items():
+            # The refuting argument is asked for only where the supporting one passed.
             passing = [i for i, fault in enumerate(faults) if fault is None]
             texts = [inferences(rows[i][side]) for i in passing]
             questions = [
-                {"claim": rows[i]["causal_claim"], "label": label, "sentences": names_of(pieces)}
+                {"claim": rows[i]["causal_claim"], "label": label, "sentences": _name_pieces(pieces)}
                 for i, pieces in zip(passing, texts, strict=True)
             ]
             answers = self.chat.ask(TEMPLATE, _SCHEMA, questions, self.seed)
@@ -86,38 +86,23 @@ class LinkEvidence(Stage):
                     continue
                 results[i][f"{side}_program"] = program = "\n".join(answer["answer"]["lines"])
                 structure, why, repairs = read_structure(program, rows[i]["causal_claim"], pieces, label, mend=self.repair)
-                results[i]["repairs"] += [f"{label}: {one}" for one in repairs]
+                results[i]["repairs"] += [f"{label}: {repaired}" for repaired in repairs]
                 if structure is not None:
                     results[i][f"{side}_structure"] = structure.to_columns()
                 faults[i] = why and f"the structure of {label}: {why}"
         return [Reject(why, **result) if why else result for why, result in zip(faults, results, strict=True)]
 
 
-def names_of(pieces: Sequence[str]) -> dict[str, str]:
-    """Name the pieces of evidence as programs do.
-
-    >>> names_of(["It rained."])
-    {'Sentence1': 'It rained.'}
-    """
+def _name_pieces(pieces: Sequence[str]) -> dict[str, str]:
+    """Name the pieces of evidence as programs do: Sentence1, Sentence2 …"""
     return {f"Sentence{i}": text for i, text in enumerate(pieces, 1)}
 
 
 def read_structure(
     program: str, claim: str, pieces: Sequence[str], label: str, *, mend: bool = False
 ) -> tuple[Structure | None, str | None, list[str]]:
-    """Read the structure of a program, and check it.
-
-    Args:
-        program: as the model wrote it.
-        claim: the root.
-        pieces: the evidence, all of which must be used.
-        label: of the argument.
-        mend: repair slips first.
-
-    Returns:
-        The structure, None where the text can't be read; why it is of no use, None where it is; and the repairs.
-    """
-    names: Mapping[str, str] = names_of(pieces)
+    """Read and check a program; return its structure (None if unreadable), why it is rejected, and what was repaired."""
+    names: Mapping[str, str] = _name_pieces(pieces)
     try:
         structure = parse_program(program, {**names, CLAIM: claim})
     except StructureError as error:

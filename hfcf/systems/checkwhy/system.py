@@ -7,19 +7,18 @@ from typing import Any, ClassVar
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
-from hfcf.systems.checkwhy.assemble import AssembleSet
-from hfcf.systems.checkwhy.distractors import AddDistractors
-from hfcf.systems.checkwhy.evidence import RefuteClaim, SupportClaim
-from hfcf.systems.checkwhy.nei import MakeNei
+from hfcf.systems.checkwhy.add_distractors import AddDistractors
+from hfcf.systems.checkwhy.arguments import RefuteClaim, SupportClaim
+from hfcf.systems.checkwhy.assemble import AssembleSet, MakeNei
+from hfcf.systems.checkwhy.causal_claims import WriteClaim, WriteOppositeEffect
 from hfcf.systems.checkwhy.predicates import CheckPredicates
-from hfcf.systems.checkwhy.sentences import WriteClaim, WriteOppositeEffect
 from hfcf.systems.checkwhy.structure import LinkEvidence
 
 _LOCAL: dict[str, Any] = {
     "parser": Parser(backend="spacy", model=Model("offline:spacy")), "scorer": Model("offline:minilm"),
 }  # fmt: skip
 LLM: dict[str, Any] = {"model": Model("llm:gpt-4o-mini"), **_LOCAL}
-"""A language model of today behind `HFCF_LLM_URL` (name yours), with a tagger and an encoder from the package registry."""
+"""A current language model behind `HFCF_LLM_URL` (name yours), with a tagger and an encoder from the package registry."""
 OFFLINE: dict[str, Any] = {
     # SmolLM2 behind a server on this machine; `transformers serve` knows a model by its folder, another server by another name.
     "model": Model("llm:smollm2"), **_LOCAL, "temperature": 0.0, "max_tokens": 96, "attempts": 2, "max_steps": 7,
@@ -33,18 +32,16 @@ class CheckWhy(System):
     `ds = CheckWhy.preset("llm")(ds)` runs the whole chain; each of its stages is an attribute.
 
     From a pair of cause and effect it makes a set of three rows of causal fact verification: a claim with evidence that supports
-    it, that refutes it, and that does neither, the first two with the argument structure that leads from the evidence to the claim,
-    all three with distractors. The language model writes; every text is checked, and a row that fails has its reason in
-    `hfcf.rejected`. What follows in the paper, people who edit and filter, is `docs/checkwhy.md`.
+    it, that refutes it, and that does neither. The first two have the argument structure from the evidence to the claim, all three
+    have distractors. A language model writes; every text is checked, and a row that fails has its reason in `hfcf.rejected`. The
+    paper's next step, people who edit and filter, is in `docs/checkwhy.md`.
 
     `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint, see `hfcf.engines.remote.engine.Remote`. Every answer is stored when it
-    comes, so that a run that was killed asks nothing twice. The evidence of all sets is fitted, which needs all stages before;
-    `limit` therefore cuts the rows first.
+    comes, so that a run that was killed asks nothing twice. `limit` cuts the rows first, since distractors are learned from the
+    evidence of all sets.
 
-    Deviations stand at the stages: what a predicate is (`CheckPredicates`), one question for each step (`Loop`), the root of a
-    structure (`LinkEvidence`), the scorer of distractors (`AddDistractors`), prompts in our words.
-
-    Its settings are those of its stages; the paper's model is GPT-4, with the name of its experiments.
+    Its settings are those of its stages, which also say where they deviate from the paper: `CheckPredicates`, `Loop`,
+    `LinkEvidence` and `AddDistractors`. The prompts are in our words.
 
     >>> [stage.name for stage in CheckWhy.preset("offline").stages][:5]
     ['check_predicates', 'write_claim', 'support_claim', 'write_opposite_effect', 'refute_claim']

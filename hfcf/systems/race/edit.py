@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 from datasets import Dataset, IterableDataset
 
 from hfcf.core import edits, schema
-from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import read_artifact, save_artifact
+from hfcf.core.artifacts import read_artifact, save_artifact
+from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.plausible import Draw, divide_names, is_near, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, form, is_month
 from hfcf.text.evidence import evidence_texts, why_misplaced
 from hfcf.text.lifetimes import find_years
-from hfcf.text.mentions import WORD_END, WORD_START, mentions
+from hfcf.text.phrase_match import WORD_END, WORD_START, mentions
 from hfcf.text.quantities import convert
 
 
@@ -35,40 +35,37 @@ class EditEvidence(Stage):
     overlap a token rationale), `edits` (of texts and titles), `edited_evidence` (E′; the evidence itself for REFUTES) and
     `edited_entities` (T′, with offsets into E′; T for REFUTES).
 
-    Rules, all of them for causal entities only:
+    Rules, for causal entities only:
 
     - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and form in the dataset's table
       (`hfcf.text.entities.form`) that the row does not hold yet; different values get different substitutes.
-    - *in-instance*: PERSONs change places with PERSONs, ORGs with ORGs, in one random cycle, when there are two or more in
-      different pieces. The paper swaps "PERSON/ORG"; here they stay separate, since a person in a company's place reads as an
-      error. A name in the title that all pieces share is not swapped: the paper's rows (HoVer's) are of several pages, where a
-      swap changes a statement about each; on one page it only renames the page's subject, which decides no claim.
-    - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words (a part of
-      a hyphenated word is none), the longest mention first, so that "Washington" stays inside "Washington Post". A possessive
-      ending stays. A PERSON's shorter names (first or last name, or without the middle name) follow the full one.
+    - *in-instance*: PERSONs change places with PERSONs and ORGs with ORGs, in one random cycle, when there are two or more in
+      different pieces. Deviation: the paper swaps "PERSON/ORG", but a person in a company's place reads as an error. A name in the
+      title that all pieces share is not swapped: on one page a swap only renames the page's subject, which decides no claim.
+    - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words, the
+      longest mention first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
+      (first or last name, or without the middle name) follow the full name.
+    - *plausible*, on request (the paper draws by type alone): a place is replaced by one of its kind, births stay before deaths,
+      only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity
+      ("5 km (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown
+      place where there is one. See `hfcf.systems.race.plausible`.
+    - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or a
+      year in a title stays, as does a place in the title that all pieces share: with another year, "2014 World Championship" is
+      another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are.
 
-    - *plausible*, where that is asked for (the paper draws by type alone): a place is replaced by one of its kind, as a country by
-      a country, births stay before deaths, only names of one sort change places, an acronym follows its name, and both sides of a
-      converted quantity ("5 km (3.1 mi)") change in proportion; see `hfcf.systems.race.plausible`. English WordNet is what is
-      known of places and organisations. One that it does not know is replaced as above, first by another unknown one.
-    - *near*, where that is asked for (the paper has no such rule): a year is replaced by one at most 50 years away, a number by one
-      at most ten times larger or smaller. A number or a year in a title stays, as does a place in the title that all pieces share:
-      with another year, "2014 World Championship" is another subject, of which the claim says nothing. The years of a row stay in
-      their order, and parts and wholes ("27 of the 60") as they are.
+    A row is rejected if it has no causal entity, if it is a SUPPORTS row and no causal entity has a substitute, and if its entities
+    or rationales are not at their offsets.
 
-    Rows without a causal entity are rejected, and SUPPORTS rows none of whose causal entities has a substitute; also rows whose
-    entities or rationales do not stand where they say.
+    It learns the table of substitutes from the column `entities` of all rows.
 
     Args:
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
         plausible: draw plausible substitutes only.
         near: draw near substitutes only.
 
-    It learns the table of substitutes from the column `entities` of all rows.
-
     >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: edit_evidence learns from the whole set (entities) and is not fitted: run system = system.fit(ds) ...
+    hfcf.core.stage.StageError: edit_evidence learns from the whole set (entities) and is not fitted: ...
     """
 
     VERSION = "4"
@@ -165,16 +162,13 @@ class EditEvidence(Stage):
 @lru_cache(maxsize=4)
 def _entity_table(sha: str, plausible: bool) -> EntityTable:
     content = read_artifact(sha, "run race = race.fit(ds) again")
+    if ("tags" in content) != plausible:
+        raise StageError(f"the entity table was fitted with plausible={not plausible}: run race = race.fit(ds) again")
     return EntityTable(content["entities"], content.get("tags"), plausible_form if plausible else form)
 
 
 def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iterable[str]) -> list[edits.Edit]:
-    """Every mention of the changed forms in a row's texts and titles, as sorted edits; longer protected mentions stay whole.
-
-    >>> row = {"evidence": [{"title": "", "text": "Washington reads the Washington Post."}]}
-    >>> [(e["start"], e["after"]) for e in edits_of(row, {"Washington": "Oslo"}, ["Washington Post"])]
-    [(0, 'Oslo')]
-    """
+    """List sorted edits of every mention of the changed forms in texts and titles; longer protected mentions stay whole."""
     tagged = set(protected)
     forms = sorted({*changes, *tagged}, key=lambda text: (-len(text), text))
     pattern = re.compile(WORD_START + "(?:" + "|".join(map(re.escape, forms)) + ")" + WORD_END)
@@ -187,7 +181,7 @@ def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iter
 
 
 def _in_a_name(text: str, start: int, end: int) -> bool:
-    """Whether a capitalised word stands on either side, inside the sentence: "Young" in "Young Americans" is not Neil Young."""
+    """Whether a capitalised word is on either side, inside the sentence: "Young" in "Young Americans" is not Neil Young."""
     if not text[start].isupper():
         return False
     if _CAPITAL.match(text, end):
@@ -223,15 +217,9 @@ def _overlap(entity: Mapping[str, Any], span: Mapping[str, Any]) -> bool:
 
 
 def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> dict[str, list[str]]:
-    """Group names with their shorter forms: {fullest name: [every form]}; a form of two names goes to the first.
-
-    >>> _groups(["Ada Lovelace", "Lovelace", "Ada King Lovelace"], True)
-    {'Ada King Lovelace': ['Ada King Lovelace', 'Ada Lovelace', 'Lovelace']}
-    >>> _groups(["IMF", "International Monetary Fund"], False, acronyms=True)
-    {'International Monetary Fund': ['International Monetary Fund', 'IMF']}
-    """
+    """Group names with their shorter forms: {fullest name: [every form]}; a form of two names goes to the first."""
     groups: dict[str, list[str]] = {}
-    # The groups by what a shorter form has: of people a word of the full name, of organisations its initials.
+    # Shorter forms of people have a word of the full name, those of organisations its initials.
     by_word: dict[str, list[str]] = {}
     by_initials: dict[str, str] = {}
     for name in sorted(dict.fromkeys(mentions), key=lambda name: -len(name.split())):
@@ -249,11 +237,7 @@ def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> di
 
 
 def _initials(name: str) -> str:
-    """Return the capitals that a name of several words begins its words with.
-
-    >>> _initials("Recording Industry Association of America")
-    'RIAA'
-    """
+    """Return the initials of a name of several words, without those in lower case."""
     words = name.split()
     return "".join(word[0] for word in words if word[0].isupper()) if len(words) > 1 else ""
 
@@ -264,7 +248,7 @@ def _in_order(words: Sequence[str], longer: Sequence[str]) -> bool:
 
 
 def _cycle(names: Sequence[str], pieces: Mapping[str, set[int]], rng: Random) -> list[tuple[str, str]]:
-    """Draw a cycle through all names; there is none when they stand in one piece only, or when there is one name."""
+    """Draw a cycle through all names; [] when there is only one, or all are in the same piece."""
     order = sorted(names)
     if len(order) < 2 or len(set().union(*(pieces[name] for name in order))) < 2:
         return []
@@ -273,11 +257,7 @@ def _cycle(names: Sequence[str], pieces: Mapping[str, set[int]], rng: Random) ->
 
 
 def _shorter(new: str, form: str, full: str) -> str:
-    """Shorten the name `new` as `form` shortens the name `full`.
-
-    >>> _shorter("Reg Presley", "Coleman", "Charlotte Coleman"), _shorter("Reg Presley", "Charlotte", "Charlotte Coleman")
-    ('Presley', 'Reg')
-    """
+    """Shorten the name `new` as `form` shortens the name `full`."""
     if len(form.split()) > 1 or len(full.split()) == 1:
         return new
     return (_last(new) or new) if form in (_last(full), full.split()[-1]) else new.split()[0]
@@ -287,11 +267,7 @@ _SUFFIX = re.compile(r"(?:[IVX]+|[JS]r\.?)$")
 
 
 def _last(name: str) -> str | None:
-    """Return the family name of a full name: its last word that is no numeral and no "Jr.".
-
-    >>> _last("Martin Luther King Jr."), _last("Elizabeth II")
-    ('King', None)
-    """
+    """Return the family name of a full name: its last word that is not a numeral or "Jr."."""
     words = name.split()
     while words and _SUFFIX.match(words[-1]):
         words.pop()
@@ -311,15 +287,7 @@ def _moved(
     ends: Sequence[int],
     growth: Sequence[int],
 ) -> dict[str, Any]:
-    """Move an entity of the evidence to its place in the edited evidence, with its text there.
-
-    Args:
-        entity: of a text.
-        evidence: as it was edited.
-        changed: the sorted edits of that text.
-        ends: see `_ends`.
-        growth: see `_ends`.
-    """
+    """Move an entity of a text, whose sorted edits are `changed`, to its place in the edited evidence, with its text there."""
     first = bisect_right(ends, entity["start"])
     start, end = entity["start"] + growth[first], entity["end"] + growth[first]
     for edit in islice(changed, first, None):

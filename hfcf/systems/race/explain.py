@@ -17,7 +17,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
 from hfcf.engines.inputs import join_for
-from hfcf.systems.race import remote
+from hfcf.systems.race import claim_llm
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
 from hfcf.text.evidence import locate
@@ -33,30 +33,28 @@ class Explain(Stage):
     """Find token and sentence rationales: by a trained CURE explainer, gradients of the verifier, or a language model.
 
     Input columns: `claim`, `evidence`, `label`. Output columns: `rationales`, the words of titles and texts that carry the label
-    (adjacent ones joined), and `sentence_rationales`, the pieces that do, in reading order. Scores are shares of the row's
-    attribution; with "cure", probabilities that the gate is open (of joined words, the highest); with "llm", null.
+    (adjacent words joined), and `sentence_rationales`, the pieces that do, in reading order. Evidence past `max_length` has no
+    score and is never a rationale.
 
-    With attribution, token rationales are the fewest words that together have `token_share` of the row's attribution, and sentence
-    rationales the fewest pieces that have `sentence_share` of it; a piece counts with its mean over words, so that long pieces have
-    no advantage. With "cure", rationales are the words and the pieces whose gate is open with a probability above ½; if no piece's
-    is, the likeliest one. It explains the verifier's prediction, whatever the row's label is.
-
-    With "llm", a language model behind an endpoint names the words and the pieces that decide the row's label; words that do not
-    stand in their piece do not count, and a row without any is rejected. It is the one method that reads no weights of the
-    verifier, and so the one for a verifier that is "llm:NAME" itself.
-
-    The default is the paper's, CURE (Si et al. 2023); `hfcf.training.explainer` says what of it is ours. Deviation: gradient
-    attribution over a trained verifier needs no training of its own, and the shares replace CURE's loss for compactness; it
-    explains the logit of the row's label. Evidence past `max_length` has no score, so it is never a rationale.
+    - "cure" (Si et al. 2023), the paper's: the words and the pieces whose gate is open with a probability above ½, or else the
+      likeliest piece; scores are these probabilities (of joined words, the highest). It explains the verifier's prediction,
+      whatever the row's label is. `hfcf.training.explainer` says where it deviates.
+    - Gradients of the logit of the row's label: token rationales are the fewest words that together have `token_share` of the
+      attribution, sentence rationales the fewest pieces that have `sentence_share` of it. A piece counts with its mean over words,
+      so that long pieces have no advantage. Scores are shares of the attribution. Deviation: the shares replace CURE's loss for
+      compactness, and nothing is trained.
+    - "llm": a language model behind an endpoint names the words and the pieces that decide the row's label. Words that are not in
+      their piece do not count, and a row without any is rejected; scores are null. It alone reads no weights of the verifier, which
+      may then be "llm:NAME".
 
     Args:
         verifier: a sequence classifier over (claim, evidence); with "llm" it may be any.
         max_length: tokens of the pair.
         explainer: "cure", the paper's (section 3.1), "gradient_x_input" (one pass), "integrated_gradients" or "llm".
-        token_share: cut of the token rationales, 0–1.
-        sentence_share: cut of the sentence rationales, 0–1.
-        explainer_model: CURE's gates for this verifier, which `train: explainer` makes and "cure" needs; for "llm" the language
-            model, "llm:NAME", else the verifier is asked. The other methods don't read it.
+        token_share: share of the attribution that token rationales have, 0–1.
+        sentence_share: share of the attribution that sentence rationales have, 0–1.
+        explainer_model: for "cure", which needs it, the gates for this verifier, made by `train: explainer`; for "llm", the
+            language model "llm:NAME", by default the verifier.
 
     >>> sorted(Explain(verifier=Model("roberta-base"), explainer="gradient_x_input").outputs)
     ['rationales', 'sentence_rationales']
@@ -82,13 +80,13 @@ class Explain(Stage):
             )
         if self.explainer != LLM and is_remote(self.verifier):
             raise ValueError(
-                f"explainer={self.explainer!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} does "
-                "not give: give explainer='llm', which asks which words decide"
+                f"explainer={self.explainer!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} "
+                "does not give: give explainer='llm', which asks which words decide"
             )
         if self.explainer == CURE and self.explainer_model is None:
             raise ValueError(
-                f"explainer='cure', the paper's and the default, needs gates that are trained for the verifier {self.verifier.name}: "
-                f"train them (hfcf train train_explainer --out out/explainer --set verifier={self.verifier.name} --set "
+                f"explainer='cure', the paper's and the default, needs gates that are trained for the verifier {self.verifier.name}"
+                f": train them (hfcf train train_explainer --out out/explainer --set verifier={self.verifier.name} --set "
                 "data_dir=FOLDER) and give explainer_model='out/explainer', or give explainer='gradient_x_input', which needs no "
                 "training"
             )
@@ -96,7 +94,7 @@ class Explain(Stage):
             object.__setattr__(self, "explainer_model", None)
 
     def __getstate__(self) -> dict[str, Any]:
-        asked = prompts.state([remote.EXPLAINER], self.language_model) if self.explainer == LLM else {}
+        asked = prompts.state([claim_llm.EXPLAINER], self.language_model) if self.explainer == LLM else {}
         return {**super().__getstate__(), **asked}
 
     @property
@@ -108,7 +106,7 @@ class Explain(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         if self.explainer == LLM:
             labelled = [row for row in rows if row["label"] != NOT_ENOUGH_INFO]
-            named = iter(remote.name_rationales(self.language_model, labelled, seed=self.seed))
+            named = iter(claim_llm.name_rationales(self.language_model, labelled, seed=self.seed))
             return [Reject(NO_LABEL) if row["label"] == NOT_ENOUGH_INFO else next(named) for row in rows]
         joined = [join_for(self.verifier, row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
@@ -158,7 +156,7 @@ def placed(parts: Any, words: Sequence[Sequence[Any]]) -> Iterator[tuple[int, An
     """Yield the number, the place in the evidence and the score of every word that lies in a piece."""
     for i, (start, end, score) in enumerate(words):
         while (place := locate(parts, start, end)) is None and end > start + 1:
-            end -= 1  # the colon after a title is no part of it
+            end -= 1  # the colon after a title is not part of it
         if place is not None:
             yield i, place, score
 

@@ -1,4 +1,4 @@
-"""Substitutes that may be true beside what stays in a row: places of one kind, years in their order, names of one sort."""
+"""Substitutes that fit the rest of a row: places of the same kind, years in order, names of the same kind."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from hfcf.engines.kinds import may_be_person, organisation_kind, place_kind
-from hfcf.engines.sameness import says_same
+from hfcf.engines.entity_types import may_be_person, organisation_kind, place_kind
+from hfcf.engines.label_preserving import says_same
 from hfcf.text.entities import EntityTable, form
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.lifetimes import find_lifetimes, find_years, keeps_order
@@ -16,35 +16,30 @@ from hfcf.text.quantities import find_numbers
 
 
 def plausible_form(text: str, type_: str) -> str | None:
-    """Describe what a plausible substitute must have in common with a text: of a place its kind, of others see `form`.
-
-    >>> plausible_form("France", "GPE"), plausible_form("Polonium", "GPE"), plausible_form("1994", "DATE")
-    ('country', None, 'Year')
-    """
+    """Return what a plausible substitute must have in common with a text: the kind of a place, else the `form`."""
     return place_kind(text) if type_ == "GPE" else form(text, type_)
 
 
 YEARS = 50
-"""A year is near another one that is at most so many years away."""
+"""How many years a near substitute of a year may be away."""
 _CUT_OFF = (" of", " the", " and", " in")
 TIMES = 10
-"""A number is near another one that is at most so many times larger or smaller."""
+"""How many times larger or smaller a near substitute of a number may be."""
 
 
 class Draw:
-    """Draws substitutes for the values of one row, each plausible beside the ones before it.
+    """Draw substitutes for the values of a row, each consistent with those before it.
 
-    - A place is replaced by one of its kind, and by no other name of itself.
+    - A place is replaced by another place of its kind, never by another name of itself.
     - Births stay before deaths, and years within the lifetimes and periods that the evidence names; a date and a year that agree
-      do so afterwards.
+      still agree afterwards.
     - A text that most rows of the dataset give another type stays.
-    - With `near`, a year is replaced by one at most `YEARS` away, a number by one that is at most `TIMES` larger or smaller, and
-      the years of the row stay in their order.
+    - With `near`, a year changes by at most `YEARS`, a number at most `TIMES` times, and the years of the row stay in order.
 
     Args:
-        row: with `claim` and `evidence`.
-        table: the fitted one, with `plausible_form`.
-        rng: the row's.
+        row: a row with `claim` and `evidence`.
+        table: the learned table, with `plausible_form`.
+        rng: the row's random generator.
         near: draw near substitutes only.
     """
 
@@ -92,33 +87,23 @@ class Draw:
 
 
 def is_near(value: str, type_: str, new: str) -> bool:
-    """Say whether the numbers of a substitute are near those that they replace, and of a DATE its years.
-
-    A text that a tagger cut off ("Morioka, Province of") is near none.
-
-    >>> is_near("5 May 1990", "DATE", "7 May 1963"), is_near("5 May 1990", "DATE", "7 May 1539"), is_near("$5", "NUM", "$126")
-    (True, False, False)
-    """
-    if new.endswith(_CUT_OFF):
+    """Whether the numbers and years of a substitute are near those that they replace."""
+    if new.endswith(_CUT_OFF):  # the tagger cut it off: "Morioka, Province of"
         return False
-    # A tagger takes some years for numbers.
+    # Also of type NUM: taggers take some years for numbers.
     years = zip(find_years(value), find_years(new), strict=False)
-    if any(abs(one - other) > YEARS for one, other in years):
+    if any(abs(old - other) > YEARS for old, other in years):
         return False
     if type_ == "DATE":
         return True
     numbers = zip(find_numbers(value), find_numbers(new), strict=False)
-    return all(other <= TIMES * one and one <= TIMES * other for one, other in numbers)
+    return all(other <= TIMES * old and old <= TIMES * other for old, other in numbers)
 
 
 def divide_names(names: Iterable[str], type_: str, table: EntityTable) -> list[list[str]]:
-    """Divide the names of a row's persons or organisations into those that may change places with one another.
+    """Divide the names of a row's persons or organisations into groups that may change places: organisations by their kind.
 
-    Names that most rows give another type, and persons whose names are those of organisations, are in none. Organisations are
-    divided by their kind; those of which nothing is known are together.
-
-    >>> divide_names(["Yale University", "Labour Party", "Eton College", "RIAA"], "ORG", EntityTable({}))
-    [['RIAA'], ['Labour Party'], ['Yale University', 'Eton College']]
+    Left out are names that most rows give another type, and persons with the name of an organisation.
     """
     kinds: dict[str, list[str]] = {}
     for name in names:

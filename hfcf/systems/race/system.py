@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner
-from hfcf.systems.race.check import CheckClaim, CheckEdit
+from hfcf.systems.race.check_label import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import LLM, Explain
-from hfcf.systems.race.filter import FilterClaim
-from hfcf.systems.race.generate import GenerateClaim
+from hfcf.systems.race.filter_claim import FilterClaim
+from hfcf.systems.race.generate_claim import GenerateClaim
 from hfcf.systems.race.tag import TagEntities
 
 OFFLINE: dict[str, Any] = {
@@ -74,28 +74,27 @@ class RACE(System):
         verifier: the three-way verifier that explains and checks; the paper's is RoBERTa-base, trained on HoVer with NEI rows
             (`recipes/train_verifier.yaml`).
         judges: further verifiers, which must agree with `verifier` on what it accepts; the paper has none.
-        certainty: the probability that `verifier` and each of `judges` must give an accepted verdict (0–1); the paper has no such
-            threshold.
+        certainty: the probability that `verifier` and each of `judges` must give an accepted verdict (0–1); 0 in the paper.
         generator: evidence → claim; the paper's are T5, BART and GPT-2, trained on FEVEROUS (`recipes/train_generator.yaml`).
         encoder: MoverScore's model.
         ner: the tagger; the paper's is Stanza.
         max_length: tokens of claim and evidence that the verifier reads (section 4).
         explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
-        explainer_model: what "cure" reads, gates trained for this verifier (`recipes/train_explainer.yaml`), so "cure" needs it; or
-            the language model that "llm" asks. The other explainers need no training.
+        explainer_model: the gates that "cure" needs, trained for this verifier (`recipes/train_explainer.yaml`), or the language
+            model that "llm" asks. The other explainers need no training.
         edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
             generator that is told to support or to refute (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
-        fluency_model: a decoder-only model, which chooses the most fluent of a row's claims; None, as in the paper, keeps the claim
-            that is closest to the source's, see `FilterClaim`, as for `max_perplexity`.
+        fluency_model: a decoder-only model that chooses the most fluent of a row's claims; None, as in the paper, keeps the claim
+            that is closest to the source's. See `FilterClaim`, also for `max_perplexity`.
 
     Raises:
         ValueError: "cure" without `explainer_model`, and every other setting that can't work.
 
     Its other settings are those of its stages. `verifier`, each of `judges`, `generator` and, of the explainer "llm",
-    `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment
-    variables); the preset "llm" has one for all of them. `encoder` and `ner` are local.
+    `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its
+    environment variables); the preset "llm" has one for all of them. `encoder` and `ner` are local.
 
     >>> race = RACE.preset("offline", seed=7)
     >>> [stage.name for stage in race.stages][:3]
@@ -116,8 +115,8 @@ class RACE(System):
     def preset(cls, name: str, **changes: Any) -> Self:
         """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm".
 
-        With a verifier of your own, the preset's `judges` and `certainty`, which belong to its own, are left out; with another
-        `fluency_model` its `max_perplexity`, since perplexities of two models can't be compared.
+        With a verifier of your own, the preset's `judges` and `certainty` are left out; with a `fluency_model` of your own, its
+        `max_perplexity`.
         """
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}

@@ -1,4 +1,4 @@
-"""Named entities of a row's claim and evidence: read by the editor, by the entity table and by the entity filter."""
+"""Named entities of a row's claim and evidence, for the editor and the entity filter."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from hfcf.core.settings import Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.noun_phrases import NounPhrases
 from hfcf.engines.questions import Decomposer
-from hfcf.systems.rgf.candidates import CANDIDATES
-from hfcf.systems.rgf.generate import place
+from hfcf.systems.rgf.answer_candidates import CANDIDATES
+from hfcf.systems.rgf.generate_question import place
 from hfcf.tasks.judge import decide
 from hfcf.tasks.qa import TASK, rewrite_all
 from hfcf.text.questions import Span, compare_questions, predicate, read_references
@@ -31,19 +31,18 @@ class Categorise(Stage):
     """Say what changes from the source's question to each new one; accept the new ones and write the counterfactuals.
 
     Input columns: the task's, `candidates`. Output columns: `candidates`, whose `change` is "reference", "predicate", "both" or
-    "question" (nothing of it can be told: `hfcf.text.questions.compare_questions` has the rules); `decompositions`, how the
-    source's question and those of accepted candidates were taken apart, and by what; `counterfactuals`.
+    "question" (unknown; `hfcf.text.questions.compare_questions` has the rules); `decompositions`, the predicate and the references
+    of the source's question and of those of accepted candidates; `counterfactuals`.
 
-    A score of each accepted candidate names what took the questions apart: "references by QED" or "references by noun phrases",
-    the number of references of its question.
+    The score "references by QED" or "references by noun phrases" of each accepted candidate is the number of its references.
 
     Deviations: the paper categorises evaluation data only, by exact match of strings; here every counterfactual is categorised,
     and case does not count.
 
     Args:
-        system: the name in provenance.
+        system: the system's name in provenance.
         decomposer: an encoder-decoder or decoder-only model trained on QED (`hfcf.engines.questions.Decomposer`); the paper's is
-            T5-large. None: the noun phrases of the question are taken for its references, which is much coarser.
+            T5-large. None takes the noun phrases of the question for its references, which is much coarser.
         phrases: the spaCy pipeline that finds the noun phrases.
         max_length: tokens that the decomposer reads.
 
@@ -65,24 +64,24 @@ class Categorise(Stage):
     max_length: Positive = 640
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        questions = [[row, *(one for one in row["candidates"] if undecided(one))] for row in rows]
-        spans = iter(self._references([one for group in questions for one in group]))
+        questions = [[row, *(candidate for candidate in row["candidates"] if undecided(candidate))] for row in rows]
+        spans = iter(self._references([candidate for group in questions for candidate in group]))
         by = QED if self.decomposer else PHRASES
         written, decompositions = [], []
         for row in rows:
             source, parts = (row["question"], next(spans)), []
             parts.append(_decomposition(*source, by))
             candidates = []
-            for one in row["candidates"]:
-                if undecided(one):
-                    new = (one["question"], next(spans))
+            for candidate in row["candidates"]:
+                if undecided(candidate):
+                    new = (candidate["question"], next(spans))
                     parts.append(_decomposition(*new, by))
-                    one = {
-                        **one, "change": compare_questions(source, new),
-                        "edits": rewrite_all(row, **{name: one[name] for name in TASK.columns}),
-                        "scores": [*one["scores"], {"name": f"references by {by}", "value": float(len(new[1]))}],
+                    candidate = {
+                        **candidate, "change": compare_questions(source, new),
+                        "edits": rewrite_all(row, **{name: candidate[name] for name in TASK.columns}),
+                        "scores": [*candidate["scores"], {"name": f"references by {by}", "value": float(len(new[1]))}],
                     }  # fmt: skip
-                candidates.append(one)
+                candidates.append(candidate)
             written.append({**row, "candidates": candidates})
             decompositions.append(parts)
         results = decide(self.name, self.system, written, None)
@@ -92,21 +91,20 @@ class Categorise(Stage):
         ]
 
     def _references(self, questions: list[Mapping[str, Any]]) -> list[list[Span]]:
-        """Find the references of the questions of rows and candidates."""
         if self.decomposer is None:
-            texts = NounPhrases(model=self.phrases).run([one["question"] for one in questions])
+            texts = NounPhrases(model=self.phrases).run([question["question"] for question in questions])
             return [[(start, end) for start, end in spans] for spans in texts]
         engine = Decomposer(model=self.decomposer, max_length=self.max_length)
-        answers = engine.run([[one["question"], *_first_place(one)] for one in questions])
+        answers = engine.run([[question["question"], *_first_place(question)] for question in questions])
         # None: the answer alone is longer than the model reads, which leaves the question without references.
         return [
-            read_references(texts[0]["text"], one["question"]) if texts else []
-            for one, texts in zip(questions, answers, strict=True)
+            read_references(texts[0]["text"], question["question"]) if texts else []
+            for question, texts in zip(questions, answers, strict=True)
         ]
 
 
 def _first_place(row: Mapping[str, Any]) -> list[Any]:
-    """Return title, passage, start and end of a row's first answer; of an answer without a place, the passage's beginning."""
+    """Return title, passage, start and end of a row's first answer; the passage's beginning for an answer without a place."""
     answers = row["answers"]
     if not answers["answer_start"]:
         return [row["title"] or "", row["context"] or "", 0, 0]

@@ -17,8 +17,16 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.retriever import Retriever
-from hfcf.systems.rgf.candidates import ALIASES, CANDIDATES, PASSAGES, READER, answer_candidates, gold_answers, passage_problem
-from hfcf.systems.rgf.remote import PROMPTS, read_answers
+from hfcf.systems.rgf.answer_candidates import (
+    ALIASES,
+    CANDIDATES,
+    PASSAGES,
+    READER,
+    answer_candidates,
+    gold_answers,
+    passage_problem,
+)
+from hfcf.systems.rgf.question_llm import PROMPTS, read_answers
 from hfcf.tasks.qa import ANSWERS, TASK
 
 NO_COLLECTION = (
@@ -53,9 +61,9 @@ Collection = Annotated[Passages | None, BeforeValidator(refer_to)]
 class Retrieve(Stage):
     """Find the passages that are nearest to the question.
 
-    Input columns: the task's. Output column: `passages`, the best first, with `rank` from 1. A row without an answer is rejected,
-    because no answer could be told to be another one; a row without a context (an open question) is not. The source's own passage
-    may be among them, as it may for the paper's retriever; another answer in it is a counterfactual, too.
+    Input columns: the task's. Output column: `passages`, the best first, with `rank` from 1. A row without an answer is rejected; a
+    row without a context (an open question) is not. The source's own passage may be among the passages, as in the paper: another
+    answer in it is a counterfactual, too.
 
     The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` says what stands in for the paper's REALM.
 
@@ -64,9 +72,9 @@ class Retrieve(Stage):
             `hfcf.corpora.passages.from_recipe` reads. Needed when the stage runs, and not before.
         k: passages to a question. The paper does not print its number; its analyses (section 6.2) begin with 20 candidates.
         retrieval: "bm25" or "dense".
-        encoder: of "dense": the encoder of questions.
-        passage_encoder: of "dense": the encoder of passages; by default that of questions.
-        pooling: of "dense": "mean", "cls" or "pooler".
+        encoder: the encoder of questions, for "dense".
+        passage_encoder: the encoder of passages, for "dense"; by default that of questions.
+        pooling: "mean", "cls" or "pooler", for "dense".
 
     Raises:
         StageError: there is no collection.
@@ -121,22 +129,22 @@ def _passage(hit: Mapping[str, Any], rank: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Stage):
-    """Read answers to the source's question in the retrieved passages; keep those that are no gold answers: the near misses.
+    """Read answers to the source's question in the retrieved passages; keep those that are not gold answers: the near misses.
 
     Input columns: `question`, `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for
-    each passage and answer, by rank and then by probability, without a question yet. An answer is kept that "does not match any of
-    the gold answers": that is equal to none of them, aliases included, after SQuAD's normalisation. One that holds a gold answer,
-    or stands in it, is kept, unless `keep_partial` is false. What else is rejected stands at `answer_candidates`.
+    each passage and answer, by rank and then by probability, without a question yet. An answer is rejected if it equals a gold
+    answer or an alias after SQuAD's normalisation, if that leaves nothing of it, if it is not at its place in the passage, and if
+    it repeats another answer of the same passage.
 
     Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
     encoder-decoder, whose texts count where they stand in the passage) reads each passage by itself.
 
     Args:
         reader: the reader, or "llm:NAME" for a language model behind an endpoint.
-        n_best: answers that are read in each passage. The paper pairs passages with answers, and does not say how many of one.
+        n_best: answers that are read in each passage; the paper does not say how many.
         reader_length: tokens of a window of the passage, with the question.
-        keep_partial: keep an answer that holds a gold one, or stands in it. The paper names equal answers alone, so it keeps them;
-            the offline preset does not: a small reader often cuts the gold answer too short or too long.
+        keep_partial: keep an answer that holds a gold answer, or is part of it, as the paper does. The offline preset does not: a
+            small reader often cuts the gold answer too short or too long.
 
     >>> list(Read(reader=Model("me/reader")).outputs)
     ['candidates']
@@ -172,7 +180,7 @@ class Read(Stage):
             candidates, seen = [], set[tuple[str, str]]()
             for passage in row["passages"]:
                 spans = next(answers) if passage_problem(passage) is None else []
-                read = [(one["text"], one["start"], [(READER, one["probability"])]) for one in spans]
+                read = [(span["text"], span["start"], [(READER, span["probability"])]) for span in spans]
                 candidates += answer_candidates(self.name, passage, gold_answers(row), read, seen, keep_partial=self.keep_partial)
             results.append(settle(candidates, "there is no passage"))
         return results

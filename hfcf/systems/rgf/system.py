@@ -1,4 +1,4 @@
-"""RGF as one system."""
+"""RGF (Paranjape et al. 2022): the system and its presets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter import Minimality, RoundTrip
-from hfcf.systems.rgf.generate import GenerateQuestion
+from hfcf.systems.rgf.filter_question import Minimality, RoundTrip
+from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.retrieve import Read, Retrieve
 
 CITATION = """@inproceedings{paranjape-etal-2022-retrieval,
@@ -44,7 +44,7 @@ _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
     "reader": _CHAT, "generator": _CHAT, "readers": (_CHAT,), "agree": 1, "n_best": 3, "questions": 3, "max_new_tokens": 48,
 }  # fmt: skip
-"""One language model behind `HFCF_LLM_URL` in the place of all three; name yours, or let any of them be a model of yours."""
+"""One language model behind `HFCF_LLM_URL` is reader, generator and readers; name yours, or give models of your own."""
 
 
 class RGF(System):
@@ -53,19 +53,16 @@ class RGF(System):
     `ds = RGF.preset("offline", passages=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
     From (q, c, a) it makes (q′, c′, a′) with a′ ≠ a: passages that a retriever finds for q are read for other answers to q; a
-    generator writes questions for these; readers must give the answers back; the question that is nearest to q is kept, and what
-    changed in it is named. Open questions, which have no context, work as well.
-
-    The paper's order is kept: noise first, then nearness. Categories come last, so that only what is kept is taken apart; with
-    `keep=None` that is everything.
+    generator writes questions for these; readers must give the answers back; the question that is nearest to q is kept, and its
+    change is categorised. Open questions, which have no context, work as well.
 
     No checkpoint of the paper is public. The preset "paper" has its settings, and needs models of yours: `reader`, `generator` and
     `readers`, from `recipes/train_reader.yaml` (T5-large for `readers`) and `recipes/train_question_generator.yaml` (T5-3B).
 
-    Its settings are those of its stages. `readers` of the round trip may be (), which goes without it. `reader`, `generator` and each
-    of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote` has its
-    environment variables). The preset "llm" has one for all; its one reader checks questions of its own, so another model there is
-    better.
+    Its settings are those of its stages. `readers` of the round trip may be (), which goes without it. `reader`, `generator` and
+    each of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote`
+    has its environment variables). The preset "llm" has one for all; its one reader checks questions of its own, so another model
+    there is better.
 
     Raises:
         ValueError: a model that has no default is not given, or settings do not fit together.

@@ -9,7 +9,7 @@ from offline_models import installed
 from hfcf.engines.generator import Generator
 from hfcf.systems.race.system import RACE
 from hfcf.text.evidence import join
-from hfcf.text.mentions import met
+from hfcf.text.phrase_match import met
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from hfcf.core.model import Model
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.automaton import TEXTLESS, Automaton, Pattern
 from hfcf.engines.constrained.vocabulary import Vocabulary, compile_row
-from hfcf.text.mentions import mentions, met
+from hfcf.text.phrase_match import mentions, met
 
 PHRASES = [
     "Rome",

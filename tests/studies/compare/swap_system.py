@@ -12,7 +12,7 @@ from hfcf.core.system import System
 from hfcf.core.task import get_task
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, OTHER, between, candidate, token_edits
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 TRAINING = Hyperparameters(model=Model("hfcf:mlm"))
 VERBS = {"caused": "Cause-Effect(e1,e2)", "inside": "Content-Container(e1,e2)"}

@@ -18,7 +18,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.hub.existing_result import ExistingResultError
 from hfcf.studies.compare.bootstrap import kinds_of, paired_bootstrap
 from hfcf.studies.compare.dry_run import dry_run
-from hfcf.studies.compare.layout import lay_out
+from hfcf.studies.compare.grid import lay_out
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.training.consistency import consistency

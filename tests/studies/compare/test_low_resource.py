@@ -20,7 +20,7 @@ from hfcf.core.expand import balanced_sample
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
 from hfcf.studies.compare.figure import figure_of_sizes as figure
-from hfcf.studies.compare.layout import Layout, lay_out
+from hfcf.studies.compare.grid import Layout, lay_out
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import open_comparison

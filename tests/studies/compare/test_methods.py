@@ -17,7 +17,7 @@ from hfcf.engines.ner import Ner
 from hfcf.studies.compare.methods import Method, plain
 from hfcf.studies.compare.samples import Sample
 from hfcf.systems.race.system import RACE
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 
 @dataclass(frozen=True, kw_only=True)

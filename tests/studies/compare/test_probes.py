@@ -15,7 +15,7 @@ from made_up import cell
 from hfcf.core import recipe as recipes
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
-from hfcf.studies.compare.layout import lay_out
+from hfcf.studies.compare.grid import lay_out
 from hfcf.studies.compare.probe_tables import shortcuts_table
 from hfcf.studies.compare.probes import ANY, NONE, by_shortcut, claim_only, shares, shortcuts, telling
 from hfcf.studies.compare.run import compare

@@ -11,17 +11,26 @@ import pytest
 from datasets import Dataset
 
 from hfcf.core import recipe as recipes
+from hfcf.core.contamination import save_seen
 from hfcf.core.model import Model
 from hfcf.core.pairs import pair
 from hfcf.core.recipe import RecipeError
-from hfcf.core.seen import save_seen
 from hfcf.studies.compare import runner
-from hfcf.studies.compare.additions import label_rows, training_rows
+from hfcf.studies.compare.contamination import (
+    START,
+    MethodModel,
+    Overlap,
+    list_models,
+    mark_seen,
+    models_of,
+    overlap_table,
+    unseen_rows,
+)
 from hfcf.studies.compare.methods import Method, build_methods
-from hfcf.studies.compare.overlap import START, MethodModel, Overlap, list_models, mark_seen, models_of, overlap_table, unseen_rows
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.runner import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.set_page import provenance
+from hfcf.studies.compare.training_sets import label_rows, training_rows
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.ccg.system import CCG
 from hfcf.systems.crossaug import CrossAug

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_up import cell, draw, full
 
-from hfcf.studies.compare.layout import lay_out
+from hfcf.studies.compare.grid import lay_out
 from hfcf.studies.compare.stats import Difference, differences, holm, mean_std, paired_bootstrap
 
 

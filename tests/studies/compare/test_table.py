@@ -7,7 +7,7 @@ from typing import Any
 
 from made_up import CORPORA, cell, full
 
-from hfcf.studies.compare.layout import Layout, lay_out
+from hfcf.studies.compare.grid import Layout, lay_out
 from hfcf.studies.compare.set_page import csv_columns
 from hfcf.studies.compare.set_page import markdown as page
 from hfcf.studies.compare.stats import differences

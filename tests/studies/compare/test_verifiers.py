@@ -14,19 +14,19 @@ from datasets import Dataset
 from made_up import forget
 
 from hfcf.core import recipe as recipes
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
-from hfcf.core.store import save_artifact
 from hfcf.engines.generator import Generator
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare import runner
-from hfcf.studies.compare.additions import training_rows
 from hfcf.studies.compare.intrinsic import candidates, claims, intrinsic
 from hfcf.studies.compare.methods import Method, build_methods
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import Comparison, open_comparison
 from hfcf.studies.compare.sets import check_no_overlap, load_sets
+from hfcf.studies.compare.training_sets import training_rows
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.training import verifier

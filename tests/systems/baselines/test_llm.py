@@ -116,7 +116,7 @@ def test_every_way_of_mapping_gives_the_same_rows(start: Start) -> None:
 def test_a_verifier_checks_when_one_is_given(start: Start, tiny_model: Callable[[str], str]) -> None:
     start(negate)
     done = LLM(model="m", verifier=tiny_model("verifier"))(rows(*["SUPPORTS", "REFUTES"] * 4))
-    judged = [one for row in done for one in row["candidates"]]
+    judged = [new for row in done for new in row["candidates"]]
     assert all(one["scores"][0]["name"].startswith("verifier: ") for one in judged)
     assert {row["status"]["stage"] for row in done} == {"judge_candidates"}
 

@@ -109,4 +109,4 @@ def test_a_real_server_answers_and_a_rerun_needs_none(
         f"accepted: {sum(status['accepted'] for status in done['status'])}"
     )
     for row in done:
-        print(row["label"], "|", row["claim"], "→", [one["claim"] for one in row["candidates"]], row["status"]["reason"])
+        print(row["label"], "|", row["claim"], "→", [new["claim"] for new in row["candidates"]], row["status"]["reason"])

@@ -138,7 +138,7 @@ def test_however_it_is_mapped_the_rows_are_the_same(kind: str, demo: Dataset, ti
 
 
 def texts(row: dict[str, Any]) -> tuple[list[Any], Any]:
-    return [(one["claim"], one["label"], one["edits"], one["status"]) for one in row["candidates"]], row["status"]
+    return [(new["claim"], new["label"], new["edits"], new["status"]) for new in row["candidates"]], row["status"]
 
 
 def test_survives_a_claim_of_any_length(demo: Dataset, tiny_model: Callable[[str], str]) -> None:

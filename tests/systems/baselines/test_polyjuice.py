@@ -136,7 +136,7 @@ def test_asks_in_the_models_language(demo: Dataset, monkeypatch: pytest.MonkeyPa
     asked.clear()
     Polyjuice()(ds)
     begun = [prompt.removeprefix(f"{CLAIM} <|perturb|> [negation] ") for prompt in asked]
-    assert all(one.count("[BLANK]") == 1 and "[SEP]" not in one for one in begun)
+    assert all(prompt.count("[BLANK]") == 1 and "[SEP]" not in prompt for prompt in begun)
     assert begun == [random_blank(CLAIM, random.Random(f"13:rewrite_polyjuice:{i}")) for i in range(2)]
 
 
@@ -213,7 +213,7 @@ def test_answers_that_say_the_same_count_once(demo: Dataset, monkeypatch: pytest
     ]
     script(monkeypatch, lambda prompt: [answer(text) for text in texts])
     done = Polyjuice(blanks="model", num_return_sequences=3)(rows(demo, {"label": "SUPPORTS"}))
-    assert [one["status"]["accepted"] for one in done[0]["candidates"]] == [True, False, True]
+    assert [new["status"]["accepted"] for new in done[0]["candidates"]] == [True, False, True]
     assert done[0]["candidates"][1]["status"]["reason"] == "repeats a better answer"
     assert hfcf.expand(done)["id"] == ["0:polyjuice:claim", "0:polyjuice:claim:2"]
 
@@ -224,7 +224,7 @@ def test_a_verifier_has_the_last_word(demo: Dataset, monkeypatch: pytest.MonkeyP
     unchecked = Polyjuice()(ds)
     checked = Polyjuice(verifier=Model(tiny_model("verifier")))(ds)
     assert sum(hfcf.accepted(unchecked[:])) > sum(hfcf.accepted(checked[:])) > 0
-    reasons = [one["status"]["reason"] for row in checked for one in row["candidates"] if not one["status"]["accepted"]]
+    reasons = [new["status"]["reason"] for row in checked for new in row["candidates"] if not new["status"]["accepted"]]
     assert any(reason.startswith("the verifier says") for reason in reasons)
 
 
@@ -253,11 +253,11 @@ def test_however_it_is_mapped_the_rows_are_the_same(blanks: str, demo: Dataset, 
 
 
 def without_scores(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "candidates": [{**one, "scores": None} for one in row["candidates"] or []]}
+    return {**row, "candidates": [{**new, "scores": None} for new in row["candidates"] or []]}
 
 
 def scores(row: dict[str, Any]) -> list[float]:
-    return [score["value"] for one in row["candidates"] or [] for score in one["scores"]]
+    return [score["value"] for new in row["candidates"] or [] for score in new["scores"]]
 
 
 def test_survives_a_claim_of_any_length(demo: Dataset, tiny_model: Callable[[str], str]) -> None:

@@ -15,9 +15,9 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core import schema
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
-from hfcf.core.store import save_artifact
 from hfcf.core.system import System
 from hfcf.core.task import apply_edits, get_task
 from hfcf.engines.continuation import Continuation
@@ -35,8 +35,8 @@ from hfcf.systems.ccg.gradients import WordGradients
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import candidate, entities, token_edits
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import stored_model
+from hfcf.training.model_cache import stored_model
+from hfcf.training.trainer import Hyperparameters
 from hfcf.training.unlikelihood import unlikelihood
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
@@ -142,6 +142,14 @@ def base_models(system: System, ds: Dataset) -> set[str | None]:
     return found
 
 
+def test_cards_name_the_base_model_that_confirms_a_counterfactual() -> None:
+    assert MICE().confirming() == ("the base model that was trained on these rows", [])
+    assert MICE(folds=2).confirming() == ("the base model that was trained on the other folds of these rows", [])
+    assert CoCo(indicator="mine").confirming() == ("the base model, the indicator named above,", [Model("mine")])
+    assert AutoCAD(consistency=False).confirming() is CCG(indicator="mine").confirming() is None
+    assert CCG(judge_folds=3).confirming() == ("indicators that had no part in making it", [])
+
+
 @pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])
 def test_what_the_offline_preset_gives_ccg_the_baselines_have_too(system: Any) -> None:
     ours, ccg = system.preset("offline"), CCG.preset("offline")
@@ -192,7 +200,7 @@ def test_mice_searches_with_the_base_model_that_has_not_seen_the_row(
 ) -> None:
     OfFolds(monkeypatch)
     says({"of": ["dropped"]})
-    asked = []
+    asked: list[tuple[str, str]] = []
 
     def run(self: RelationClassifier, requests: list[Any]) -> list[Any]:
         asked.extend((self.model.name, " ".join(tokens)) for tokens, *_ in requests)
@@ -277,7 +285,7 @@ def test_the_fewest_words_that_flip_go(says: Any, thinks: Any, weighs: None) -> 
     read = thinks(lambda text: answers.get(text, {"of": 0.9, "to": 0.1}))
     stage = EditMinimally(indicator=Model("i"), editor=Model("offline:t5"), num_beams=3, num_candidates=3)
     found = stage(row(new_relations=["of"]))["candidates"]
-    assert [one["text"] for one in found] == ["the eggs were moved lost into buckets ."]
+    assert [new["text"] for new in found] == ["the eggs were moved lost into buckets ."]
     assert set(read) == set(answers)  # more words are not tried
 
 
@@ -293,9 +301,9 @@ def test_more_words_go_where_few_do_not_flip_and_the_filter_has_the_last_word(sa
     assert on["text"] == "the eggs were slowly into buckets ."  # "slowly" for "slowly" is no edit
     columns = {"group_id": "g", "corpus": "c", "split": "train", "counterfactuals": None}
     strange = system.check_relation({**source, **columns, "candidates": [{**on, "label": "by"}, of]})
-    assert [(one["status"] or {}).get("reason") for one in strange["candidates"]] == ["the indicator does not know by", None]
+    assert [(new["status"] or {}).get("reason") for new in strange["candidates"]] == ["the indicator does not know by", None]
     checked = system.check_relation({**source, **columns, "candidates": [of, on]})
-    assert [(one["status"] or {}).get("reason") for one in checked["candidates"]] == [None, "the indicator says of"]
+    assert [(new["status"] or {}).get("reason") for new in checked["candidates"]] == [None, "the indicator says of"]
     judged = system.judge_candidates({**source, **columns, "candidates": checked["candidates"]})
     assert [made["label"] for made in judged["counterfactuals"]] == ["of"]
 
@@ -311,7 +319,7 @@ def test_shares_of_words_are_sets_that_grow() -> None:
 def test_an_unread_sentence_and_a_silent_editor_lose_nothing(says: Any, thinks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     says({"of": []})
     thinks(lambda text: None)
-    monkeypatch.setattr(WordGradients, "run", lambda self, asked: [None, *[[0.1] * len(one[0]) for one in asked[1:]]])
+    monkeypatch.setattr(WordGradients, "run", lambda self, asked: [None, *[[0.1] * len(request[0]) for request in asked[1:]]])
     stage = EditMinimally(indicator=Model("i"), editor=Model("offline:t5"))
     first, second = row(new_relations=["of"]), row(new_relations=["of"])
     found = stage({name: [first[name], second[name]] for name in first})
@@ -541,12 +549,12 @@ def test_coco_from_rows_to_counterfactuals(thinks: Any) -> None:
     thinks(lambda text: {"of": 0.9, "to": 0.1} if "from" in text else {"of": 0.4, "to": 0.6})
     out = CoCo(parser=SPACY, indicator=Model("mine"))(ds)
     found = hfcf.expand(out)
-    assert {(one["label"], " ".join(one["tokens"])) for one in found} == {
+    assert {(new["label"], " ".join(new["tokens"])) for new in found} == {
         ("of", "the eggs were made from buckets"), ("to", "the shoes were moved into leather"),
     }  # fmt: skip
     sources = {one["id"]: one for one in ds}
-    for one in found:
-        assert entities(one) == entities(sources[one["source_id"]])
+    for new in found:
+        assert entities(new) == entities(sources[new["source_id"]])
     thinks(lambda text: {"of": 0.5, "to": 0.4, "Other": 0.6})
     nothing = CoCo(parser=SPACY, indicator=Model("mine"))(ds)
     assert len(hfcf.expand(nothing)) == 0  # a comparison's cell prints "–"

@@ -9,9 +9,9 @@ import tiny_relation
 from datasets import Dataset
 
 import hfcf
+from hfcf.core.artifacts import read_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
-from hfcf.core.store import read_artifact
 from hfcf.core.task import get_task
 from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Perplexity
@@ -20,7 +20,7 @@ from hfcf.systems.ccg import indicator as indicators
 from hfcf.systems.ccg.candidate_checks import CheckGrammar, CheckRelation
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import candidate, token_edits
-from hfcf.training.loop import Hyperparameters
+from hfcf.training.trainer import Hyperparameters
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 
@@ -47,7 +47,7 @@ def say(monkeypatch: pytest.MonkeyPatch, answers: dict[str, dict[str, float] | N
 
 
 def reasons(checked: dict[str, Any]) -> list[str | None]:
-    return [(one["status"] or {}).get("reason") for one in checked["candidates"]]
+    return [(new["status"] or {}).get("reason") for new in checked["candidates"]]
 
 
 def test_a_relation_that_is_not_said_is_a_verdict_on_the_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_a_relation_that_is_not_said_is_a_verdict_on_the_candidate(monkeypatch: 
     ]
     assert checked["status"] is None
     assert checked["candidates"][0]["scores"] == [{"name": "indicator: of", "value": 0.9}]
-    assert all(one["status"]["stage"] == "check_relation" for one in checked["candidates"][1:])
+    assert all(new["status"]["stage"] == "check_relation" for new in checked["candidates"][1:])
     # Where none is left the row is rejected.
     alone = check(row("lost"))
     assert alone["status"]["reason"] == "no candidate is left of 1: the indicator says to (1)"

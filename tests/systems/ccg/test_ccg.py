@@ -14,9 +14,9 @@ from datasets import Dataset, DatasetDict
 from offline_models import installed
 
 import hfcf
+from hfcf.core.artifacts import artifact_path
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
-from hfcf.core.store import artifact_path
 from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.parser import Constituents
 from hfcf.pipeline import run as runner
@@ -24,8 +24,8 @@ from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import entities
 from hfcf.training import relation as trainer
-from hfcf.training.loop import Hyperparameters
-from hfcf.training.store import stored_model
+from hfcf.training.model_cache import stored_model
+from hfcf.training.trainer import Hyperparameters
 
 pytestmark = [
     pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed"),

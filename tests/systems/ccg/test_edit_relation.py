@@ -12,9 +12,9 @@ from offline_models import installed
 from tiny_relation import row as sentence
 from transformers import AutoTokenizer
 
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
-from hfcf.core.store import save_artifact
 from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
@@ -22,8 +22,8 @@ from hfcf.systems.ccg import editor as editors
 from hfcf.systems.ccg.edit_relation import EditRelation
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relation import entities
-from hfcf.training import store
-from hfcf.training.loop import Hyperparameters
+from hfcf.training import model_cache
+from hfcf.training.trainer import Hyperparameters
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
 
@@ -124,8 +124,8 @@ def test_a_term_that_the_row_has_already_is_none(says: Any, stage: EditRelation)
 def test_each_of_the_first_k_relations_has_a_candidate(says: Any, stage: EditRelation) -> None:
     says("inside", "made of")
     made = replace(stage, top_k=3).with_fitted(stage.fitted)(row(new_relations=["from", "in", "of"]))
-    assert [one["label"] for one in made["candidates"]] == ["from", "in", "of"]
-    assert [one["status"] is None for one in made["candidates"]] == [False, True, True]
+    assert [new["label"] for new in made["candidates"]] == ["from", "in", "of"]
+    assert [new["status"] is None for new in made["candidates"]] == [False, True, True]
     assert made["status"] is None
 
 
@@ -251,7 +251,7 @@ def trained(kind: str, rows: list[dict[str, Any]], tiny_model: Callable[[str], s
         tokenizer.save_pretrained(tmp_path / "gpt2")
         source = tmp_path / "gpt2"
     hp = Hyperparameters(model=Model(str(source)), max_length=64, batch_size=3, learning_rate=1e-2, epochs=60)
-    return store.stored_model(editors.train_editor(rows, hp))
+    return model_cache.stored_model(editors.train_editor(rows, hp))
 
 
 # So small a decoder learns to end a text after the second entity, but not to tell three relations apart.
@@ -320,7 +320,7 @@ def test_a_training_that_fails_leaves_nothing(
         editors.train_editor(ROWS, Hyperparameters(model=Model(tiny_model("t5"))))
     assert list((cache / "fitted").iterdir()) == []
     with pytest.raises(FileNotFoundError, match="fit"):
-        store.stored_model("0" * 64)
+        model_cache.stored_model("0" * 64)
 
 
 def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str], no_request_cache: None) -> None:

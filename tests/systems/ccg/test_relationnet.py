@@ -15,7 +15,7 @@ import pytest
 from offline_models import installed
 
 from hfcf.core import offline
-from hfcf.core.store import save_artifact
+from hfcf.core.artifacts import save_artifact
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.ccg.relationnet import ORDERS, RelationNet, Triple, head_word, relation_net
 
@@ -79,7 +79,7 @@ def test_arrays_give_what_plain_loops_give(rows: list[Triple], ratio: float, ord
     expected = [plainly(plain, row, ratio, order) for row in asked]
     assert net.expand_all(asked, ratio, order) == expected
     assert [net.expand(*row, ratio, order) for row in asked] == expected
-    assert len({tuple(one) for one in expected}) > 5
+    assert len({tuple(row) for row in expected}) > 5
 
 
 def test_the_table_counts_every_pair_of_hypernyms() -> None:

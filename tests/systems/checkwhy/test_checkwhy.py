@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import scripted_llm
 from bad_server import Start, say, starter
 from datasets import Dataset, Features, List, load_dataset
 from offline_models import installed
+from same_rows import WAYS
 
 import hfcf
 from hfcf.core import offline
@@ -108,13 +109,16 @@ def test_both_ways_to_nei_occur_and_the_order_gives_nothing_away(start: Start, s
 
 def test_the_anchor_is_asked_for_support_alone_and_rows_may_lack_it(start: Start, system: CheckWhy) -> None:
     server = start(scripted_llm.behave())
-    ds = system(pairs(scripted_llm.rows(1)[0]).remove_columns("explanation"))
+    row = scripted_llm.rows(1)[0]
+    ds = system(pairs(row).remove_columns("explanation"))
     assert not any("Much rain" in json.dumps(asked["messages"]) for asked in server.asked)
-    system(pairs(scripted_llm.rows(1)[0]))
+    system(pairs(row))
     anchored = [asked for asked in server.asked if "Much rain" in json.dumps(asked["messages"])]
     assert {scripted_llm.kind_of(asked) for asked in anchored} == {"step"}
     assert not any("opened up" in json.dumps(asked["messages"]) for asked in anchored)
     assert ds[0]["support"]
+    text = {**row, "explanation": row["explanation"][0]}
+    assert system.support_claim.batch([row]) == system.support_claim.batch([text])
 
 
 def test_a_set_is_never_divided(start: Start, system: CheckWhy) -> None:
@@ -192,8 +196,9 @@ def test_a_malformed_answer_rejects_its_row_at_its_stage_and_no_other(start: Sta
     kind, words, answer, stage, reason = SPOILED[fault]
     start(scripted_llm.behave({(kind, words): answer}))
     ds = hfcf.prepare(pairs(*scripted_llm.rows(3)[1:]), system)
-    for name in system.chain[: system.chain.index(stage) + 1]:
-        ds = map_stage(ds, getattr(system, name), {})
+    names = list(system.parts)
+    for earlier in system.stages[: names.index(stage) + 1]:
+        ds = map_stage(ds, earlier, {})
     spoiled = ["2"] if words == "wind" else ["1", "2"]
     lost = list(hfcf.rejected(ds, system=system.name))
     assert [(row["source_id"], row["stage"]) for row in lost] == [(name, stage) for name in spoiled]
@@ -274,13 +279,6 @@ def test_about_four_fifths_of_wikiwhy_have_predicates() -> None:
 
 # --- the contract
 
-WAYS: dict[str, Callable[[Dataset, Any], Any]] = {
-    "row by row": lambda ds, stage: ds.map(stage),
-    "two processes": lambda ds, stage: ds.map(stage, batched=True, batch_size=2, num_proc=2),
-    "stream": lambda ds, stage: ds.to_iterable_dataset().map(stage, batched=True, batch_size=4),
-    "backwards": lambda ds, stage: reversed(list(ds.select(range(len(ds) - 1, -1, -1)).map(stage, batched=True))),
-}
-
 
 def test_every_stage_gives_equal_rows_however_it_is_mapped(start: Start, system: CheckWhy, monkeypatch: pytest.MonkeyPatch) -> None:
     start(
@@ -289,7 +287,7 @@ def test_every_stage_gives_equal_rows_however_it_is_mapped(start: Start, system:
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
     rows = [*scripted_llm.rows(), {**scripted_llm.rows()[5], "id": "none", "cause": "Fog"}]
     ds = hfcf.prepare(pairs(*rows), system)
-    for name in system.chain:
+    for name in system.parts:
         if name == "make_nei":
             system = system.fit(ds)
         stage = getattr(system, name)
@@ -330,14 +328,14 @@ def test_a_limit_cuts_the_rows_before_anything_is_asked(start: Start, system: Ch
 
 def test_stages_that_come_too_early_say_so(system: CheckWhy) -> None:
     ds = hfcf.prepare(pairs(), system)
-    for name in system.chain[2:]:
-        if system.chain.index(name) >= system.chain.index("link_evidence"):
-            with pytest.raises(StageError, match=r"checkwhy\.(write_claim|support_claim|fit)"):
-                ds.map(getattr(system, name), batched=True)
+    names = list(system.parts)
+    for stage in system.stages[names.index("link_evidence") :]:
+        with pytest.raises(StageError, match=r"checkwhy\.(write_claim|support_claim)|system\.fit\(ds\)"):
+            ds.map(stage, batched=True)
     with pytest.raises(StageError, match="opposite_effect"):
         ds.map(system.refute_claim, batched=True)
-    with pytest.raises(ValueError, match=r"column 'status'.*write_claim"):
-        system.fit(pairs())
+    with pytest.raises(StageError, match=r"column 'causal_claim'.*write_claim"):
+        system.add_distractors.fit(pairs())
 
 
 @pytest.mark.parametrize(
@@ -346,12 +344,12 @@ def test_stages_that_come_too_early_say_so(system: CheckWhy) -> None:
         ({"model": "gpt-4o"}, "llm:NAME"),
         ({"model": "llm:"}, "llm:NAME"),
         ({"shots": 9}, "0 to 3 worked examples"),
-        ({"attempts": 0}, "attempts=0"),
-        ({"mixed": 1.5}, "mixed=1.5"),
-        ({"distractors": [12, 8]}, r"distractors=\[12, 8\]"),
-        ({"retrieved": 3}, "retrieved=3"),
-        ({"max_steps": 2}, "max_steps=2"),
-        ({"max_words": 0}, "max_words=0"),
+        ({"attempts": 0}, "attempts must be at least 1, got 0"),
+        ({"mixed": 1.5}, "mixed must be at most 1, got 1.5"),
+        ({"distractors": [12, 8]}, "distractors must be .*, got 12, 8"),
+        ({"retrieved": 3}, r"at most retrieved \(3\)"),
+        ({"max_steps": 2}, r"less than max_steps \(2\)"),
+        ({"max_words": 0}, "max_words must be at least 1, got 0"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], words: str) -> None:

@@ -15,7 +15,7 @@ from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, SUPPORTS
 
 EVIDENCE = [{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Dogs bark."}]  # "Rome: It is old. Dogs bark."
-STAGE = Explain(verifier=Model("me/verifier"), method="cure", explainer_model=Model("me/gates"))
+STAGE = Explain(verifier=Model("me/verifier"), explainer="cure", explainer_model=Model("me/gates"))
 WORDS = [(0, 5), (6, 8), (9, 11), (12, 16), (17, 21), (22, 27)]
 
 
@@ -56,14 +56,12 @@ def test_a_row_that_lacks_information_is_rejected(monkeypatch: pytest.MonkeyPatc
 
 
 def test_cure_without_a_model_is_an_error_with_its_cure() -> None:
-    both = (
-        r"hfcf train train_explainer .*verifier=me/verifier.*explainer_model='out/explainer'.*'gradient_x_input' \(RACE's setting"
-    )
+    both = r"hfcf train train_explainer .*verifier=me/verifier.*explainer_model='out/explainer'.*explainer='gradient_x_input'"
     for make in (Explain, partial(RACE, generator="g"), partial(RACE.preset, "paper", generator="g")):
         with pytest.raises(ValueError, match=both):
             make(verifier=Model("me/verifier"))
-    with pytest.raises(ValueError, match="gradient_x_input, integrated_gradients, cure"):
-        Explain(verifier=Model("me/verifier"), method="lime")
+    with pytest.raises(ValueError, match=r"explainer must be one of 'cure', 'gradient_x_input', .*, got 'lime'"):
+        Explain(verifier=Model("me/verifier"), explainer="lime")
 
 
 def test_the_explainer_that_ships_explains_the_offline_verifier() -> None:
@@ -86,9 +84,9 @@ def test_the_explainer_that_ships_explains_the_offline_verifier() -> None:
 
 def test_race_hands_the_model_on_and_keeps_its_default() -> None:
     race = RACE.preset("offline")
-    assert race.explain.method == "gradient_x_input"
+    assert race.explain.explainer == "gradient_x_input"
     race = RACE.preset("paper", verifier="v", generator="g", explainer_model="me/gates")
-    assert (race.explain.method, race.explain.explainer_model) == ("cure", Model("me/gates"))
+    assert (race.explain.explainer, race.explain.explainer_model) == ("cure", Model("me/gates"))
     race = RACE.preset("offline", explainer="cure")
     assert race.explain.explainer_model == Model("hfcf:explainer")
     race = RACE(verifier="v", generator="g", explainer="gradient_x_input", explainer_model="me/gates")

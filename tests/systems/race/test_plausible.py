@@ -11,12 +11,12 @@ from offline_models import installed
 from tagged_rows import row
 
 from hfcf.core import offline
+from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
-from hfcf.core.store import save_artifact
 from hfcf.systems.race.edit import EditEvidence
-from hfcf.systems.race.generate import GenerateClaim
-from hfcf.systems.race.plausible import plausible_form
+from hfcf.systems.race.generate_claim import GenerateClaim
+from hfcf.systems.race.plausible import divide_names, is_near, plausible_form
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text import entities
 from hfcf.text.entities import Collector, EntityTable
@@ -35,7 +35,7 @@ TABLE = {
 
 def edit(given: dict[str, Any], seed: int = 13, tags: Mapping[str, str] | None = None, near: bool = False, **table: Any) -> Any:
     fitted = save_artifact({"entities": {**TABLE, **table}, "tags": tags or {}})
-    found = EditEvidence(fitted=fitted, seed=seed, plausible=True, near=near)(given)
+    found = EditEvidence(seed=seed, plausible=True, near=near).with_fitted(fitted)(given)
     return [piece["text"] for piece in found["edited_evidence"]] if found["edits"] else None
 
 
@@ -125,6 +125,7 @@ def test_near_years_and_numbers() -> None:
         assert " with 12 " in text or " with 40 " in text
         assert edit(far, seed, near=True) is None  # 12 and 40 are not within ten times of 900
     assert any(not 1850 <= find_years(edit(given, seed)[0])[0] <= 1950 for seed in range(40))
+    assert [is_near("5 May 1990", "DATE", f"7 May {year}") for year in (1963, 1539)] == [True, False]
 
 
 def test_near_years_stay_in_their_order() -> None:
@@ -161,6 +162,8 @@ def test_only_names_of_one_sort_change_places() -> None:
     assert edit(row(pieces, {"Yale University": "ORG", "Eton College": "ORG"})) == [
         "He left Eton College.", "He joined Yale University.",
     ]  # fmt: skip
+    known = ["Yale University", "Labour Party", "Eton College", "RIAA"]
+    assert divide_names(known, "ORG", EntityTable({})) == [["RIAA"], ["Labour Party"], ["Yale University", "Eton College"]]
     people = [("", "Ada King left."), ("", "Yale University stayed.")]
     assert edit(row(people, {"Ada King": "PERSON", "Yale University": "PERSON"})) is None
 
@@ -175,7 +178,7 @@ def test_a_table_that_was_fitted_otherwise_is_refused() -> None:
     given = row([("", "It is in Paris.")], {"Paris": "GPE"})
     for content, plausible in (({"entities": TABLE}, True), ({"entities": TABLE, "tags": {}}, False)):
         with pytest.raises(StageError, match=r"fitted with plausible.*race\.fit"):
-            EditEvidence(fitted=save_artifact(content), plausible=plausible)(given)
+            EditEvidence(plausible=plausible).with_fitted(save_artifact(content))(given)
 
 
 def test_a_table_of_one_form_has_no_other_to_fall_back_to() -> None:

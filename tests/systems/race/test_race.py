@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import parrot
@@ -15,19 +14,19 @@ from tagged_rows import row
 
 import hfcf
 from hfcf.core import edits, schema
+from hfcf.core.artifacts import artifact_path, save_artifact
 from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
-from hfcf.core.stage import Reject
-from hfcf.core.store import artifact_path, save_artifact
+from hfcf.core.stage import Reject, StageError
 from hfcf.core.task import apply_edits, get_task, revert_edits
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore
-from hfcf.systems.race.edit import EditEvidence, edits_of
-from hfcf.systems.race.filter import FilterClaim
-from hfcf.systems.race.generate import GenerateClaim, clauses, why_malformed
+from hfcf.systems.race.edit import EditEvidence, _groups, edits_of
+from hfcf.systems.race.filter_claim import FilterClaim
+from hfcf.systems.race.generate_claim import GenerateClaim, clauses, says_twice, why_malformed
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
 from hfcf.text.entities import ENOUGH, Collector, form
@@ -47,7 +46,7 @@ JAWS = [
 
 def edit(given: dict[str, Any], seed: int = 13, table: Mapping[str, Any] = TABLE) -> dict[str, Any]:
     """What the stage makes of a row; its edits, applied to the source, are its edited evidence."""
-    found = EditEvidence(fitted=save_artifact({"entities": table}), seed=seed)(given)
+    found = EditEvidence(seed=seed).with_fitted(save_artifact({"entities": table}))(given)
     if found["edited_evidence"] is not None:
         assert apply_edits({"claim": "", **given}, found["edits"])["evidence"] == found["edited_evidence"]
         places = [(where, piece) for where, piece, _ in evidence_texts(given)]
@@ -170,6 +169,13 @@ def test_surnames_and_first_names_follow_the_full_name() -> None:
 def test_a_surname_that_no_tagger_found_follows_too() -> None:
     pieces = [("", "Ada Lovelace wrote it."), ("", "Alan Turing read Lovelace.")]
     assert texts(edit(row(pieces, {"Ada Lovelace": "PERSON", "Alan Turing": "PERSON"})))[1] == "|Ada Lovelace read Turing."
+
+
+def test_shorter_names_belong_to_the_fullest() -> None:
+    people = ["Ada Lovelace", "Lovelace", "Ada King Lovelace"]
+    assert _groups(people, True) == {"Ada King Lovelace": ["Ada King Lovelace", "Ada Lovelace", "Lovelace"]}
+    full = "Recording Industry Association of America"
+    assert _groups(["RIAA", full], False, acronyms=True) == {full: [full, "RIAA"]}
 
 
 def test_persons_of_one_piece_stay() -> None:
@@ -316,6 +322,7 @@ def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for()
     found = {"text": text, "score": -0.5, "finished": True}
     one = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, found, [])
     assert one["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
+    assert not says_twice("Rome is old, Rome is big.", 4)
 
 
 @pytest.mark.parametrize(
@@ -323,8 +330,8 @@ def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for()
     [
         ({}, "t.", [["A"]]),
         ({"constrain": False}, "t.", []),
-        ({"prefixed": True}, "refute: t.", [["A"]]),
-        ({"prefixed": True, "constrain": False}, "refute: t.", []),
+        ({"edit": False}, "refute: t.", [["A"]]),
+        ({"edit": False, "constrain": False}, "refute: t.", []),
     ],
 )
 def test_what_each_ablation_asks_the_generator(
@@ -352,13 +359,10 @@ def test_what_each_ablation_asks_the_generator(
 
 def test_the_ablation_without_editing_takes_the_generator_that_is_told_the_label() -> None:
     ours, given = RACE.preset("offline", edit=False), RACE.preset("offline", edit=False, generator="mine")
-    assert (ours.generator.adapter, ours.generate_claim.prefixed, ours.edit_evidence.edit) == (
-        "hfcf:generator_prefixed",
-        True,
-        False,
-    )
+    assert ours.generator.adapter == "hfcf:generator_prefixed"
+    assert (ours.generate_claim.edit, ours.edit_evidence.edit) == (False, False)
     assert given.generator == Model("mine")
-    assert RACE.preset("offline").generate_claim.prefixed is False
+    assert RACE.preset("offline").generate_claim.edit is True
 
 
 # --- checking
@@ -426,7 +430,7 @@ def test_a_claim_is_kept_when_it_flips_the_label(says: Any, flip: str, label: st
         "label": label,
         "candidates": [candidate(one) for one in LABELS],
     }
-    answer = replace(RULES, flip=flip).check_claim.batch([given])[0]
+    answer = RULES.replace(flip=flip).check_claim.batch([given])[0]
     made = answer["candidates"]  # type: ignore[index]
     assert {text for _, text in asked} == {"the original"}
     assert [one["claim"] for one in made if one["status"] is None] == kept
@@ -451,8 +455,8 @@ def test_equal_probabilities_are_no_accident_of_order() -> None:
 
 
 def test_an_unknown_flip_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"flip='all'.*any, opposite"):
-        _ = replace(RULES, flip="all").check_claim
+    with pytest.raises(ValueError, match="flip must be one of 'any' or 'opposite', got 'all'"):
+        RULES.replace(flip="all")
 
 
 # --- filtering
@@ -488,9 +492,9 @@ def filtered(
     made = [candidate(claim, label=SUPPORTS, edits=edits.rewrite("claim", "A B", claim)) for claim in claims]
     stage = FilterClaim(
         encoder=Model("e"), ner=Ner(backend="spacy"), fluency_model=None if perplexities is None else Model("lm"),
-        max_perplexity=max_perplexity, fitted=save_artifact({"entities": {}, "idf": "none"}),
+        max_perplexity=max_perplexity,
     )  # fmt: skip
-    return stage.batch([{**source, "entities": tagged, "edits": [], "candidates": made}])[0]
+    return stage.with_fitted("none").batch([{**source, "entities": tagged, "edits": [], "candidates": made}])[0]
 
 
 def test_the_best_sum_of_both_fidelities_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,7 +537,7 @@ def test_claims_that_are_too_perplexing_are_rejected(monkeypatch: pytest.MonkeyP
 
 def test_a_limit_without_a_model_that_knows_it_is_an_error() -> None:
     with pytest.raises(ValueError, match="max_perplexity=2"):
-        replace(RULES, max_perplexity=2.0)
+        RULES.replace(max_perplexity=2.0)
 
 
 def test_the_preset_s_limit_belongs_to_its_model() -> None:
@@ -571,7 +575,7 @@ def test_claims_that_are_no_sentences_of_their_own(claim: str, title: str, text:
 def finished(race: RACE, demo: Dataset, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Dataset:
     """The demo after every stage, with a verifier that decides and a generator that names what it must."""
     monkeypatch.setattr(Generator, "forward", parrot.forward)
-    return replace(race, verifier=Model(tiny_model("verifier")))(demo)
+    return race.replace(verifier=Model(tiny_model("verifier")))(demo)
 
 
 def test_every_source_is_accepted_or_rejected_and_nothing_is_lost(finished: Dataset, demo: Dataset) -> None:
@@ -593,7 +597,7 @@ def test_candidates_are_all_accounted_for(finished: Dataset) -> None:
     assert len(hfcf.expand(finished)) + lost["level"].count("candidate") == candidates
     for one in lost:
         assert one["reason"]
-        assert one["stage"] in RACE.chain
+        assert one["stage"] in RACE.parts
         assert one["system"] == "race"
         assert json.loads(one["source"])["id"] == one["source_id"]
         assert (one["candidate"] is None) == (one["level"] == "row")
@@ -627,38 +631,38 @@ def test_verbs_on_rows_without_a_system_or_without_rows(demo: Dataset, finished:
 def test_fit_does_not_depend_on_order_or_doubles_and_is_named_by_its_content(race: RACE, demo: Dataset) -> None:
     tagged = map_stage(hfcf.prepare(demo, race), race.tag_entities, {})
     one, other, stream = race.fit(tagged), race.fit(tagged.shuffle(seed=3)), race.fit(tagged.to_iterable_dataset())
-    assert one.fitted
+    assert list(one.fitted) == ["edit_evidence", "filter_claim"]
     assert one.fitted == other.fitted == stream.fitted != race.fit(tagged.select(range(20))).fitted
-    assert race.fitted is None
-    assert one.edit_evidence.fitted == one.filter_claim.fitted == one.fitted
-    values = json.loads(artifact_path(one.fitted).read_text())["entities"]
+    assert race.fitted == {}
+    assert one.fitted == {stage.name: stage.fitted for stage in (one.edit_evidence, one.filter_claim)}
+    values = json.loads(artifact_path(one.edit_evidence.fitted).read_text())["entities"]
     assert values == Collector([e for e in row["entities"] if e["field"] != "claim"] for row in tagged).table().values
     assert set(values) == {"GPE", "DATE", "NUM"}
 
 
 def test_fit_needs_entities(race: RACE, demo: Dataset) -> None:
-    with pytest.raises(ValueError, match=r"column 'entities'.*race\.tag_entities"):
-        race.fit(demo)
+    with pytest.raises(StageError, match=r"column 'entities'.*race\.tag_entities"):
+        race.edit_evidence.fit(demo)
+    tagged = map_stage(hfcf.prepare(demo, race), race.tag_entities, {})
+    assert race.fit(demo).fitted == race.fit(tagged).fitted, "the system tags them itself"
 
 
 def test_a_limit_changes_no_row(finished: Dataset, race: RACE, demo: Dataset, tiny_model: Callable[[str], str]) -> None:
-    few = replace(race, verifier=Model(tiny_model("verifier")))(demo, limit=7)
+    few = race.replace(verifier=Model(tiny_model("verifier")))(demo, limit=7)
     assert list(few) == list(finished.select(range(7)))
 
 
 def test_letters_that_the_generator_lost_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hfcf.systems.race import generate
-
     evidence = [{"title": "", "text": "He played for Medellín."}]
     row = {
         "claim": "He played for Cali.", "label": REFUTES, "evidence": evidence, "edited_evidence": evidence, "edited_entities": [],
         "sentence_rationales": [{"piece": 0, "score": 1.0}], "candidates": [],
     }  # fmt: skip
     answer = [{"text": "He played for Medelln.", "score": -1.0, "finished": True}]
-    monkeypatch.setattr(generate.Generator, "run", lambda self, requests: [answer for _ in requests])
+    monkeypatch.setattr(Generator, "run", lambda self, requests: [answer for _ in requests])
 
     def claims(**settings: bool) -> list[str]:
-        stage = generate.GenerateClaim(generator=Model("offline:t5"), **settings)
+        stage = GenerateClaim(generator=Model("offline:t5"), **settings)
         result = stage.batch([row])[0]
         return [one["claim"] for one in result["candidates"]]
 

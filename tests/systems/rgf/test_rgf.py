@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import near_misses
 import pytest
 from datasets import Dataset
 from offline_models import installed
+from same_rows import WAYS
 
 import hfcf
 from hfcf.core.funnel import funnel
@@ -20,7 +20,7 @@ from hfcf.core.stage import StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task
 from hfcf.systems import system_class, systems
-from hfcf.systems.rgf.candidates import AGREE, DISTANCE, QUESTION, RANK, READER, RETRIEVAL, value
+from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, READER, RETRIEVAL, value
 
 pytestmark = [
     pytest.mark.usefixtures("no_request_cache"),
@@ -52,14 +52,6 @@ def make(name: str, passages: Passages | None = None, **changes: Any) -> System:
     else:
         settings |= {"answerer": "answers", "answers": 5}
     return system_class(name)(**{**settings, **changes})
-
-
-WAYS: dict[str, Callable[[Dataset, Any], Any]] = {
-    "row by row": lambda ds, stage: ds.map(stage),
-    "two processes": lambda ds, stage: ds.map(stage, batched=True, batch_size=2, num_proc=2),
-    "stream": lambda ds, stage: ds.to_iterable_dataset().map(stage, batched=True, batch_size=3),
-    "backwards": lambda ds, stage: reversed(list(ds.select(range(len(ds) - 1, -1, -1)).map(stage, batched=True))),
-}
 
 
 @every_system
@@ -129,7 +121,7 @@ def test_nothing_is_lost(name: str, passages: Passages) -> None:
     assert len(candidates) == len(refused) + len(made)
     assert any(one["question"] is None for one in refused)
     assert all(one["status"]["reason"] for one in candidates if not one["status"]["accepted"])
-    stages = {entry["stage"]: entry for entry in funnel(ds, system.chain)}
+    stages = {entry["stage"]: entry for entry in funnel(ds, list(system.parts))}
     assert sum(entry["candidates_rejected"] for entry in stages.values()) == len(refused)
     assert stages["categorise"]["rows_out"] == len(made)
 
@@ -137,8 +129,7 @@ def test_nothing_is_lost(name: str, passages: Passages) -> None:
 def test_the_funnel_with_and_without_the_round_trip(passages: Passages) -> None:
     checked, unchecked = (make("rgf", passages, **settings)(near_misses.rows()) for settings in ({}, {"readers": ()}))
     rejected = [
-        {entry["stage"]: entry["candidates_rejected"] for entry in funnel(ds, make("rgf", passages).chain)}
-        for ds in (checked, unchecked)
+        {entry["stage"]: entry["candidates_rejected"] for entry in funnel(ds, list(hfcf.RGF.parts))} for ds in (checked, unchecked)
     ]
     assert rejected[0]["round_trip"] > 0
     assert rejected[1]["round_trip"] == 0
@@ -172,13 +163,13 @@ def test_a_collection_is_a_reference_a_dataset_or_what_settings_write(passages: 
 def test_what_has_no_default_is_named(name: str) -> None:
     assert name in systems()
     cls = system_class(name)
-    assert cls.preset("offline").chain[-1] == "categorise"
+    assert cls.preset("offline").stages[-1].name == "categorise"
     given: dict[str, Any] = {}
     for setting, model in {"reader" if name == "rgf" else "answerer": "m", "generator": "m", "readers": ["a", "b"]}.items():
         with pytest.raises(ValueError, match=rf"^{name} needs {setting}, "):
             cls.preset("paper", **given)
         given[setting] = model
-    with pytest.raises(ValueError, match="agree=5: there are 2 readers, so give a number from 1 to 2"):
+    with pytest.raises(ValueError, match="agree must be at most 2, the number of readers, got 5"):
         cls.preset("paper", **given)
     system = cls.preset("paper", **{**given, "readers": tuple(f"reader {i}" for i in range(6))})
     assert (system.agree, system.questions, system.num_beams, system.max_length) == (5, 15, 15, 640)  # type: ignore[attr-defined]

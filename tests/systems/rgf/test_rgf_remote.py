@@ -18,7 +18,7 @@ from hfcf import prompts
 from hfcf.core.model import Model, commit
 from hfcf.engines.questions import QuestionGenerator
 from hfcf.engines.reader import Reader
-from hfcf.systems.rgf.remote import PROMPTS, WORDS, read_answers, write_questions
+from hfcf.systems.rgf.question_llm import PROMPTS, WORDS, read_answers, write_questions
 
 CHAT = Model("llm:m")
 
@@ -101,5 +101,5 @@ def test_the_prompts_are_in_the_state_of_stages_that_ask_them() -> None:
         assert pickle.loads(pickle.dumps(stage)) == stage
     assert commit(CHAT) is None
     for name in ("decomposer", "encoder"):
-        with pytest.raises(ValueError, match=f"{name}='llm:m': only reader, generator and readers"):
+        with pytest.raises(ValueError, match=f"{name}='llm:m' can't be a language model behind an endpoint"):
             hfcf.RGF.preset("llm", **{name: "llm:m"})

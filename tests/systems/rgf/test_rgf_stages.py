@@ -13,11 +13,11 @@ from hfcf.core.stage import Reject
 from hfcf.engines.noun_phrases import NounPhrases
 from hfcf.engines.questions import AnswerGenerator, Decomposer, QuestionGenerator
 from hfcf.engines.reader import Reader
-from hfcf.systems.rgf.answers import GenerateAnswer, TakeContext
-from hfcf.systems.rgf.candidates import AGREE, DISTANCE, QUESTION, RANK, find_answer, value
+from hfcf.systems.rgf.agen import GenerateAnswer, TakeContext
+from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, find_answer, value
 from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter import Minimality, RoundTrip, word_distance
-from hfcf.systems.rgf.generate import GenerateQuestion
+from hfcf.systems.rgf.filter_question import Minimality, RoundTrip, word_distance
+from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.retrieve import Read, Retrieve
 
 MODEL = Model("planted")
@@ -140,9 +140,9 @@ def test_questions_of_no_use_are_rejected(monkeypatch: pytest.MonkeyPatch) -> No
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("questions", [0, 16])
-def test_there_are_as_many_questions_as_beams_at_most(questions: int) -> None:
-    with pytest.raises(ValueError, match=rf"questions \({questions}\) is from 1 to num_beams \(15\)"):
+@pytest.mark.parametrize(("questions", "why"), [(0, "at least 1, got 0"), (16, r"at most num_beams \(15\), got 16")])
+def test_there_are_as_many_questions_as_beams_at_most(questions: int, why: str) -> None:
+    with pytest.raises(ValueError, match=f"questions must be {why}"):
         GenerateQuestion(generator=MODEL, questions=questions)
 
 
@@ -178,7 +178,7 @@ def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         assert all((value(one, AGREE) >= agree) == (one["status"] is None) for one in result["candidates"])
         assert [one["status"] is None for one in result["candidates"]] == [count >= agree for count in range(7)]
         assert reasons(result["candidates"])[0] == f"fewer than {agree} of 6 readers give the answer"
-    assert RoundTrip().batch([row]) == [{"candidates": row["candidates"]}]
+    assert RoundTrip(readers=()).batch([row]) == [{"candidates": row["candidates"]}]
 
 
 def test_a_reader_that_says_more_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,8 +189,8 @@ def test_a_reader_that_says_more_does_not_agree(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(("names", "agree", "why"), [
-    ("abcdef", 7, "agree=7: there are 6 readers, so give a number from 1 to 6"),
-    ("abcdef", 0, "agree=0: there are 6 readers"),
+    ("abcdef", 7, "agree must be at most 6, the number of readers, got 7"),
+    ("abcdef", 0, "agree must be at least 1, got 0"),
     ("aba", 2, "readers: 'a' is named twice"),
 ])  # fmt: skip
 def test_impossible_agreement_is_an_error(names: str, agree: int, why: str) -> None:
@@ -237,10 +237,11 @@ def test_a_range_of_distances() -> None:
     ]  # fmt: skip
     with pytest.raises(Reject, match="is 3, and not at least 11"):
         Minimality(distance=(11, None)).row(row)
-    for bad in ((4, 1), (-1, 2)):
-        with pytest.raises(ValueError, match="give the least and the greatest"):
-            Minimality(distance=bad)
-    with pytest.raises(ValueError, match="keep=0"):
+    with pytest.raises(ValueError, match=r"distance must be the least and the greatest, .*, got \(4, 1\)"):
+        Minimality(distance=(4, 1))
+    with pytest.raises(ValueError, match="distance must be at least 0, got -1"):
+        Minimality(distance=(-1, 2))
+    with pytest.raises(ValueError, match="keep must be at least 1, got 0"):
         Minimality(keep=0)
 
 
@@ -327,8 +328,11 @@ def test_written_answers_are_found_in_the_passage(monkeypatch: pytest.MonkeyPatc
         for text, start in zip(one["answers"]["text"], one["answers"]["answer_start"], strict=False):
             assert context[start : start + len(text)] == text
     assert find_answer("", context) == ("", -1)
-    with pytest.raises(ValueError, match=r"answers \(16\) is from 1 to num_beams \(15\)"):
-        GenerateAnswer(answerer=MODEL, answers=16)
+    beams: list[int] = []
+    monkeypatch.setattr(AnswerGenerator, "run", lambda self, requests: beams.append(self.num_beams) or [[] for _ in requests])
+    for number in (14, 16):
+        GenerateAnswer(answerer=MODEL, answers=number).batch([row])
+    assert beams == [15, 16]
 
 
 @pytest.mark.parametrize(("change", "why"), [
@@ -340,7 +344,8 @@ def test_a_row_without_a_context_has_none_to_take(change: dict[str, Any], why: s
 
 
 @pytest.mark.parametrize(("settings", "why"), [
-    ({"k": 0}, "k=0"), ({"retrieval": "sparse"}, "'sparse'"), ({"retrieval": "dense"}, 'method="dense" has no model'),
+    ({"k": 0}, "k must be at least 1, got 0"), ({"retrieval": "sparse"}, "'sparse'"),
+    ({"retrieval": "dense"}, 'method="dense" has no model'),
 ])  # fmt: skip
 def test_settings_of_retrieval_are_checked_at_once(settings: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
+from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.store import read_artifact, save_artifact
 from hfcf.core.system import Part
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.candidate_checks import CheckRelation
@@ -27,7 +27,7 @@ class ProposeRelations(Stage):
     """Propose every other relation of the training rows as a row's new relation.
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, sorted, without "Other". Rejected are rows of
-    the label "Other", and rows for which there is no other relation. So CCG's paper has it for MICE, AutoCAD and CoCo (appendix
+    the label "Other", and rows for which there is no other relation. CCG's paper has this for MICE, AutoCAD and CoCo (appendix
     A.2). It learns the relations of the training rows.
 
     >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}

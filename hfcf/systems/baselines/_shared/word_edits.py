@@ -104,7 +104,7 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
         raise ValueError(f"alpha must be above 0 and at most 1, got {alpha}")
     if num_augmentations < 1:
         raise ValueError(f"num_augmentations must be at least 1, got {num_augmentations}")
-    # Its apostrophes join what they stand between ("don't" is "dont"); all else that is no letter parts words.
+    # An apostrophe joins its neighbours ("don't" is "dont"); every other character that is not a letter separates words.
     words: list[str] = re.findall("[a-z]+", re.sub("['’]", "", text).lower())
     if not words:
         return []

@@ -1,0 +1,75 @@
+"""The texts that a model was trained on, stored beside its weights as hashes, so that an evaluation can leave them out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from hfcf.core.model import SEEN, Model, find_file, is_remote
+from hfcf.core.pairs import is_paired, sources
+from hfcf.core.splits import text_keys
+
+OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "structures")
+"""Corpora that are a user's own files, of which each numbers its rows as it likes."""
+
+
+def save_seen(out: Path, training: Dataset, start: Model) -> None:
+    """Store the hashes of what training rows hold: their groups and the texts of their `Task.identity`.
+
+    What the model to start from was trained on is added, if that is known. The hashes are 64 bits wide, so they give no text away
+    and two texts share one about once in 10^9 lookups.
+    """
+    hashes = {value for row in row_hashes(training) for value in row}
+    before = load_seen(start)
+    np.save(out / SEEN, np.array(sorted(hashes | (before or frozenset())), dtype=np.uint64), allow_pickle=False)
+
+
+def load_seen(model: Model) -> frozenset[int] | None:
+    """Load the hashes of what a model, or its adapter, was trained on; None where no file says so."""
+    if is_remote(model):
+        return None
+    # What an adapter's base was trained on stands in the adapter's file, too: that of the base alone would leave rows out.
+    adapter = model.adapter_source()
+    if (path := _path(model.source(), model.revision) if adapter is None else _path(adapter)) is None:
+        return None
+    return frozenset(np.load(path, allow_pickle=False).tolist())
+
+
+def _path(source: str, revision: str | None = None) -> str | None:
+    try:
+        return find_file(source, SEEN, revision)
+    except OSError:  # the Hub can't be reached, and the cache does not have the file: what the model has seen is not known
+        return None
+
+
+def row_hashes(ds: Dataset) -> list[set[int]]:
+    """Hash for each row its group and the texts by which it repeats another, of pairs those of both sides.
+
+    See `hfcf.core.splits.text_keys`. A group that is no more than the row's id is left out of a user's own files: two files that
+    number their rows from 1 have nothing in common.
+    """
+    ids = ds["id"] if "id" in ds.column_names else [None] * len(ds)
+    groups = [
+        [] if corpus in OWN_FILES and group == row_id else [("group", corpus, group)]
+        for corpus, group, row_id in zip(ds["corpus"], ds["group_id"], ids, strict=True)
+    ]
+    hashes = [set(map(_hash, [*group, *keys])) for group, keys in zip(groups, text_keys(ds), strict=True)]
+    if not is_paired(ds):
+        return hashes
+    return [own | other for own, other in zip(hashes, row_hashes(sources(ds)), strict=True)]
+
+
+def seen_rows(ds: Dataset, model: Model) -> list[bool] | None:
+    """Say for each row whether a model was trained on its group or on a text of its identity; None where that is not known."""
+    seen = load_seen(model)
+    return None if seen is None else [not seen.isdisjoint(hashes) for hashes in row_hashes(ds)]
+
+
+def _hash(key: Iterable[Any]) -> int:
+    digest = hashlib.sha256("\x1f".join(map(str, key)).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big")

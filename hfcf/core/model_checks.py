@@ -1,0 +1,160 @@
+"""Check from files alone whether the weights that a `Model` names are there, and how long a text they read."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hfcf.core import offline
+from hfcf.core.model import Model, is_remote
+from hfcf.core.pretrained import UnsafeModel, refuse_pickles
+
+
+class NoFolder(ValueError):
+    """A model's folder is not there."""
+
+
+_FOLDERS = ("/", "./", "../", "~", "out/")
+"""How names of folders begin that are not taken for the Hub's: the last is where this library's commands write."""
+_NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
+"""Types of models with relative positions, whose configuration names a length that they are not bound to."""
+_TOKENIZER = ("tokenizer", "vocab", "spiece", "sentencepiece", "spm", "merges")
+"""Of each tokenizer, one of these stands in a file's name."""
+_PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
+"""Types of models whose first positions, up to that of the padding, hold no token."""
+
+
+def check_weights(model: Model, where: str) -> None:
+    """Raise for weights or an adapter that are not there; the Hub is not asked."""
+    if is_remote(model):
+        return
+    _check_source(model.name, where)
+    _check_tokenizer(model, where)
+    _check_pickles(model.source(), model.name, where)
+    if model.adapter:
+        _check_source(model.adapter, f"{where}: adapter")
+        _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
+
+
+def _check_source(name: str, where: str) -> None:
+    if name.startswith("offline:"):
+        try:
+            offline.check_installed(name.removeprefix("offline:"))
+        except (ValueError, FileNotFoundError) as error:
+            raise type(error)(f"{where}: {error}") from None
+        return
+    folder = Path(Model(name).source())
+    if name.startswith("hfcf:") and not folder.is_dir():
+        there = ", ".join(sorted(f"hfcf:{path.name}" for path in folder.parent.iterdir() if path.is_dir()))
+        raise ValueError(f"{where}: this library has no model {name!r}; it has {there}")
+    if folder.is_dir():
+        if not any(path.suffix in (".json", ".cfg") for path in folder.iterdir()):
+            raise ValueError(f"{where}: the folder {name} holds no model: there is no config.json in it")
+    elif folder.is_file():
+        raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
+    elif name.startswith(_FOLDERS):
+        raise NoFolder(f"{where}: there is no folder {name}")
+    elif not is_package(name):  # pipelines of spaCy are packages
+        check_hub_id(name, where)
+
+
+def _check_pickles(source: str, name: str, where: str) -> None:
+    try:
+        refuse_pickles(source, name)
+    except UnsafeModel as error:
+        raise UnsafeModel(f"{where}: {error}") from None
+
+
+def _check_tokenizer(model: Model, where: str) -> None:
+    """Raise for a folder of weights without a tokenizer: Transformers makes one that knows no word, and every answer is wrong."""
+    folder = Path(model.source())
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if "model.safetensors" in names and not any(part in name for name in names for part in _TOKENIZER):
+        raise ValueError(
+            f"{where}: the folder {model.name} has weights and no tokenizer: save that of the training there, too, "
+            f'tokenizer.save_pretrained("{model.name}")'
+        )
+
+
+def check_hub_id(name: str, where: str) -> None:
+    """Raise for a name that the Hub can't have, or, in its offline mode, that its cache has nothing of."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        raise ValueError(f"{where}: there is no folder {name}, and the Hub has no such names") from error
+    if constants.HF_HUB_OFFLINE and not in_cache(name):
+        raise ValueError(
+            f"{where}: there is no folder {name}, and of that name nothing is in the Hub's cache while offline mode is on: unset "
+            "HF_HUB_OFFLINE, give a folder or offline:NAME, or choose preset='offline'"
+        )
+
+
+def in_cache(name: str) -> bool:
+    """Return whether the Hub's cache has files of a model."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return (Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")).is_dir()
+
+
+def is_package(name: str) -> bool:
+    """Return whether a package of that name is installed; it is not imported."""
+    return name.isidentifier() and find_spec(name) is not None
+
+
+def can_configure(model: Model) -> bool:
+    """Return whether a model's configuration can be read: it is on this machine, or the Hub may be asked for it."""
+    from huggingface_hub import constants
+
+    return not is_remote(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
+
+
+def longest_input(model: Model) -> int | None:
+    """Return the most tokens that an encoder or a decoder can read, from its configuration alone; None where nothing says so.
+
+    Of an encoder-decoder nothing is said: the engines cut its input to what it reads.
+    """
+    config = _config(model)
+    positions = config.get("max_position_embeddings", config.get("n_positions"))
+    kind = config.get("model_type")
+    unbound = kind in _NO_LIMIT or config.get("position_biased_input") is False or config.get("is_encoder_decoder")
+    if not isinstance(positions, int) or unbound:
+        return None
+    return positions - (config.get("pad_token_id", 1) or 0) - 1 if kind in _PADDED else positions
+
+
+def _config(model: Model) -> dict[str, Any]:
+    """Read `config.json` where it is on this machine."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if is_remote(model):
+        return {}
+    if model.name.startswith("offline:") and not offline.is_converted(model.name.removeprefix("offline:")):
+        return {}
+    if os.path.isdir(source := model.source()):
+        path: Any = Path(source) / "config.json"
+    else:
+        path = try_to_load_from_cache(source, "config.json", revision=model.revision)
+    content = json.loads(Path(path).read_text(encoding="utf-8")) if isinstance(path, str | Path) and Path(path).is_file() else {}
+    return content if isinstance(content, dict) else {}
+
+
+def is_whole(path: Path) -> bool:
+    """Say whether a file of safetensors is as long as its head says: one that a fault of the disk cut is not."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if 8 + length > size:
+            return False
+        try:
+            tensors = json.loads(file.read(length))
+            ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return False
+    return 8 + length + max(ends, default=0) == size

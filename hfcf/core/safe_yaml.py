@@ -1,0 +1,84 @@
+"""Read YAML that somebody else wrote: plain values alone, and in a time and memory that its length explains.
+
+PyYAML's safe loader makes no objects, but a few lines of aliases stand for gigabytes, and deep nesting ends in a RecursionError.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+LONGEST = 2**18
+"""Characters of a text: a recipe has a few thousand."""
+LARGEST = 2**20
+"""Characters of the values, with every alias written out."""
+
+
+DEEPEST = 60
+"""Levels: PyYAML takes seconds for a thousand, and no recipe has ten."""
+
+
+class PlainLoader(yaml.SafeLoader):
+    """PyYAML's safe loader, to a limited depth."""
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        """Read a bracket or a brace."""
+        self._check_depth(self.flow_level)
+        super().fetch_flow_collection_start(token)
+
+    def add_indent(self, column: int) -> bool:
+        """Go one level deeper in a block."""
+        self._check_depth(len(self.indents))
+        return bool(super().add_indent(column))
+
+    def _check_depth(self, depth: int) -> None:
+        if depth >= DEEPEST:
+            raise yaml.MarkedYAMLError(problem="it is nested too deep", problem_mark=self.get_mark())
+
+
+def read_yaml(text: str, loader: type[PlainLoader] = PlainLoader) -> Any:
+    """Read a YAML text."""
+    if len(text) > LONGEST:
+        raise yaml.MarkedYAMLError(problem=f"it has more than {LONGEST:,} characters")
+    reader = loader(text)
+    try:
+        node = reader.get_single_node()
+        if node is None:
+            return None
+        _size(node, {})
+        return reader.construct_document(node)
+    except RecursionError:
+        raise yaml.MarkedYAMLError(problem="it is nested too deep") from None
+    except (ValueError, OverflowError) as error:  # of numbers and dates that there are not
+        raise yaml.MarkedYAMLError(problem=f"it has a value that can't be read: {str(error)[:80]}") from None
+    finally:
+        reader.dispose()
+
+
+def front_matter(card: str) -> dict[str, Any]:
+    """Parse a card's front matter."""
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK  # its import takes a second
+
+    block = REGEX_YAML_BLOCK.search(card)
+    front = read_yaml(block[2]) if block else None
+    return front if isinstance(front, dict) else {}
+
+
+def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """Return the characters of a value with its aliases written out; a value whose size is being counted has 0 in `sizes`."""
+    if id(node) in sizes:
+        if not sizes[id(node)]:
+            raise yaml.MarkedYAMLError(problem="a value of & holds itself by *", problem_mark=node.start_mark)
+        return sizes[id(node)]
+    sizes[id(node)] = 0
+    if isinstance(node, yaml.ScalarNode):
+        size = 1 + len(node.value)
+    elif isinstance(node, yaml.MappingNode):
+        size = 1 + sum(_size(part, sizes) for pair in node.value for part in pair)
+    else:
+        size = 1 + sum(_size(part, sizes) for part in node.value)
+    if size > LARGEST:
+        raise yaml.MarkedYAMLError(problem=f"its & and * stand for more than {LARGEST:,} characters", problem_mark=node.start_mark)
+    sizes[id(node)] = size
+    return size

@@ -1,0 +1,174 @@
+"""Which column of a user's rows holds what: the layouts that are known, and what the user says instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hfcf.core.names import did_you_mean
+from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.formats.tokens import TAG
+
+Column = str | tuple[str, ...]
+"""One column, or several that make a field together: the pieces of evidence, or an entity's start, end and type."""
+Columns = Mapping[str, Column]
+"""Of each field of ours the user's column."""
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """How the rows of one task may be laid out.
+
+    Args:
+        task: its name.
+        title: what to call such rows in errors.
+        forms: each a field → the columns that may hold it, the first that is there; a form fits when each field has one.
+        optional: further fields.
+        example: what to type where none fits.
+        labelled: whether the rows need a label.
+    """
+
+    task: str
+    title: str
+    forms: tuple[Mapping[str, tuple[Column, ...]], ...]
+    optional: Mapping[str, tuple[Column, ...]]
+    example: Mapping[str, str]
+    labelled: bool = True
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names that `columns=` may have."""
+        core = dict.fromkeys(field for form in self.forms for field in form)
+        return (*core, *(["label"] if self.labelled else []), *(field for field in self.optional if field != "label"))
+
+
+_IDS = ("id", "unique_id", "uid", "guid", "pairID", "example_id", "claim_id", "idx")
+_GROUPS = ("group_id", "case_id", "promptID")
+LAYOUTS = (
+    Layouts(
+        task="verification",
+        title="claims with evidence",
+        forms=(
+            {"claim": ("claim",), "evidence": ("evidence", "context")},
+            {"claim": ("hypothesis",), "evidence": ("premise",)},
+            {"claim": ("sentence2",), "evidence": ("sentence1",)},
+        ),
+        optional={"label": ("label", "gold_label", "verdict"), "title": ("title",), "id": _IDS, "group": _GROUPS},
+        example={"claim": "…", "evidence": "…", "label": "…"},
+    ),
+    Layouts(
+        task="relation",
+        title="sentences with a relation",
+        forms=(
+            {
+                "tokens": ("tokens", "token"),
+                "head": ("head", "h", ("subj_start", "subj_end", "subj_type"), ("subj_start", "subj_end")),
+                "tail": ("tail", "t", ("obj_start", "obj_end", "obj_type"), ("obj_start", "obj_end")),
+            },
+            {"text": ("text", "sentence"), "head": ("head", "h"), "tail": ("tail", "t")},
+            {"text": ("text", "sentence")},
+        ),
+        optional={"label": ("relation", "label"), "id": _IDS, "group": _GROUPS},
+        example={"text": "…", "label": "…"},
+    ),
+    Layouts(
+        task="qa",
+        title="questions",
+        forms=({"question": ("question",), "answers": ("answers",)}, {"question": ("question",), "answer": ("answer",)}),
+        optional={
+            "context": ("context", "passage"), "title": ("title",), "answer_start": ("answer_start",), "id": _IDS, "group": _GROUPS,
+        },
+        example={"question": "…", "answers": "…", "context": "…"},
+        labelled=False,
+    ),
+)  # fmt: skip
+
+
+def find_columns(
+    names: Sequence[str], head: Sequence[Mapping[str, Any]], task: str | None = None, given: Mapping[str, Any] | None = None
+) -> tuple[Layouts, Columns]:
+    """Find which columns hold which fields of which task."""
+    given = {field: tuple(column) if isinstance(column, list) else column for field, column in (given or {}).items()}
+    layouts = [one for one in LAYOUTS if task in (None, one.task)]
+    if not layouts:
+        raise ValueError(f"task={task!r}: from_dataset makes rows of {', '.join(one.task for one in LAYOUTS)}")
+    layouts = [one for one in layouts if set(given) <= set(one.fields)]
+    if not layouts:
+        _refuse_fields(given, task)
+    for column in given.values():
+        for name in (column,) if isinstance(column, str) else column:
+            if name not in names:
+                raise ValueError(f"there is no column {name!r}; the columns are {', '.join(names)}{did_you_mean(name, names)}")
+    fitting = [(one, columns) for one in layouts if (columns := _fit(one, names, head, given)) is not None]
+    complete = [(one, columns) for one, columns in fitting if not one.labelled or "label" in columns]
+    if len(complete) == 1:
+        return complete[0]
+    present = f"the columns are {', '.join(names)}"
+    if complete:
+        options = {one.title: {"task": one.task} for one, _ in complete}
+        raise LayoutError(f"{present}: they may be {' or '.join(one.title for one, _ in complete)}", options)
+    if fitting:
+        raise LayoutError(
+            f"{present}: {_arrows(fitting[0][1])}, and none that is known as the label", {"": {"columns": {"label": "…"}}}
+        )
+    examples = {one.title: {"columns": dict(one.example)} for one in layouts}
+    raise LayoutError(f"{present}: no layout that is known has these", examples)
+
+
+def _fit(layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any]], given: Columns) -> dict[str, Column] | None:
+    plain: dict[str, str] = {}
+    for name in reversed(names):
+        plain[name.strip().lower()] = name
+    core = {field for form in layouts.forms for field in form}
+    for form in layouts.forms:
+        if not core.intersection(given) <= set(form):
+            continue
+        fitting = {field: given.get(field) or _first(candidates, plain) for field, candidates in form.items()}
+        columns: dict[str, Column] = {field: column for field, column in fitting.items() if column is not None}
+        if len(columns) < len(form):
+            continue
+        # A text is a sentence with a relation where tags mark its entities, or where the user says so.
+        if set(form) == {"text"} and "text" not in given and not _has_tags(head, str(columns["text"])):
+            continue
+        used = set(columns.values())
+        for field, candidates in layouts.optional.items():
+            if (column := given.get(field) or _first(candidates, plain)) is not None and column not in used:
+                columns[field] = column
+        if "label" in given:
+            columns["label"] = given["label"]
+        return columns
+    return None
+
+
+def _has_tags(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    return any(TAG.search(str(row.get(column))) for row in rows)
+
+
+def _first(candidates: Sequence[Column], plain: Mapping[str, str]) -> Column | None:
+    """Return the first of the columns that is there, however its name is capitalised."""
+    for candidate in candidates:
+        parts = (candidate,) if isinstance(candidate, str) else candidate
+        own = tuple(plain[part.lower()] for part in parts if part.lower() in plain)
+        if len(own) == len(parts):
+            return own[0] if isinstance(candidate, str) else own
+    return None
+
+
+def _refuse_fields(given: Columns, task: str | None) -> None:
+    """Raise for `columns=` that names no fields of one task."""
+    layouts = [one for one in LAYOUTS if task in (None, one.task)]
+    known = list(dict.fromkeys(field for one in layouts for field in one.fields))
+    unknown = next((field for field in given if field not in known), None)
+    if unknown is None:
+        raise ValueError(f"columns= names {', '.join(given)}, which are no fields of one task; {_fields(layouts)}")
+    turned = f'; our names come first: columns={{"{given[unknown]}": "{unknown}"}}' if given[unknown] in known else ""
+    raise ValueError(f"columns= has the key {unknown!r}{turned or did_you_mean(unknown, known)}; {_fields(layouts)}")
+
+
+def _fields(layouts: Sequence[Layouts]) -> str:
+    return "; ".join(f"{one.title} have {', '.join(one.fields)}" for one in layouts)
+
+
+def _arrows(columns: Columns) -> str:
+    return ", ".join(f"{field} ← {column if isinstance(column, str) else ' + '.join(column)}" for field, column in columns.items())

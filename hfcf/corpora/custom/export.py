@@ -1,0 +1,241 @@
+"""`hfcf.to_dataset`: counterfactuals in the columns, forms and label names of the rows that they were made from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
+
+from hfcf.core.progress import quiet_few
+from hfcf.core.schema import TEXT
+from hfcf.core.task import Task, task_of
+from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.frames import Table, as_table, is_frame, splits_of
+from hfcf.corpora.custom.load import ReadRows, is_canonical, layout_of, read_quietly
+from hfcf.corpora.custom.schema import Layout
+
+_SENTENCES = ("text", "sentence")
+"""Columns beside tokens that hold the sentence once more."""
+
+
+def to_dataset(
+    cf: Any,
+    *,
+    like: Any,
+    columns: Mapping[str, Any] | None = None,
+    labels: Any = None,
+    id: str | None = None,
+    group: str | None = None,
+    title: str | None = None,
+    ends: str | None = None,
+) -> Any:
+    """Write counterfactuals in your own columns, evidence form and label names, to be joined with the rows that you had.
+
+    Args:
+        cf: counterfactuals, from `hfcf.expand`; a `DatasetDict` of them where `like` is one.
+        like: the rows that you gave to `hfcf.from_dataset`.
+        columns, labels, id, group, title, ends: what you said there; what was guessed there is guessed again.
+
+    Returns:
+        A row for each counterfactual, in their order and with the features of `like`: a DataFrame if `like` is one, a list if it
+        is one, else a `Dataset` (of a stream, too). Texts, entities, answers and label are the counterfactual's, and so is the
+        id, if `like` has a column of ids: numbers go on behind the largest. Other columns are the source row's, but those that
+        describe its words (parses, tags that are parallel to its tokens) are null, and a line on stderr names them.
+
+    Raises:
+        ValueError: a counterfactual's source is not in `like`, or is another text there.
+        LayoutError: `like` has no name for a counterfactual's label.
+
+    >>> import hfcf
+    >>> own = [{"premise": "Rome is old.", "hypothesis": "Rome is not new.", "label": "entailment"}]
+    >>> cf = hfcf.expand(hfcf.RACE.preset("offline")(hfcf.from_dataset(own)))  # doctest: +SKIP
+    >>> hfcf.to_dataset(cf, like=own)  # doctest: +SKIP
+    [{'premise': 'Rome is old.', 'hypothesis': 'Rome is new.', 'label': 'contradiction'}]
+    """
+    said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
+    tables = {split: as_table(part) for split, part in (splits_of(like) or {"": like}).items()}
+    if not isinstance(cf, DatasetDict):
+        with _name_call():
+            table = _to_table(cf, list(tables.values()), _layout(cf, tables, said))
+        if is_frame(like):
+            return _as_frame(table, like)
+        return table.to_list() if isinstance(like, list | tuple) else table
+    if not set(cf) <= set(tables):
+        raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, which like= has not: give its DatasetDict")
+    # Of all splits, as in `from_dataset`: one alone may not show which column has the ids, or whether ends are inclusive.
+    with _name_call():
+        layout = _layout(next(iter(cf.values())), tables, said)
+        return DatasetDict({split: _to_table(part, [tables[split]], layout) for split, part in cf.items()})
+
+
+def _layout(cf: Any, tables: Mapping[str, Table], said: Mapping[str, Any]) -> Layout | None:
+    """Return how the user's rows are laid out; None of rows in our columns."""
+    if "source_id" not in (cf.features or ()):
+        raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
+    name = task_of(cf.features).name
+    if all(value is None for value in said.values()) and all(is_canonical(table, name) for table in tables.values()):
+        return None
+    return layout_of(list(tables.values()), name, **said)
+
+
+def _to_table(cf: Any, tables: Sequence[Table], layout: Layout | None) -> Dataset:
+    """Write counterfactuals of the rows of some tables."""
+    if isinstance(cf, IterableDataset):
+        cf = Dataset.from_list(list(cf), features=cf.features)
+    task = task_of(cf.features)
+    if isinstance(classes := cf.features.get("label"), ClassLabel):  # as `hfcf run` publishes them
+        names = [classes.names[label] for label in cf["label"]]
+        cf = cf.remove_columns("label").add_column("label", names, feature=TEXT)
+    theirs, sources = _sources(tables, layout, cf)
+    new = list(cf)
+    _check_texts(task, sources, new)
+    written = _written(task, layout, theirs, sources, new, _largest_id(tables, layout))
+    return _with_columns(theirs, written)
+
+
+@contextmanager
+def _name_call() -> Iterator[None]:
+    """Let an error about columns or labels name the call that was typed."""
+    try:
+        yield
+    except LayoutError as error:
+        raise LayoutError(error.what, error.cures, "hfcf.to_dataset(cf, like=ds") from error
+
+
+def _as_frame(table: Dataset, like: Any) -> Any:
+    """Return rows as a DataFrame with the types of another."""
+    import pandas as pd
+
+    frame = pd.DataFrame(table.to_list(), columns=list(like.columns))
+    # A value that is none of the categories, such as a label that only counterfactuals have, would become NaN.
+    dtypes = {
+        name: pd.CategoricalDtype(pd.api.types.union_categoricals([like[name], frame[name].astype("category")]).categories)
+        if isinstance(dtype, pd.CategoricalDtype) and not frame[name].dropna().isin(dtype.categories).all()
+        else dtype
+        for name, dtype in like.dtypes.items()
+    }
+    return frame.astype(dtypes)
+
+
+def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tuple[Dataset, list[dict[str, Any]]]:
+    """Return the user's row of each counterfactual's source, and what was read of it."""
+    ids = list(cf["source_id"])
+    needed = set(ids)
+    # With the names that `from_dataset` had, `map` finds the rows that it stored.
+    corpus, split = (str(next(iter(cf[column]), "")) for column in ("corpus", "split"))
+    by_id: dict[str, tuple[Any, dict[str, Any]]] = {}
+    parts: list[Dataset] = []
+    size = 0
+    for table in tables:
+        rows = table if layout is None else read_quietly(table, ReadRows(layout, corpus, split, True))
+        part, keep = _select(table, rows, needed)
+        for i, row in enumerate(keep, size):
+            by_id.setdefault(row["id"], (i, row))
+        size += len(keep)
+        parts.append(part)
+    if absent := [one for one in ids if one not in by_id]:
+        raise ValueError(
+            f"{len(absent):,} counterfactuals have sources that like= has not, the first of them {absent[0]!r}: give the rows, and "
+            "columns=, labels= and id=, that hfcf.from_dataset had"
+        )
+    every = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
+    return every.select([by_id[one][0] for one in ids]), [by_id[one][1] for one in ids]
+
+
+def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[dict[str, Any]]]:
+    """Return the user's rows whose ids are needed, and what was read of them; of a stream in one pass."""
+    if isinstance(table, Dataset):
+        places = [i for i, one in enumerate(rows["id"]) if one in needed]
+        return table.select(places), list(rows.select(places))
+    pairs = [(own, row) for own, row in zip(table, rows, strict=True) if row["id"] in needed]
+    features = table.features or Dataset.from_list([own for own, _ in pairs[:1]]).features
+    return Dataset.from_list([own for own, _ in pairs], features=features), [row for _, row in pairs]
+
+
+def _check_texts(task: Task, sources: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> None:
+    """Raise unless each counterfactual's edits lead back to the text that its source has: else columns were read otherwise."""
+    for source, row in zip(sources, new, strict=True):
+        try:
+            texts = task.revert_edits(row, row["edits"])
+        except ValueError:
+            texts = {}
+        if not texts or any(_plain(text) != _plain(source[name]) for name, text in texts.items()):
+            raise ValueError(
+                f"the counterfactual {row['id']!r} was not made of the text that its source has in like=: give columns=, labels= "
+                "and id= as hfcf.from_dataset had them"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without what says nothing: null for an empty text."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return value or None
+
+
+def _written(
+    task: Task, layout: Layout | None, theirs: Dataset, sources: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]],
+    largest_id: int,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """Return the values of the columns that differ from the sources'."""
+    if layout is None:
+        names = [name for name in task.features if name not in ("group_id", "corpus", "split")]
+        written = {name: [row[name] for row in new] for name in names}
+    else:
+        columns = theirs.select_columns(layout.own)
+        rows = [
+            layout.form.write(own, source, row, layout.columns, layout.ends)
+            for own, source, row in zip(columns, sources, new, strict=True)
+        ]
+        written = {name: [row.get(name, own[name]) for row, own in zip(rows, columns, strict=True)] for name in _names(rows)}
+        if layout.labels:
+            written[layout.labels.column] = [layout.labels.write(row["label"]) for row in new]
+        if "id" in layout.columns:
+            column = str(layout.columns["id"])
+            numbers = not theirs.features[column].dtype.endswith("string")
+            written[column] = list(range(largest_id + 1, largest_id + 1 + len(new))) if numbers else [row["id"] for row in new]
+    stale = {name: [None] * len(new) for name in _stale(theirs, sources, written)}
+    if stale and new:
+        print(f"hfcf.to_dataset: null, since they describe the words of the sources: {', '.join(stale)}", file=sys.stderr)
+    return {**written, **stale}
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _largest_id(tables: Sequence[Table], layout: Layout | None) -> int:
+    """Return the largest number in the column of ids; 0 where they are texts."""
+    column = layout.columns.get("id") if layout else None
+    values = (row[column] for table in tables for row in table.select_columns(str(column))) if column else ()
+    return max((value for value in values if isinstance(value, int)), default=0)
+
+
+def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mapping[str, Any]) -> list[str]:
+    """List the columns that describe the sources' words: parses, texts beside tokens, and lists that are parallel to tokens."""
+    others = [name for name in theirs.column_names if name not in written]
+    stale = [name for name in others if name == "rationales" or (name.endswith("parse") and name.startswith(tuple(written)))]
+    if sources and "tokens" in sources[0]:
+        sizes = [len(source["tokens"]) for source in sources]
+        lists = {name: theirs[name][:] for name in others if isinstance(theirs.features[name], List)}
+        stale += [name for name in others if name in _SENTENCES]
+        stale += [
+            name for name, own in lists.items() if all(one is None or len(one) == n for one, n in zip(own, sizes, strict=True))
+        ]
+    return stale
+
+
+def _with_columns(theirs: Dataset, written: Mapping[str, list[Any]]) -> Dataset:
+    """Return the rows with other values in some columns, and the same features."""
+    order, features = theirs.column_names, theirs.features
+    with quiet_few(len(theirs)):
+        table = theirs.flatten_indices() if len(theirs) else theirs
+    for name, values in written.items():
+        if name in order:
+            table = table.remove_columns(name).add_column(name, values, feature=features[name])
+    return table.select_columns(order)

@@ -1,0 +1,241 @@
+"""`hfcf.from_dataset`: rows of the library's columns, made of a user's own rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List
+
+from hfcf.core.names import unused_name
+from hfcf.core.progress import quiet_few
+from hfcf.core.schema import STATUS, TEXT
+from hfcf.core.task import get_task, problem, tasks
+from hfcf.corpora.base.rows import as_texts, content_name, load_status, unreadable
+from hfcf.corpora.base.values import as_text
+from hfcf.corpora.custom.frames import Table, as_table, first_rows, splits_of
+from hfcf.corpora.custom.schema import Layout, find_layout
+from hfcf.corpora.formats.groups import text_group
+from hfcf.corpora.formats.read import BadRow, CorpusError
+from hfcf.corpora.formats.tokens import EXTRA
+
+_EXTRA: Mapping[str, Mapping[str, Any]] = {"relation": EXTRA, "qa": {"aliases": List(TEXT)}}
+_ON_ERROR = ("reject", "raise")
+
+
+def from_dataset(
+    ds: Any,
+    task: str | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    labels: Any = None,
+    id: str | None = None,
+    group: str | None = None,
+    title: str | None = None,
+    ends: str | None = None,
+    corpus: str = "own",
+    split: str | None = None,
+    on_error: str = "reject",
+) -> Any:
+    """Make rows that every system reads of rows in your own columns; `hfcf.to_dataset` leads back.
+
+    What is not said is guessed where the guess is safe, and one line on stderr says what was guessed:
+
+    - claims: `claim` with `evidence` or `context`; `hypothesis` with `premise`; `sentence2` with `sentence1`. The evidence is a
+      text, a list of texts, of [title, text] or of {title, text}.
+    - relations: a `text` or `sentence` with `<e1>…</e1>` and `<e2>…</e2>`; `tokens` or `token` with `head` and `tail` (`h` and
+      `t` of OpenNRE), or with TACRED's `subj_start`, `subj_end`, `obj_start`, `obj_end`.
+    - questions: `question` with `answers` or `answer`, and `context` or `passage`: SQuAD's columns.
+    - labels: SUPPORTS, REFUTES, NOT ENOUGH INFO in the spellings that corpora use, entailment, contradiction, neutral, true,
+      false; of relations any name.
+
+    Args:
+        ds: a `Dataset`, a `DatasetDict`, an `IterableDataset`, a pandas DataFrame, or a list of dicts.
+        task: "verification", "relation" or "qa"; by default that which the columns fit.
+        columns: our field → your column: {"claim": "statement", "evidence": "text"}. Several columns make a list of pieces
+            ("evidence": ["fact1", "fact2"]) or an entity's start, end and type ("head": ["begin", "finish"]).
+        labels: your label → ours, or a name of it, or None to leave its rows out; or the names of integer classes in order.
+        id: the column with the ids. By default a known name whose values are all different, else ids are hashes of the rows'
+            content, which do not depend on their order; of rows with equal content the later ones get "#2" and so on.
+        group: the column that says which rows belong together; by default the rows of equal content.
+        title: the column with the title of evidence that is one text.
+        ends: "inclusive" or "exclusive" last places of entities, where the rows do not tell.
+        corpus: the name in the column `corpus`.
+        split: the name in the column `split`; by default that of the dataset, else "train".
+        on_error: "reject" makes of a row that can't be read one whose `status` says why; "raise" raises.
+
+    Returns:
+        Rows with the columns of the task, of the same kind as `ds`: a `Dataset`, a `DatasetDict` or an `IterableDataset`. Your
+        other columns stay in `ds`. In a stream, ids that repeat are not seen.
+
+    Raises:
+        LayoutError: columns or labels can't be guessed; the message has those that there are and the line to type.
+        CorpusError: no row can be read, or, with "raise", one can't.
+
+    >>> nli = [{"premise": "Rome is the capital of Italy.", "hypothesis": "Rome is in Italy.", "label": "entailment"}]
+    >>> row = from_dataset(nli)[0]
+    >>> row["claim"], row["evidence"], row["label"]
+    ('Rome is in Italy.', [{'title': '', 'text': 'Rome is the capital of Italy.'}], 'SUPPORTS')
+    """
+    if on_error not in _ON_ERROR:
+        raise ValueError(f"on_error={on_error!r}: use {' or '.join(map(repr, _ON_ERROR))}")
+    said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
+    parts = {name: as_table(part) for name, part in (splits_of(ds) or {"": ds}).items()}
+    if not parts:
+        raise ValueError("the DatasetDict has no splits")
+    if all(value is None for value in said.values()) and all(is_canonical(part, task) for part in parts.values()):
+        _say("these are hfcf's columns already")
+        return ds if splits_of(ds) else parts[""]
+    layout = layout_of(list(parts.values()), task, **said)
+    _say(layout.describe())
+    reader = ReadRows(layout, corpus, split or "train", on_error == "reject")
+    if splits_of(ds) is None:
+        return _read(parts[""], replace(reader, split=split or _split_name(parts[""])), alone=True)
+    rows = {name: _read(part, replace(reader, split=split or name), alone=False) for name, part in parts.items()}
+    return (IterableDatasetDict if any(isinstance(part, IterableDataset) for part in rows.values()) else DatasetDict)(rows)
+
+
+def read_one(rows: list[dict[str, Any]], task: str) -> Dataset:
+    """Read one row in known columns; say nothing, and raise where it can't be read."""
+    table = as_table(rows)
+    return read_quietly(table, ReadRows(layout_of([table], task), "own", "train", False))
+
+
+def layout_of(parts: list[Table], task: str | None = None, **said: Any) -> Layout:
+    """Return the layout of rows; see `from_dataset` for the arguments."""
+    heads = [first_rows(part) for part in parts]
+    if not any(map(len, heads)):
+        raise CorpusError("there are no rows")
+    return find_layout([head for head in heads if len(head)], task, **said)
+
+
+def is_canonical(table: Table, task: str | None = None) -> bool:
+    """Say whether rows have all columns of a task, with our types."""
+    own = table.features or {}
+    every = [one.features for name, one in tasks().items() if task in (None, name)]
+    return any(all(name in own and own[name] == feature for name, feature in features.items()) for features in every)
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Read a batch of a user's rows; for `Dataset.map` with indices.
+
+    Args:
+        layout: of the rows.
+        corpus: its name.
+        split: its name.
+        reject: whether a row that can't be read gets a `status`; else it raises.
+        version: raised when equal rows are read otherwise, since `map` does not see the code that this calls.
+    """
+
+    layout: Layout
+    corpus: str
+    split: str
+    reject: bool
+    version: str = "1"
+
+    @property
+    def features(self) -> Features:
+        """The columns that it makes."""
+        status = {"status": STATUS} if self.reject else {}
+        return Features({**get_task(self.layout.task).features, **_EXTRA.get(self.layout.task, {}), **status})
+
+    def __call__(self, batch: Mapping[str, list[Any]], places: list[int]) -> dict[str, list[Any]]:
+        features = self.features  # once: a task makes them anew at each call
+        rows = [self.row({name: batch[name][i] for name in batch}, place, features) for i, place in enumerate(places)]
+        return {name: [row[name] for row in rows] for name in features}
+
+    def row(self, own: Mapping[str, Any], place: int, features: Features) -> dict[str, Any]:
+        """Read one row of `features`; `place` is its number, from 0."""
+        layout, task = self.layout, get_task(self.layout.task)
+        row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), **dict.fromkeys(_EXTRA.get(layout.task, ())), "group_id": None}
+        why = None
+        try:
+            layout.form.fill(row, own, layout.columns, layout.ends)
+            if layout.labels:
+                row["label"] = layout.labels.read(own[layout.labels.column])
+        except BadRow as error:
+            why = str(error)
+        why = why or unreadable(row, task) or problem(row)
+        if why and not self.reject:
+            raise CorpusError(f'row {place + 1}: {why}; on_error="reject" makes rejected rows of such')
+        row |= {name: as_texts(row[name], features[name]) for name in (*task.columns, "label") if name in features}
+        if why:
+            row["id"] = text_group("row", json.dumps(own, ensure_ascii=False, default=str))
+        else:
+            row["id"] = text_group("row", json.dumps([row.get(name) for name in (*task.columns, "label")], ensure_ascii=False))
+        for name, field in (("id", "id"), ("group_id", "group")):
+            value = own[str(layout.columns[field])] if field in layout.columns else None
+            if value is not None and str(value).strip():
+                row[name] = as_text(value)
+        row["group_id"] = row["group_id"] or (row["id"] if why else content_name(row, task))
+        status = {"status": load_status(why)} if self.reject else {}
+        return {**row, "corpus": self.corpus, "split": self.split, **status}
+
+
+def read_quietly(table: Table, reader: ReadRows) -> Table:
+    """Return rows of our columns, in the order of the user's."""
+    own = table.select_columns(reader.layout.own)
+    kwargs: dict[str, Any] = {
+        "batched": True,
+        "with_indices": True,
+        "remove_columns": reader.layout.own,
+        "features": reader.features,
+    }
+    if isinstance(own, IterableDataset):
+        return own.map(reader, **kwargs).select_columns(list(reader.features))
+    if not len(own):
+        return Dataset.from_dict({name: [] for name in reader.features}, features=reader.features)
+    with quiet_few(len(own)):
+        return _unrepeated(own.map(reader, **kwargs, desc="from_dataset"), reader)
+
+
+def _read(table: Table, reader: ReadRows, *, alone: bool) -> Table:
+    rows = read_quietly(table, reader)
+    rejected = [i for i, status in enumerate(rows["status"]) if status] if reader.reject and isinstance(rows, Dataset) else []
+    if rejected:
+        first = f"row {rejected[0] + 1}: {rows[rejected[0]]['status']['reason']}"
+        if alone and len(rejected) == len(rows):
+            raise CorpusError(f"none of the {len(rows):,} rows can be read, the first of them {first}")
+        _say(f"{len(rejected):,} of {len(rows):,} rows of the split {reader.split!r} can't be read and are rejected; {first}")
+    return rows
+
+
+def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
+    """Give ids that were used before a number; a row whose own id repeats is rejected, as it is in files."""
+    ids = list(rows["id"])
+    if len(set(ids)) == len(ids):
+        return rows
+    places: dict[str, int] = {}
+    statuses = list(rows["status"]) if reader.reject else []
+    own, used = "id" in reader.layout.columns, set(ids)
+    for i, name in enumerate(ids):
+        if name not in places:
+            places[name] = i
+            continue
+        if own:
+            why = f"the id {name!r} was used before, at row {places[name] + 1}"
+            if not reader.reject:
+                raise CorpusError(f"row {i + 1}: {why}")
+            statuses[i] = statuses[i] or load_status(why)
+        ids[i] = unused_name(name, used)
+        used.add(ids[i])
+        places[ids[i]] = i
+    changes = {"id": ids, **({"status": statuses} if reader.reject else {})}
+    order = rows.column_names
+    for name, values in changes.items():
+        rows = rows.remove_columns(name).add_column(name, values, feature=reader.features[name])
+    return rows.select_columns(order)
+
+
+def _split_name(table: Table) -> str:
+    """Return the split that a dataset was loaded as ("validation[:10]" is of validation), else "train"."""
+    return str(table.split).partition("[")[0] if table.split else "train"
+
+
+def _say(text: str) -> None:
+    print(f"hfcf.from_dataset: {text}", file=sys.stderr)

@@ -1,0 +1,145 @@
+"""All that must be known to read a user's rows and to write such rows: columns, labels, and how places are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+from datasets import ClassLabel, Dataset, Value
+
+from hfcf.corpora.custom import claims, questions, sentences
+from hfcf.corpora.custom.columns import Column, Columns, find_columns
+from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.labels import LabelNames, read_labels
+
+FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": sentences, "qa": questions}
+"""Of each task the module that reads and writes its rows."""
+ENDS = ("exclusive", "inclusive")
+_PEEK = 100
+_GUESSED = ("id", "group", "title")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a user's rows are laid out.
+
+    Args:
+        task: whose rows they are.
+        columns: of each field the user's column.
+        labels: what the labels mean; None for a task without.
+        ends: 1 where the last place of an entity is inclusive, else 0.
+    """
+
+    task: str
+    columns: Columns
+    labels: LabelNames | None = None
+    ends: int = 0
+
+    @property
+    def form(self) -> ModuleType:
+        """The module that reads and writes its rows."""
+        return FORMS[self.task]
+
+    @property
+    def own(self) -> list[str]:
+        """The user's columns that are read."""
+        return list(dict.fromkeys(name for column in self.columns.values() for name in _names(column)))
+
+    def describe(self) -> str:
+        """Say in one line which column is read as what."""
+        parts = []
+        for field, column in self.columns.items():
+            what = "group_id" if field == "group" else field
+            meaning = self.labels.describe() if field == "label" and self.labels else ""
+            parts.append(f"{what} ← {' + '.join(_names(column))}{meaning}")
+        if "id" not in self.columns:
+            parts.append("id ← the row's content")
+        if any(not isinstance(self.columns.get(name), str) for name in ("head", "tail") if name in self.columns):
+            parts.append(f"ends of entities are {ENDS[self.ends]}")
+        return ", ".join(parts)
+
+
+def find_layout(
+    parts: Sequence[Dataset],
+    task: str | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    labels: Any = None,
+    id: str | None = None,
+    group: str | None = None,
+    title: str | None = None,
+    ends: str | None = None,
+) -> Layout:
+    """Find how rows are laid out; see `hfcf.from_dataset` for the arguments."""
+    if ends not in (None, *ENDS):
+        raise ValueError(f"ends={ends!r}: the last place of an entity is {' or '.join(map(repr, ENDS))}")
+    short = {"id": id, "group": group, "title": title}
+    given = {**(columns or {}), **{name: column for name, column in short.items() if column is not None}}
+    given = {("group" if field == "group_id" else field): column for field, column in given.items()}
+    first = parts[0]
+    head = [row for part in parts for row in part.select_columns(_texts(part)).select(range(min(len(part), _PEEK)))]
+    layouts, chosen = find_columns(first.column_names, head, task, given)
+    found: dict[str, Column] = dict(chosen)
+    for name in _GUESSED:
+        if name in found and name not in given and not _fits(name, str(found[name]), found, parts):
+            del found[name]
+    layout = Layout(layouts.task, found)
+    if layouts.labelled:
+        column = str(found["label"])
+        if not isinstance(first.features[column], Value | ClassLabel):
+            raise ValueError(f"the column {column!r} holds {first.features[column]}; a row has one label")
+        values = list(dict.fromkeys(value for part in parts for value in part.unique(column)))
+        names = read_labels(column, first.features[column], values, labels, relation=layouts.task == "relation")
+        layout = replace(layout, labels=names)
+    elif labels is not None:
+        raise ValueError(f"labels=: {layouts.title} have none")
+    return replace(layout, ends=_ends(layout, parts, ends))
+
+
+def _fits(name: str, column: str, found: Columns, parts: Sequence[Dataset]) -> bool:
+    """Say whether a column that was guessed can be what its name says."""
+    if name == "title":  # of one text of evidence, or of a passage
+        evidence = found.get("evidence")
+        return evidence is None or (
+            isinstance(evidence, str) and _dtype(parts[0], evidence) == _dtype(parts[0], column) == "string"
+        )
+    if _dtype(parts[0], column) not in ("string", "large_string", "int64", "int32", "int16", "uint32", "uint64"):
+        return False
+    values = [part[column][:] for part in parts]
+    if any(value is None for one in values for value in one):
+        return False
+    return name == "group" or all(len(set(one)) == len(one) for one in values)
+
+
+def _ends(layout: Layout, parts: Sequence[Dataset], ends: str | None) -> int:
+    places = [layout.columns[name] for name in ("head", "tail") if name in layout.columns]
+    if ends is not None:
+        if not places:
+            raise ValueError("ends=: these rows have no columns with places of entities")
+        return ENDS.index(ends)
+    if not any(isinstance(place, tuple) for place in places) or "tokens" not in layout.columns:
+        return 0
+    rows = [row for part in parts for row in part.select_columns(layout.own)]
+    inclusive = sentences.inclusive_ends(rows, layout.columns)
+    if inclusive is None:
+        start, end = _names(places[0])[:2]
+        cures = {
+            f"{end} is the place of the entity's last word (TACRED's own files)": {"ends": "inclusive"},
+            f"{end} is the place behind it": {"ends": "exclusive"},
+        }
+        raise LayoutError(f"the rows do not tell whether {start} to {end} includes the last word", cures)
+    return int(inclusive)
+
+
+def _names(column: Column) -> tuple[str, ...]:
+    return (column,) if isinstance(column, str) else column
+
+
+def _texts(ds: Dataset) -> list[str]:
+    return [name for name in ds.column_names if _dtype(ds, name) == "string"]
+
+
+def _dtype(ds: Dataset, column: str) -> str | None:
+    return getattr(ds.features[column], "dtype", None)

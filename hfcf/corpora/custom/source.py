@@ -1,0 +1,123 @@
+"""A user's own dataset as a corpus: a dataset of the Hub, the arguments of `load_dataset`, or a folder of `save_to_disk`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from datasets import Dataset, DatasetDict, ReadInstruction, load_dataset, load_from_disk
+
+from hfcf.core.names import did_you_mean
+from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
+from hfcf.corpora.custom.load import from_dataset
+
+_SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
+_REFUSED = ("streaming", "trust_remote_code", "token")
+"""Arguments of `load_dataset` that a corpus can't have: runs need all rows, no code of others is run, and recipes are published."""
+
+
+class OwnRows(Corpus):
+    """The front matter and options of a user's own dataset, whose rows `from_dataset` reads."""
+
+    INFO = CorpusInfo(
+        name="own", title="Rows of a user's own", paper="", citation="", licence="unknown", splits={}, labels={}, release="yours"
+    )
+    OPTIONS: ClassVar = {
+        "task": "verification, relation or qa, where the columns leave it open",
+        "columns": "our field → your column",
+        "labels": "your label → ours",
+        "id": "the column with the ids",
+        "group": "the column that says which rows belong together",
+        "title": "the column with the title of evidence that is one text",
+        "ends": "inclusive or exclusive last places of entities",
+    }
+
+
+def is_own(corpus: Any) -> bool:
+    """Say whether a corpus is no name of ours but a mapping, a folder, or a Hub id with its namespace."""
+    return isinstance(corpus, Mapping) or (isinstance(corpus, str) and ("/" in corpus or _is_saved(Path(corpus))))
+
+
+def corpus_name(corpus: Any) -> str:
+    """Name a corpus as cards and tables do."""
+    if isinstance(corpus, Mapping):
+        path = corpus_name(str(corpus.get("path")))
+        return f"{path}/{corpus['name']}" if corpus.get("name") else path
+    if "/" not in corpus:
+        return str(corpus)
+    # Cards are published: they do not say where a folder lies on this machine.
+    return Path(corpus).resolve().name if Path(corpus).expanduser().exists() or corpus.startswith(("/", ".", "~")) else corpus
+
+
+def own_builder(corpus: Any) -> type[OwnRows]:
+    """Return the front matter of a user's own dataset."""
+    name = corpus_name(corpus)
+    path = corpus.get("path") if isinstance(corpus, Mapping) else corpus
+    hub = name == path and "/" in name
+    info = replace(OwnRows.INFO, name=name, title=name, hub_id=name if hub else None)
+    return type("OwnRows", (OwnRows,), {"INFO": info, "__module__": __name__})
+
+
+def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -> Dataset | DatasetDict:
+    """Load a user's own dataset as rows of ours."""
+    own = {name: value for name, value in options.items() if name in OwnRows.OPTIONS}
+    others = {name: value for name, value in options.items() if name not in OwnRows.OPTIONS and value is not None}
+    if unknown := [name for name in others if name not in ("data_dir", "data_files")]:
+        raise TypeError(f"{corpus_name(corpus)} has no option {unknown[0]!r}; its options: {', '.join(OwnRows.OPTIONS)}")
+    ds = _load(corpus, split, others)
+    name = split.partition("[")[0] if split and "+" not in split else None
+    return from_dataset(ds, corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
+
+
+def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
+    if isinstance(corpus, str) and _is_saved(folder := Path(corpus).expanduser()):
+        if others:
+            raise CorpusError(f"{corpus} is a saved dataset, which needs no {next(iter(others))}")
+        return _part(load_from_disk(str(folder)), split, corpus)
+    given = {"path": corpus} if isinstance(corpus, str) else corpus
+    _check(given)
+    beside = {"split": split, **others}
+    if twice := [name for name, value in beside.items() if value is not None and given.get(name, value) != value]:
+        raise CorpusError(f"{corpus_name(corpus)}: {twice[0]} is given twice, in the corpus and beside it: leave one out")
+    arguments = {**others, **given}
+    try:
+        return load_dataset(**{"split": split, **arguments})
+    except (FileNotFoundError, ConnectionError, ValueError) as error:
+        path = arguments["path"]
+        absent = isinstance(error, FileNotFoundError | ConnectionError)
+        what = f"there is no folder {path}, and the Hub gives no dataset of that name" if absent else str(corpus_name(corpus))
+        raise CorpusError(f"{what}: {error}") from error
+
+
+def _check(arguments: Mapping[str, Any]) -> None:
+    """Raise for what `load_dataset` does not take, and for what a corpus can't have."""
+    if arguments.get("path") == "pandas":  # older versions of `datasets` read them
+        raise CorpusError("corpus: pandas reads pickles, which may run code: store the rows as Parquet, and give path: parquet")
+    known = [name for name in inspect.signature(load_dataset).parameters if name not in (*_REFUSED, "config_kwargs")]
+    if "path" not in arguments:
+        raise CorpusError(
+            f"a corpus that is a mapping holds arguments of load_dataset, with a path; this has {', '.join(arguments)}"
+        )
+    if unknown := [name for name in arguments if name not in known]:
+        raise CorpusError(f"corpus: unknown key {unknown[0]!r}{did_you_mean(unknown[0], known)} (allowed: {', '.join(known)})")
+
+
+def _part(ds: Dataset | DatasetDict, split: str | None, folder: str) -> Dataset | DatasetDict:
+    """Return a split, or a slice of one, of a saved dataset."""
+    if split is None:
+        return ds
+    name = split.partition("[")[0]
+    parts = ds if isinstance(ds, DatasetDict) else {str(ds.split or "train"): ds}
+    if name not in parts:
+        raise CorpusError(f"{folder}: there is no split {name!r}; there is {', '.join(parts)}")
+    if name == split:
+        return parts[name]
+    (read,) = ReadInstruction.from_spec(split).to_absolute({name: len(parts[name])})
+    return parts[name].select(range(read.from_ or 0, len(parts[name]) if read.to is None else read.to))
+
+
+def _is_saved(folder: Path) -> bool:
+    return folder.is_dir() and any((folder / name).is_file() for name in _SAVED)

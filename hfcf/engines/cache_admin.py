@@ -1,0 +1,203 @@
+"""Look after the caches: their size, what is old or belongs to one engine, and whether their files are whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hfcf.core.paths import cache_dir
+
+FOLDERS = ("fitted", "indexes", "passages", "corpora", "offline")
+"""Folders of the cache, beside the answers of models."""
+PRUNED = ("fitted", "indexes")
+"""Those whose old entries `prune` removes: a system's fit and a retriever's index are made again."""
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_DAY = 86_400
+_KEYS = "(SELECT key FROM answers UNION SELECT key FROM steps)"
+_OLDEST = f"SELECT key FROM {_KEYS} LEFT JOIN origins USING (key) ORDER BY coalesce(second, 0), key LIMIT ?"
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as "20GB", "500 MB" or "1.5GiB"."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", text.strip())
+    if not match or match[2].upper() not in _UNITS:
+        raise ValueError(f"{text!r} is no size: write a number with a unit, such as 20GB or 500MB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def size_limit() -> int | None:
+    """Return the limit of the request cache in bytes, `HFCF_CACHE_LIMIT`; None: there is none."""
+    text = os.environ.get("HFCF_CACHE_LIMIT")
+    try:
+        return parse_size(text) if text else None
+    except ValueError as error:
+        raise ValueError(f"HFCF_CACHE_LIMIT: {error}") from None
+
+
+def used_bytes(db: sqlite3.Connection) -> int:
+    """Return the bytes of a database that hold something: what was removed is used again before the file grows."""
+    pages, free, size = (int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "freelist_count", "page_size"))
+    return (pages - free) * size
+
+
+def keep_limit(db: sqlite3.Connection, limit: int) -> int:
+    """Remove the oldest answers and steps until a request cache holds a tenth less than its limit, if it holds more.
+
+    Returns the number of answers that were removed. Those of which the age is not known, stored by an earlier version, are the
+    oldest.
+    """
+    removed, most = 0, float(limit)
+    while used_bytes(db) > most:
+        most = 0.9 * limit
+        count = int(db.execute(f"SELECT count(*) FROM {_KEYS}").fetchone()[0])
+        if not count:
+            break
+        removed += _remove(db, _OLDEST, (max(1, count // 10),))
+    return removed
+
+
+def prune_answers(path: Path, *, older_than: float | None = None, engine: str | None = None) -> int:
+    """Remove answers and steps from a request cache; return how many answers, and give the disk its space back."""
+    conditions, values = [], list[Any]()
+    if older_than is not None:
+        conditions.append("second < ?")
+        values.append(int(time.time() - older_than * _DAY))
+    if engine is not None:
+        conditions.append("engine = ?")
+        values.append(engine)
+    if not path.is_file() or not conditions:
+        return 0
+    db = open_answers(path)
+    try:
+        removed = _remove(db, f"SELECT key FROM origins WHERE {' AND '.join(conditions)}", tuple(values))
+        if int(db.execute("PRAGMA freelist_count").fetchone()[0]):
+            db.execute("VACUUM")
+        return removed
+    finally:
+        db.close()
+
+
+def _remove(db: sqlite3.Connection, keys: str, values: tuple[Any, ...]) -> int:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        db.execute(f"CREATE TEMP TABLE gone AS {keys}", values)
+        removed = db.execute("DELETE FROM answers WHERE key IN (SELECT key FROM gone)").rowcount
+        db.execute("DELETE FROM origins WHERE key IN (SELECT key FROM gone)")
+        db.execute("DELETE FROM steps WHERE key IN (SELECT key FROM gone)")
+        db.execute("DROP TABLE gone")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+    return removed
+
+
+def open_answers(path: Path) -> sqlite3.Connection:
+    """Open a request cache, also one of an earlier version, which did not store where answers come from."""
+    db = sqlite3.connect(path, timeout=60, isolation_level=None)
+    db.execute(ORIGINS)
+    db.execute(STEPS)
+    return db
+
+
+ORIGINS = """
+CREATE TABLE IF NOT EXISTS origins (key TEXT PRIMARY KEY, engine TEXT NOT NULL, second INTEGER NOT NULL) WITHOUT ROWID
+"""
+"""A table beside that of the answers, which earlier versions do not look at."""
+STEPS = "CREATE TABLE IF NOT EXISTS steps (key TEXT, step TEXT, PRIMARY KEY (key, step)) WITHOUT ROWID"
+"""Partial results of requests that take many batches; they are removed when the answer is stored."""
+
+
+def describe_cache() -> list[dict[str, Any]]:
+    """Return `name`, `entries` and `bytes` of each part of the cache: answers by engine, steps, then folders."""
+    parts: list[dict[str, Any]] = []
+    path = cache_dir() / "requests.sqlite"
+    if path.is_file():
+        db = open_answers(path)
+        query = """SELECT coalesce(origins.engine, 'of an earlier version'), count(*), sum(length(answers.answer))
+            FROM answers LEFT JOIN origins ON answers.key = origins.key GROUP BY 1 ORDER BY 3 DESC"""
+        found = [{"name": f"answers: {name}", "entries": n, "bytes": size} for name, n, size in db.execute(query)]
+        [(steps, size)] = db.execute("SELECT count(*), coalesce(sum(length(step)), 0) FROM steps")
+        found += [{"name": "steps of unfinished answers", "entries": steps, "bytes": size}] if steps else []
+        db.close()
+        total = sum(file.stat().st_size for file in path.parent.glob("requests.sqlite*"))
+        parts += [{"name": "requests.sqlite", "entries": sum(one["entries"] for one in found), "bytes": total}, *found]
+    for name in FOLDERS:
+        entries = _entries(name)
+        if entries:
+            parts.append({"name": name, "entries": len(entries), "bytes": sum(map(_bytes, entries))})
+    return parts
+
+
+def prune(*, older_than: float | None = None, engine: str | None = None) -> dict[str, int]:
+    """Remove what is old, or what an engine answered, from the caches."""
+    if older_than is None and engine is None:
+        raise ValueError("say what to remove: --older-than DAYS, --engine NAME, or both")
+    removed = {"answers": prune_answers(cache_dir() / "requests.sqlite", older_than=older_than, engine=engine)}
+    if engine is None and older_than is not None:
+        before = time.time() - older_than * _DAY
+        for name in PRUNED:
+            old = [entry for entry in _entries(name) if entry.stat().st_mtime < before]
+            for entry in old:
+                if entry.is_dir():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink()
+            removed[name] = len(old)
+    return removed
+
+
+def verify() -> list[str]:
+    """Return what is damaged in the caches, in words; nothing is changed."""
+    return [*_verify_answers(cache_dir() / "requests.sqlite"), *_verify_fitted()]
+
+
+def _verify_answers(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        return
+    try:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
+        try:
+            for (line,) in db.execute("PRAGMA integrity_check(10)"):
+                if line != "ok":
+                    yield f"{path}: {line}"
+            for key, answer in db.execute("SELECT key, answer FROM answers"):
+                if not _is_json(answer):
+                    yield f"{path}: the answer {key} is no JSON"
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        yield f"{path}: {error}"
+
+
+def _verify_fitted() -> Iterator[str]:
+    for path in _entries("fitted"):
+        if path.suffix == ".json" and hashlib.sha256(path.read_bytes()).hexdigest() != path.stem:
+            yield f"{path}: its contents are not those that its name was made of; remove it, and fit the system again"
+
+
+def _is_json(text: Any) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _entries(name: str) -> list[Path]:
+    folder = cache_dir() / name
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _bytes(path: Path) -> int:
+    if path.is_dir() and not path.is_symlink():
+        return sum(_bytes(one) for one in path.iterdir())
+    return path.lstat().st_size

@@ -1,0 +1,91 @@
+"""Changes of words that cannot change a label: in an article, a case or an inflection, by a synonym, by a broader word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from hfcf.core.edits import opcodes
+from hfcf.engines.wordnet import PARTS, wordnet
+from hfcf.text.enumerations import in_one_list
+from hfcf.text.phrase_match import mentions
+from hfcf.text.words import split
+
+INFLECTED = "differs from the claim only in articles, case or inflection"
+SYNONYM = "differs from the claim only by a synonym or a broader word"
+LISTED = "replaces words by some that stand in the evidence already"
+_ARTICLES = {"a", "an", "the"}
+_SIGN = re.compile(r"[+%‰°$€£¥#<>=]|(?<!\w)[-−](?=\d)")
+"""Signs that say something: "-5" is not "5", "C++" not "C", "5 %" not "$ 5"."""
+LONGEST = 4
+"""Words of a substituted phrase: a longer one is a claim of its own."""
+
+
+def label_preserving(
+    claim: str, other: str, evidence: Iterable[str] = (), *, broader: bool = True, listed: bool = False
+) -> str | None:
+    """Say why a changed claim can't have another label than its source, by English WordNet; None if nothing says so."""
+    before, after = content_words(claim), content_words(other)
+    changes = [
+        (" ".join(before[i:j]), " ".join(after[k:n]))
+        for kind, i, j, k, n in opcodes(_folded(before), _folded(after))
+        if kind != "equal"
+    ]
+    if all(are_inflections(old, new) for old, new in changes):
+        return INFLECTED
+    real = [(old, new) for old, new in changes if not are_inflections(old, new)]
+    if all(_word_by_word(old, new, broader) for old, new in real):
+        return SYNONYM
+    texts = list(evidence)
+    if len(real) == 1 and texts and all(0 < len(part.split()) <= LONGEST for part in real[0]):
+        old, new = real[0]
+        if any(in_one_list(text, old, new) if listed else mentions(text, new) for text in texts):
+            return LISTED
+    return None
+
+
+def _word_by_word(old: str, new: str, broader: bool) -> bool:
+    """Say whether phrases say the same as a whole, or each word what the other's says."""
+    ones, others = old.split(), new.split()
+    pairs = list(zip(ones, others, strict=False)) if len(ones) == len(others) else []
+    return says_same(old, new, broader=broader) or (
+        bool(pairs) and all(are_inflections(one, other) or says_same(one, other, broader=broader) for one, other in pairs)
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def says_same(old: str, new: str, *, broader: bool = True) -> bool:
+    """Say whether a word or phrase is a synonym of another in some sense, or, with `broader`, above it in its commonest one."""
+    if not old or not new:
+        return False
+    net = wordnet()
+    one, other = ({part: net.phrase_senses(text, part) for part in PARTS} for text in (old, new))
+    if any(set(one[part]) & set(other[part]) for part in PARTS):
+        return True
+    first = [(part, one[part][0]) for part in ("n", "v") if one[part]]
+    return broader and any(set(other[part]) & set(net.ancestors(sense)[1:]) for part, sense in first)
+
+
+def content_words(text: str) -> list[str]:
+    """List a text's words, and signs that say something, without articles and punctuation marks."""
+    words = [word for word in split(text) if word.key.lower() not in _ARTICLES]
+    return [word.key for word in words if any(map(str.isalnum, word.key)) or _SIGN.match(text, word.start)]
+
+
+def _folded(words: Sequence[str]) -> list[str]:
+    return [word.casefold() for word in words]
+
+
+def are_inflections(old: str, new: str) -> bool:
+    """Say whether phrases differ in the inflection of nouns and verbs alone; a name has none."""
+    pairs = list(zip(old.split(), new.split(), strict=False))
+    if len(old.split()) != len(new.split()):
+        return False
+    return all(one.casefold() == other.casefold() or _share_lemma(one, other) for one, other in pairs)
+
+
+def _share_lemma(one: str, other: str) -> bool:
+    net = wordnet()
+    common = one.islower() and other.islower() and one.isalpha() and other.isalpha()
+    return common and any(set(net.lemmas(one, part)) & set(net.lemmas(other, part)) for part in ("n", "v"))

@@ -1,0 +1,42 @@
+"""Put a language model behind an endpoint, `Model("llm:NAME")`, in the place of a local one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.core.model import REMOTE, Model
+from hfcf.engines.remote.answers import object_schema
+from hfcf.engines.remote.engine import Message, Remote
+
+FAILED = "the language model: {}"
+"""The reason of a row or candidate for which a language model gave no valid answer."""
+
+
+def ask(model: Model, fields: Mapping[str, Any], requests: Sequence[Sequence[Message]], **settings: Any) -> list[dict[str, Any]]:
+    """Ask a language model; return `{"answer": …}` or `{"error": why}` for each request."""
+    return Remote(model=model.name.removeprefix(REMOTE), schema=object_schema(fields), **settings).run(requests)
+
+
+def ask_texts(
+    model: Model, field: str, requests: Sequence[Sequence[Message]], *, number: int, max_tokens: int, seed: int
+) -> list[Any]:
+    """Ask for several texts at once, the best first, and answer as a local generator does."""
+    fields = {field: {"type": "array", "items": {"type": "string"}, "maxItems": max(number, 1)}}
+    answers = ask(model, fields, requests, max_tokens=max_tokens, seed=seed)
+    return [
+        answer
+        if "error" in answer
+        else [{"text": text, "score": None, "finished": True} for text in drop_repeats(answer["answer"][field])[:number]]
+        for answer in answers
+    ]
+
+
+def drop_repeats(texts: Sequence[str]) -> list[str]:
+    """Return the different texts in order, with single spaces."""
+    return [text for text in dict.fromkeys(" ".join(text.split()) for text in texts) if text]
+
+
+def failure(answer: Any) -> str | None:
+    """Say why there is no answer, as the reason of a row; None where there is one."""
+    return FAILED.format(answer["error"]) if isinstance(answer, Mapping) and "error" in answer else None

@@ -1,0 +1,136 @@
+"""`hfcf new`: write a recipe for a user's own file, with the columns and labels that were found in it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hfcf.core import recipe as recipes
+from hfcf.core.model import Model, is_remote
+from hfcf.core.preflight import check_models
+from hfcf.core.recipe import RecipeError
+from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.files import describe_file
+from hfcf.corpora.formats.read import CorpusError
+from hfcf.systems import system_class
+
+
+@dataclass(frozen=True)
+class NewRecipe:
+    """A recipe for a file.
+
+    Args:
+        text: its YAML.
+        rows: the rows that were looked at, the first of the file.
+        readable: how many of them can be read.
+        reasons: why the others can't, each with its number of rows.
+    """
+
+    text: str
+    rows: int
+    readable: int
+    reasons: Mapping[str, int]
+
+
+def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequence[str] = ()) -> NewRecipe:
+    """Make a recipe that runs a system on a user's file: JSON lines, CSV or Parquet.
+
+    The preset is "offline" where its models are installed, else "paper".
+
+    Args:
+        system: one of `hfcf.systems.systems`.
+        file: where the recipe will be, for its name and its command.
+        data: the rows.
+        changes: "key=value" of the recipe, as `--set` takes them: `columns` and `labels` that can't be guessed among them.
+
+    Raises:
+        RecipeError: there is no such system or file, it has another form, or its columns or labels can't be guessed; the message
+            has the keys to write.
+    """
+    cls = system_class(system)
+    given = recipes.apply_changes({}, changes)
+    named, chosen = any(change.startswith("preset=") for change in changes), given.pop("preset")  # "paper" where nobody named one
+    try:
+        task, source, rows = describe_file(data, cls.works_on(), {key: given[key] for key in ("columns", "labels") if key in given})
+    except LayoutError as error:
+        keys = " ".join(f"--set '{key}={{…}}'" for key in next(iter(error.cures.values())))
+        raise RecipeError(f"{error.in_recipe()}\nGive it to hfcf new as {keys}") from error
+    except CorpusError as error:
+        raise RecipeError(f"--data {error}") from error
+    settings = {"task": task} if "task" in cls.schema else {}
+    preset = chosen if named else _preset(cls, settings)
+    content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
+    reasons = _reasons(content)
+    readable = reasons.pop(None, 0)
+    if not readable:
+        columns = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
+        raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {columns}")
+    text = _text(content, Path(file), cls, task, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}")
+    return NewRecipe(text, len(rows), readable, {reason or "": number for reason, number in reasons.items()})
+
+
+def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
+    if "offline" not in cls.presets:
+        return next(iter(cls.presets))
+    try:
+        check_models(cls.preset("offline", **settings))
+    except (ValueError, OSError, ImportError):
+        return "paper" if "paper" in cls.presets else "offline"
+    return "offline"
+
+
+def _reasons(content: Mapping[str, Any]) -> Counter[str | None]:
+    """Parse the recipe, load its rows as `hfcf run` does, and count why rows can't be read; None counts those that can."""
+    from hfcf.pipeline.recipes import RunRecipe
+    from hfcf.pipeline.run import load_rows
+
+    ds = load_rows(recipes.parse(RunRecipe, content, "the recipe"))
+    statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
+    return Counter(status["reason"] if status and status["accepted"] is False else None for status in statuses)
+
+
+_COMMENTS = {
+    "data_files": "a file, several, or split: file",
+    "columns": "our field: your column",
+    "labels": "your label: ours",
+    "on_error": "a row that can't be read is kept and rejected, with its reason",
+    "preset": "offline: small models that need no network; paper: the paper's",
+}
+
+
+def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str) -> str:
+    command = recipes.command("run", file, Path("out") / file.stem).replace(f"--out {file.stem}", f"--out out/{file.stem}")
+    if file.parent != Path("."):
+        command = command.replace(f"run {file.name}", f"run {file}")
+    lines = [
+        f"# {command}",
+        f"# {cls.__name__} on {rows}. The same command with --dry-run shows three of them after every stage, and the cost.",
+    ]
+    for key, value in content.items():
+        comment = f"  # {_COMMENTS[key]}" if key in _COMMENTS else ""
+        lines.append(f"{key}: {_flow(value)}{comment}")
+    if settings := [f"#   {name}: {_flow(value)}" for name, value in _plain_settings(cls, content["preset"], task)]:
+        lines += ["# settings:  # over those of the preset, which are", *settings]
+    return "\n".join(lines) + "\n"
+
+
+def _plain_settings(cls: Any, preset: str, task: str) -> Iterable[tuple[str, Any]]:
+    """Yield the settings that are numbers, words or models, as the preset has them for rows of the task."""
+    values = {**cls.presets[preset], **cls.by_task.get(task, {})}
+    for name, setting in cls.schema.items():
+        value = values.get(name, setting.default)
+        if isinstance(value, Model) and not is_remote(value):
+            value = {"name": value.name, "adapter": value.adapter} if value.adapter else value.name
+        if name not in ("seed", "strict", "task") and isinstance(value, str | int | float | dict):
+            yield name, value
+
+
+def _flow(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=10_000).strip()
+    return text.removesuffix("\n...").strip() if not isinstance(value, str) or "\n" not in value else json.dumps(value)

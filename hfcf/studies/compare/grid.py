@@ -1,0 +1,101 @@
+"""Cells of a comparison, checked and put in the order of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hfcf.core.trainer import Scorer
+from hfcf.studies.compare.recipe import SETTINGS
+from hfcf.training.scorers import LabelScorer
+
+__all__ = ["SETTINGS", "Cell", "Layout", "Seed", "lay_out"]
+
+_LABELS = LabelScorer()
+Cell = Mapping[str, Any]
+"""The results of one method × seed × corpus, as `hfcf.studies.compare.runner.read` gives them."""
+
+Seed = Any
+"""What tells the trainings of a method apart, in order: the seed, or on small samples a `hfcf.studies.compare.samples.Training`."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which methods, seeds and corpora a table has, and the cells that are there.
+
+    `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus;
+    `alone` are the corpora that count in no average; `scorer` rates the answers.
+    """
+
+    methods: tuple[str, ...]
+    seeds: tuple[Seed, ...]
+    corpora: Mapping[str, str]
+    baseline: str
+    cells: Mapping[tuple[str, Seed, str], Cell]
+    alone: frozenset[str] = frozenset()
+    scorer: Scorer = _LABELS
+
+    @property
+    def compared(self) -> list[str]:
+        """The methods that are compared with the baseline."""
+        return [method for method in self.methods if method != self.baseline]
+
+    def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
+        """Return a method's cells on a corpus, by seed."""
+        return {seed: self.cells[method, seed, corpus] for seed in self.seeds if (method, seed, corpus) in self.cells}
+
+    def about(self, corpus: str) -> list[Cell]:
+        """Return all cells of a corpus."""
+        return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
+
+    def missing(self) -> list[tuple[str, Seed, str]]:
+        """List method, seed and corpus of each cell that is not there."""
+        keys = ((method, seed, corpus) for method in self.methods for corpus in self.corpora for seed in self.seeds)
+        return [key for key in keys if key not in self.cells]
+
+
+def lay_out(
+    cells: Iterable[Cell], baseline: str, methods: Sequence[str] | None = None, seeds: Sequence[Seed] | None = None,
+    corpora: Mapping[str, str] | None = None, alone: Iterable[str] = (), scorer: Scorer = _LABELS,
+) -> Layout:  # fmt: skip
+    """Check cells against each other and order them."""
+    cells = list(cells)
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        first.setdefault(cell["corpus"], cell)
+    methods = [baseline, *(cell["method"] for cell in cells)] if methods is None else methods
+    seeds = sorted({cell["seed"] for cell in cells}) if seeds is None else seeds
+    corpora = {corpus: cell["setting"] for corpus, cell in first.items()} if corpora is None else corpora
+    if baseline not in methods:
+        raise ValueError(f"the baseline {baseline!r} is none of the methods {', '.join(methods)}")
+    if unknown := set(corpora.values()) - set(SETTINGS):
+        raise ValueError(f"{', '.join(sorted(unknown))}: no setting; settings are {', '.join(SETTINGS)}")
+    placed: dict[tuple[str, Seed, str], Cell] = {}
+    for cell in cells:
+        key = (cell["method"], cell["seed"], cell["corpus"])
+        if key in placed:
+            raise ValueError(f"{_name(cell)} comes twice")
+        if cell["method"] not in methods or cell["seed"] not in seeds or corpora.get(cell["corpus"]) != cell["setting"]:
+            raise ValueError(f"{_name(cell)} ({cell['setting']}) is none of the table's")
+        _check(cell, first[cell["corpus"]])
+        placed[key] = cell
+    methods = tuple(dict.fromkeys(methods))
+    by_setting = dict(sorted(corpora.items(), key=lambda item: SETTINGS.index(item[1])))
+    order = [(method, seed, corpus) for method in methods for seed in seeds for corpus in by_setting]
+    in_order = {key: placed[key] for key in order if key in placed}
+    return Layout(methods, tuple(seeds), by_setting, baseline, in_order, frozenset(alone), scorer)
+
+
+def _name(cell: Cell) -> str:
+    return f"the cell {cell['method']} × {cell['seed']} × {cell['corpus']}"
+
+
+def _check(cell: Cell, first: Cell) -> None:
+    gold, predicted = cell["gold"], cell["predicted"]
+    if not gold:
+        raise ValueError(f"{_name(cell)} has no rows")
+    if len(gold) != len(predicted):
+        raise ValueError(f"{_name(cell)} contradicts itself: it has {len(predicted)} answers to {len(gold)} rows")
+    if cell["ids"] != first["ids"] or gold != first["gold"]:
+        raise ValueError(f"{_name(cell)} has other rows (ids {cell['ids']}) than {_name(first)} (ids {first['ids']})")

@@ -1,0 +1,207 @@
+"""Claims that the sentence rationales of E or E′ support, naming a causal entity of every piece (RACE, section 3.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from hfcf import prompts
+from hfcf.core import edits, schema
+from hfcf.core.candidates import log_probability, reject, settle
+from hfcf.core.model import Model, is_remote
+from hfcf.core.settings import Endpoint, Positive, TrainedBy
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.generator import Generator
+from hfcf.engines.label_preserving import label_preserving
+from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.restore_characters import restore_words
+from hfcf.engines.wordnet import wordnet
+from hfcf.systems.race import claim_llm
+from hfcf.systems.race.explain import SENTENCES
+from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
+from hfcf.text.check import text_problem
+from hfcf.text.evidence import evidence_texts, join
+from hfcf.text.normalise import bare, normalise
+from hfcf.text.phrase_match import met
+
+
+def clauses(row: Mapping[str, Any]) -> list[list[str]]:
+    """List a row's constraints (equation 1): the causal entities of each piece of the sentence rationales, no clause twice."""
+    # Deviation: equation 1 has a clause for every piece of the evidence. The generator reads the sentence rationales alone, also in
+    # the paper, and can say nothing of other pieces.
+    pieces = [sentence["piece"] for sentence in row["sentence_rationales"]]
+    entities = (tuple(dict.fromkeys(e["text"] for e in row["edited_entities"] if e["piece"] == piece)) for piece in pieces)
+    return [list(clause) for clause in dict.fromkeys(entities) if clause]
+
+
+def says_twice(text: str, words: int) -> bool:
+    """Whether a text has the same run of `words` words twice."""
+    normal = [normalise(word) for word in text.split()]
+    runs = [tuple(normal[i : i + words]) for i in range(len(normal) - words + 1)]
+    return len(set(runs)) < len(runs)
+
+
+def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | None:
+    """Say why a claim can't stand alone: it is a copy of a piece of the evidence, or has empty brackets."""
+    for piece in evidence:
+        title, text = piece["title"] or "", piece["text"]
+        start = next((start for start in (title, f"The {title}") if title and claim.startswith(start)), None)
+        if start is not None:
+            rest = claim.removeprefix(start)
+            begins = normalise(" ".join(text.split()[:COPIED]))
+            if rest.startswith(": ") or (rest[:1] in _MARKS and begins and normalise(rest).startswith(begins)):
+                return "is the title of a piece of evidence with its text after it"
+        elif normalise(claim) == normalise(text) and (names := _names(title)) and names.isdisjoint(map(normalise, claim.split())):
+            return "is a piece of evidence without its title"
+    return "has empty brackets" if _EMPTY.search(claim) else None
+
+
+def _names(title: str) -> set[str]:
+    """Return the words of a title that begin with a capital or a digit."""
+    return {normalise(word) for word in title.split() if not word[0].islower()} - {"the", ""}
+
+
+COPIED = 2
+"""How many words of a piece's text, after its title and a punctuation mark, show that a claim copies both."""
+_MARKS = tuple(",;–—-")
+_EMPTY = re.compile(r"\((?:\w+:)?\s*\)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateClaim(Stage):
+    """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
+
+    Input columns: `claim`, `label`, `evidence`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`.
+    Output column: `candidates`, the evidence candidate first, then the claims, best first. The search is constrained (equation 1):
+    a claim names a causal entity of every piece. A claim that still does not is rejected, and so is one that repeats the source's
+    claim or is cut off.
+
+    Args:
+        generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
+            an endpoint. It is asked for all k claims at once, with the constraints in the prompt, and has no log-probabilities.
+        constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
+        edit: True asks for a claim that the evidence supports. False is the ablation −EDIT (section 5.2): the generator, trained on
+            rows of both labels (`prefixed: true` in its recipe), is told to support or to refute, whichever the row's label is not.
+        no_repeat: reject a claim that has a run of this many words twice: small generators ramble. None, as in the paper, does not.
+        exclude_same: reject a claim that, by English WordNet, can't have another label than the source's; see
+            `hfcf.engines.label_preserving.label_preserving`. The paper has no such check.
+        restore_letters: restore words of the evidence that the generator wrote without letters which its vocabulary lacks:
+            "Medelln" becomes "Medellín" (`hfcf.engines.restore_characters`). The paper does not say that it does.
+        exclude_malformed: reject a claim that is a title with its text after it (the form in which the generator reads evidence), a
+            piece of evidence that does not name its subject, or has empty brackets. The paper has no such check.
+        num_candidates: k.
+        num_beams: beams of the search.
+        max_new_tokens: tokens of the longest claim.
+        evidence_length: tokens of evidence that the generator reads.
+
+    >>> GenerateClaim(generator=Model("t5-base")).num_beams
+    30
+    """
+
+    VERSION: ClassVar[str] = "3"
+
+    inputs: ClassVar = {
+        "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "edited_evidence": schema.EVIDENCE,
+        "edited_entities": schema.ENTITIES, "sentence_rationales": SENTENCES, "candidates": CANDIDATES,
+    }  # fmt: skip
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {
+        "edited_evidence": "race.edit_evidence", "edited_entities": "race.edit_evidence",
+        "sentence_rationales": "race.explain", "candidates": "race.check_edit",
+    }  # fmt: skip
+    batch_size: ClassVar[int] = 32
+
+    engines: ClassVar = (Generator,)
+
+    generator: Annotated[Model, Endpoint(), TrainedBy("train_generator")]
+    edit: bool = True
+    constrain: bool = True
+    num_candidates: Positive = 10
+    num_beams: Positive = 30
+    max_new_tokens: Positive = 96
+    evidence_length: Positive = 512
+    no_repeat: Positive | None = None
+    exclude_same: bool = False
+    restore_letters: bool = False
+    exclude_malformed: bool = False
+
+    def check(self) -> None:
+        if self.num_candidates > self.num_beams:
+            raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state([claim_llm.GENERATOR], self.generator)}
+
+    def check_available(self) -> None:
+        """Raise where WordNet, which `exclude_same` asks, is not installed."""
+        if self.exclude_same:
+            wordnet()
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        required = [clauses(row) if self.constrain else [] for row in rows]
+        evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
+        labels = [SUPPORTS if self.edit else opposite(row["label"]) for row in rows]
+        answers = (self._ask if is_remote(self.generator) else self._search)(evidence, required, labels)
+        results: list[dict[str, Any] | Reject] = []
+        for row, constraints, answer in zip(rows, required, answers, strict=True):
+            candidates = [candidate for candidate in row["candidates"] if candidate["change"] == "evidence"]
+            why = failure(answer)
+            candidates += [] if why else [self._candidate(row, hypothesis, constraints) for hypothesis in answer]
+            results.append(settle(candidates, why or "the generator found no claim"))
+        return results
+
+    def _search(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
+        engine = Generator(
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens, max_length=self.evidence_length,
+        )  # fmt: skip
+        prefixes = ["" if self.edit else generator_prefix(label) for label in labels]
+        texts = [prefix + join(pieces)[0] for prefix, pieces in zip(prefixes, evidence, strict=True)]
+        answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
+        return (
+            [self._restored(answer, text) for answer, text in zip(answers, texts, strict=True)] if self.restore_letters else answers
+        )
+
+    def _restored(self, answer: Any, source: str) -> Any:
+        if not answer:
+            return answer
+        texts = restore_words([hypothesis["text"] for hypothesis in answer], source, self.generator)
+        return [{**hypothesis, "text": text} for hypothesis, text in zip(answer, texts, strict=True)]
+
+    def _ask(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
+        requests = list(zip(evidence, required, [label == REFUTES for label in labels], strict=True))
+        return claim_llm.write_claims(
+            self.generator, requests, number=self.num_candidates, max_new_tokens=self.max_new_tokens, seed=self.seed
+        )
+
+    def _candidate(self, row: Mapping[str, Any], hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
+        text, claim = hypothesis["text"], row["claim"]
+        candidate = {
+            "claim": text, "label": None, "change": "claim", "edits": edits.rewrite("claim", claim, text),
+            "scores": log_probability(hypothesis), "status": None,
+        }  # fmt: skip
+        if not hypothesis["finished"]:
+            return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
+        if why := text_problem(text, "the claim"):
+            return reject(candidate, self.name, why)
+        if not all(met(text, constraints)):
+            return reject(candidate, self.name, "names no causal entity of every piece of evidence")
+        if bare(text) == bare(claim):
+            return reject(candidate, self.name, "repeats the source's claim")
+        if self.no_repeat and says_twice(text, self.no_repeat):
+            return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
+        if self.exclude_malformed and (why := why_malformed(text, row["edited_evidence"])):
+            return reject(candidate, self.name, why)
+        if self.exclude_same and (why := _same_label(row, text)):
+            return reject(candidate, self.name, why)
+        return candidate
+
+
+def _same_label(row: Mapping[str, Any], text: str) -> str | None:
+    """Say why a claim can't have another label than the row's."""
+    supports = row["label"] == SUPPORTS
+    evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
+    # A name that changed places with another is in the evidence anyway: only a list says the same of both.
+    return label_preserving(row["claim"], text, evidence, broader=supports, listed=True)

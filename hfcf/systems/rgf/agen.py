@@ -1,0 +1,167 @@
+"""Stages of the Agen-Qgen baselines: passages and answers that do not depend on the question (RGF, section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from hfcf.core.candidates import Candidate, settle
+from hfcf.core.model import Model
+from hfcf.core.settings import NonNegative, Positive, TrainedBy
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.questions import AnswerGenerator
+from hfcf.systems.rgf.answer_candidates import (
+    ALIASES,
+    ANSWER,
+    CANDIDATES,
+    PASSAGES,
+    answer_candidates,
+    find_answer,
+    gold_answers,
+    passage_problem,
+)
+from hfcf.systems.rgf.retrieve import NO_COLLECTION, Collection
+from hfcf.tasks.qa import ANSWERS, TASK
+
+SENTENCE_ENDS = (".", "!", "?", "。", "।", "؟")
+DRAWS = 1_000
+"""How many passages are drawn for a row before it is rejected."""
+OFFLINE_ANSWERING: dict[str, Any] = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakeContext(Stage):
+    """Take the row's own passage: c′ = c (Gold Agen-Qgen).
+
+    Input columns: the task's. Output column: `passages`, one, without rank and score. A row without a context or an answer is
+    rejected.
+
+    >>> row = {"id": "7", "title": "", "context": "Ada wrote it.", "question": "who?", "answers": {"text": ["Ada"]}}
+    >>> TakeContext().row(row)["passages"][0]["text"]
+    'Ada wrote it.'
+    """
+
+    inputs: ClassVar = TASK.columns
+    outputs: ClassVar = {"passages": PASSAGES}
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        check_row(row)
+        if not row["context"]:
+            raise Reject("the row has no context")
+        return {"passages": [_passage(row["id"], row["title"] or "", row["context"])]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawPassage(Stage):
+    """Draw a passage of the collection at random, whatever the question (Rand. Agen-Qgen).
+
+    Input columns: the task's. Output column: `passages`, one, without rank and score. The draw depends on the row's id and the
+    seed.
+
+    Deviation: the paper's passages are drawn by PAQ's learned selector, so that they look like those that Natural Questions asks
+    about; it is not packaged. Here all passages of at least `min_words` words that end like a sentence are equally likely, which
+    leaves out headings, stubs and most lists and tables.
+
+    Args:
+        passages: the collection.
+        min_words: words of a passage, as white space divides them.
+
+    Raises:
+        StageError: there is no collection.
+
+    >>> from hfcf.core.passages import Passages
+    >>> DrawPassage(passages=Passages("a sha256")).min_words
+    20
+    """
+
+    inputs: ClassVar = TASK.columns
+    outputs: ClassVar = {"passages": PASSAGES}
+
+    passages: Collection = None
+    min_words: NonNegative = 20
+
+    def check_fitted(self) -> None:
+        if self.passages is None:
+            raise StageError(f"{self.name} {NO_COLLECTION}")
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        check_row(row)
+        assert self.passages is not None
+        collection, draw = self.passages.open(), self.random(row["id"])
+        for _ in range(DRAWS):
+            passage = collection[draw.randrange(len(collection))]
+            if len(passage["text"].split()) >= self.min_words and passage["text"].rstrip(" \"'”’)»").endswith(SENTENCE_ENDS):
+                return {"passages": [_passage(passage["id"], passage["title"], passage["text"])]}
+        raise Reject(f"none of {DRAWS} passages that were drawn has {self.min_words} words and ends like a sentence")
+
+
+def check_row(row: Mapping[str, Any]) -> None:
+    """Raise `Reject` for a row without an answer: without it, no answer is known to be another."""
+    if not row["answers"]["text"]:
+        raise Reject("the row has no answer")
+
+
+def _passage(name: str, title: str, text: str) -> dict[str, Any]:
+    return {"id": name, "title": title, "text": text, "score": None, "rank": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateAnswer(Stage):
+    """Write likely answers of a passage without any question, c → a; keep those that are not gold answers (section 5.1).
+
+    Input columns: `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for each text of
+    the beam search, the best first, without a question yet. The model reads `title » passage` (appendix A). The answer is the first
+    place where the passage has the text as whole words, with its case or else without. A text that the passage does not have is
+    rejected; so is what `hfcf.systems.rgf.retrieve.Read` rejects.
+
+    Args:
+        answerer: an encoder-decoder or decoder-only model, trained on passage → answer.
+        answers: how many texts of the search are taken; the paper takes 15.
+        num_beams: beams of the search; at least as many as `answers` are taken.
+        max_length: tokens of title and passage; the rest is not read.
+        max_answer: tokens of the longest answer.
+        keep_partial: keep an answer that holds a gold answer, or is part of it; see `hfcf.systems.rgf.retrieve.Read`.
+
+    >>> GenerateAnswer(answerer=Model("me/t5-answers")).answers
+    15
+    """
+
+    inputs: ClassVar = {"answers": ANSWERS, "passages": PASSAGES}
+    optional: ClassVar = ALIASES
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"passages": "the stage that chooses passages"}
+    batch_size: ClassVar[int] = 32
+
+    engines: ClassVar = (AnswerGenerator,)
+
+    answerer: Annotated[Model, TrainedBy("train_answer_generator")]
+    answers: Positive = 15
+    num_beams: Positive = 15
+    max_length: Positive = 640
+    max_answer: Positive = 32
+    keep_partial: bool = True
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = AnswerGenerator(
+            model=self.answerer, num_beams=max(self.num_beams, self.answers), num_return_sequences=self.answers,
+            max_new_tokens=self.max_answer, max_length=self.max_length,
+        )  # fmt: skip
+        requests = [
+            [passage["title"], passage["text"]] for row in rows for passage in row["passages"] if passage_problem(passage) is None
+        ]
+        texts = iter(engine.run(requests))
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            candidates: list[Candidate] = []
+            seen = set[tuple[str, str]]()
+            for passage in row["passages"]:
+                written = next(texts) if passage_problem(passage) is None else []
+                answers = [
+                    (*find_answer(hypothesis["text"], passage["text"]), [(ANSWER, hypothesis["score"])]) for hypothesis in written
+                ]
+                candidates += answer_candidates(
+                    self.name, passage, gold_answers(row), answers, seen, keep_partial=self.keep_partial
+                )
+            results.append(settle(candidates, "there is no passage"))
+        return results

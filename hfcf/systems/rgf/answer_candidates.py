@@ -1,0 +1,107 @@
+"""Candidates of RGF: a passage with an answer, then a question; and what stages write down about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets import List
+
+from hfcf.core.candidates import Candidate, reject
+from hfcf.core.schema import FLOAT, INT, TEXT
+from hfcf.tasks.qa import MAX_CONTEXT, TASK
+from hfcf.text.check import text_problem
+from hfcf.text.spans import find_places
+from hfcf.text.squad import matches, normalise_answer, overlaps
+
+PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank": INT})
+"""The passages of a row: what the collection has of them, the retriever's score (higher is nearer), and the rank from 1."""
+CANDIDATES = List(TASK.candidate_features)
+ALIASES = {"aliases": List(TEXT)}
+"""The column in which some corpora have right answers that do not stand in the context."""
+
+RANK, RETRIEVAL, READER = "retrieval rank", "retrieval score", "reader probability"
+ANSWER, QUESTION = "log-probability of the answer", "log-probability of the question"
+AGREE, DISTANCE = "readers that agree", "word edit distance"
+
+
+def value(candidate: Mapping[str, Any], name: str, default: float = 0.0) -> float:
+    """Return a score of a candidate."""
+    return next((score["value"] for score in candidate["scores"] if score["name"] == name), default)
+
+
+def passage_problem(passage: Mapping[str, Any]) -> str | None:
+    """Say why nothing can be made of a passage."""
+    title = passage["title"] and text_problem(passage["title"], "the title of the passage", letters=False)
+    return title or text_problem(passage["text"], "the passage", limit=MAX_CONTEXT)
+
+
+def gold_answers(row: Mapping[str, Any]) -> list[str]:
+    """List the right answers of a row: its answers, and the aliases that its corpus knows."""
+    aliases = row.get("aliases") or []
+    return [*row["answers"]["text"], *([aliases] if isinstance(aliases, str) else aliases)]
+
+
+def answer_candidates(
+    stage: str,
+    passage: Mapping[str, Any],
+    gold: Sequence[str],
+    answers: Sequence[tuple[str, int, Sequence[tuple[str, float | None]]]],
+    seen: set[tuple[str, str]],
+    *,
+    keep_partial: bool = True,
+) -> list[Candidate]:
+    """Make a candidate of each answer in a passage, without a question yet; answers that can't be used are rejected.
+
+    Args:
+        stage: the name of the stage that asks.
+        passage: a passage of the column `passages`.
+        gold: the source's answers, with their aliases.
+        answers: (text, start in the passage or −1, scores as (name, value)), the best first.
+        seen: passage texts and normalised answers of the row so far; those of this passage are added.
+        keep_partial: whether an answer that holds a gold answer, or is part of it, counts as another answer.
+    """
+    if why := passage_problem(passage):
+        return [reject(_candidate(passage, "", -1, []), stage, why)]
+    if not answers:
+        return [reject(_candidate(passage, "", -1, []), stage, "no answer was found in the passage")]
+    candidates = []
+    for text, start, scores in answers:
+        candidate, key = _candidate(passage, text, start, scores), (passage["text"], normalise_answer(text))
+        if start < 0 or passage["text"][start : start + len(text)] != text or not text.strip():
+            candidate = reject(candidate, stage, "the answer does not stand in the passage")
+        elif not key[1]:  # no reader could be scored on it
+            candidate = reject(candidate, stage, "nothing is left of the answer after SQuAD's normalisation")
+        elif matches(text, gold):
+            candidate = reject(candidate, stage, "the answer is a gold answer of the source")
+        elif not keep_partial and overlaps(text, gold):
+            candidate = reject(candidate, stage, "the answer holds a gold answer of the source, or stands in it")
+        elif key in seen:
+            candidate = reject(candidate, stage, "the answer repeats another one of the passage")
+        else:
+            seen.add(key)
+        candidates.append(candidate)
+    return candidates
+
+
+def _candidate(passage: Mapping[str, Any], text: str, start: int, scores: Sequence[tuple[str, float | None]]) -> Candidate:
+    numbers = [(RANK, passage["rank"]), (RETRIEVAL, passage["score"]), *scores]
+    return {
+        "title": passage["title"] or "", "context": passage["text"] or "", "question": None,
+        "answers": {"text": [text] if text else [], "answer_start": [start] if text and start >= 0 else []},
+        # Only an accepted candidate has edits: they repeat both passages, and most candidates are rejected.
+        "change": None, "edits": [],
+        "scores": [{"name": name, "value": float(number)} for name, number in numbers if number is not None], "status": None,
+    }  # fmt: skip
+
+
+def find_answer(text: str, passage: str) -> tuple[str, int]:
+    """Find a text in a passage as whole words, with any white space between; return it as it is there, with its start (else −1).
+
+    A search that ignores case follows where the exact one fails.
+    """
+    for case in (True, False):
+        if places := find_places(text, passage, case=case):
+            start, end = places[0]
+            return passage[start:end], start
+    return text, -1

@@ -1,0 +1,104 @@
+"""Questions for answers in passages (RGF, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from hfcf import prompts
+from hfcf.core.candidates import Candidate, reject, settle, undecided
+from hfcf.core.edits import plain_words
+from hfcf.core.model import Model
+from hfcf.core.settings import Endpoint, Positive, TrainedBy
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.remote.engine import Remote
+from hfcf.engines.remote.llm_backend import failure
+from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION
+from hfcf.systems.rgf.question_llm import PROMPTS, write_questions
+from hfcf.tasks.qa import TASK
+from hfcf.text.check import text_problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateQuestion(Stage):
+    """Write questions to which the answer of a passage is the answer.
+
+    Input columns: `question`, `candidates`. Output column: `candidates`: each undecided pair of passage and answer becomes a
+    candidate for each question, in the order of the beam search. The model reads `title » passage` with the answer marked; of a
+    long passage, a window around the answer (`hfcf.engines.questions.QuestionGenerator`). A question is rejected if it has the
+    words of the source's question or of a better question for the same answer and passage, and if it is cut off.
+
+    Args:
+        generator: an encoder-decoder or decoder-only model, trained on passage and answer → question
+            (`recipes/train_question_generator.yaml`); or "llm:NAME" for a language model behind an endpoint.
+        questions: questions to an answer. Section 3.3 generates 15; appendix A takes the best: 1.
+        num_beams: beams of the search.
+        max_new_tokens: tokens of the longest question.
+        max_length: tokens of title and passage.
+
+    >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
+    15
+    """
+
+    inputs: ClassVar = {"question": TASK.columns["question"], "candidates": CANDIDATES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"candidates": "the stage that finds answers"}
+    batch_size: ClassVar[int] = 32
+
+    engines: ClassVar = (QuestionGenerator, Remote)
+
+    generator: Annotated[Model, Endpoint(), TrainedBy("train_question_generator")]
+    questions: Positive = 15
+    num_beams: Positive = 15
+    max_new_tokens: Positive = 256
+    max_length: Positive = 640
+
+    def check(self) -> None:
+        if self.questions > self.num_beams:
+            raise ValueError(f"questions must be at most num_beams ({self.num_beams}), got {self.questions}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        engine = QuestionGenerator(
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.questions,
+            max_new_tokens=self.max_new_tokens, max_length=self.max_length,
+        )  # fmt: skip
+        places = [place(candidate) for row in rows for candidate in row["candidates"] if undecided(candidate)]
+        answers = iter(write_questions(engine, places, self.seed))
+        results: list[dict[str, Any] | Reject] = []
+        for row in rows:
+            candidates: list[Candidate] = []
+            for candidate in row["candidates"]:
+                candidates += self._ask(row["question"], candidate, next(answers)) if undecided(candidate) else [candidate]
+            results.append(settle(candidates, "there is no answer to ask for"))
+        return results
+
+    def _ask(self, source: str, answer: Candidate, texts: Any) -> list[Candidate]:
+        if why := failure(texts):
+            return [reject(answer, self.name, why)]
+        if texts is None:
+            return [reject(answer, self.name, "the answer is longer than the question generator reads")]
+        if not texts:
+            return [reject(answer, self.name, "the question generator wrote nothing")]
+        candidates, seen = [], {tuple(plain_words(source)): "repeats the source's question"}
+        for text in texts:
+            scores = [*answer["scores"], *([] if text["score"] is None else [{"name": QUESTION, "value": text["score"]}])]
+            candidate, key = {**answer, "question": text["text"], "scores": scores}, tuple(plain_words(text["text"]))
+            if not text["finished"]:
+                candidate = reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
+            elif why := text_problem(text["text"], "the question") or seen.get(key):
+                candidate = reject(candidate, self.name, why)
+            else:
+                seen[key] = "repeats another question for the same answer"
+            candidates.append(candidate)
+        return candidates
+
+
+def place(candidate: Mapping[str, Any]) -> list[Any]:
+    """Return title, passage, start and end of a candidate's answer."""
+    (text,), (start,) = candidate["answers"]["text"], candidate["answers"]["answer_start"]
+    return [candidate["title"], candidate["context"], start, start + len(text)]

@@ -1,0 +1,79 @@
+"""Predict each row from its claim alone: the biased expert of a product of experts.
+
+In Karimi Mahabadi et al. 2020 the biased branch is a head over the claim's representation by the verifier's own encoder (in their
+code for FEVER: of four layers with Tanh between them), trained at the same time by its own cross-entropy, of weight 1, and by the
+product's; nothing of it reaches the encoder. Both kinds here are models of their own, trained before the verifier, then fixed:
+
+- "encoder": the verifier's base model, trained on the claims alone, and its probabilities of its own training rows, as the head's
+  are. It is also sure of what it learnt by heart, so a row may count little because its claim was remembered, not because its claim
+  is biased; the more so, the larger the model and the more epochs.
+- "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted: the rows of a fold get the probabilities of a
+  model of the other folds, because words and bigrams nearly identify a claim. Rows that share a group or a claim are in one fold:
+  otherwise the model would have seen the claim's counterfactual, nearly the same claim with the other label.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from hfcf.core.splits import connected
+from hfcf.engines.classifier import Classifier
+from hfcf.text.normalise import normalise
+from hfcf.training.classifier import predict, train_classifier
+from hfcf.training.trainer import Hyperparameters, trained_model
+
+FLOOR = -10.0
+"""Of a log-probability: no expert is so sure that the other can't be heard."""
+
+
+def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path) -> np.ndarray:
+    """Return log-probabilities, rows × labels, of the base model trained on the claims of these rows.
+
+    `hp` are the verifier's. The model is in the folder `work`, which is removed afterwards.
+    """
+    train_classifier(rows, hp, work, labels=labels, claim_only=True)
+    answers = predict(rows, Classifier(model=trained_model(hp, work), max_length=hp.max_length), claim_only=True)
+    shutil.rmtree(work)
+    with np.errstate(divide="ignore"):
+        return np.log([[answer[label] for label in labels] for answer in answers]).clip(FLOOR)
+
+
+def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarray:
+    """Return log-probabilities, rows × labels, of a regression over n-grams that did not see the row, its group or its claim."""
+    from sklearn.model_selection import GroupKFold
+
+    claims, gold = np.array(rows["claim"], dtype=object), np.array(rows["label"], dtype=object)
+    groups = related_groups(rows)
+    folds = min(folds, len(set(groups)))
+    if folds < 2:
+        raise ValueError("bias: ngrams: these rows are one group, so that no model could be trained without it; use bias: encoder")
+    scores = np.full((len(rows), len(labels)), FLOOR)
+    for train, test in GroupKFold(folds).split(claims, groups=groups):
+        if len(set(gold[train])) < 2:
+            raise ValueError(f"bias: ngrams: all rows outside a fold are {gold[train[0]]}: give more rows, or use bias: encoder")
+        model = ngram_model().fit(claims[train], gold[train])
+        columns = [labels.index(label) for label in model.classes_]
+        scores[np.ix_(test, columns)] = model.predict_log_proba(claims[test]).clip(FLOOR)
+    return scores
+
+
+def ngram_model() -> Any:
+    """Make a logistic regression over the words and bigrams of a claim, not trained yet."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    count = CountVectorizer(ngram_range=(1, 2), token_pattern=r"\w+", binary=True)
+    return make_pipeline(count, LogisticRegression(max_iter=1000))
+
+
+def related_groups(rows: Dataset) -> list[int]:
+    """Give rows that share a group or a claim, directly or through others, the same number."""
+    columns = zip(rows["corpus"], rows["group_id"], rows["claim"], strict=True)
+    return connected([("group", corpus, group), ("claim", normalise(claim))] for corpus, group, claim in columns)

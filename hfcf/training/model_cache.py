@@ -1,0 +1,91 @@
+"""Models that a system trains on its rows: stored in the cache folder under a digest of the rows and settings, so trained once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from hfcf.core.model import Model
+from hfcf.core.model_checks import is_whole
+from hfcf.core.paths import cache_dir
+from hfcf.core.quarantine import quarantine
+from hfcf.training.trainer import CHECKPOINTS, Hyperparameters
+
+log = logging.getLogger(__name__)
+
+
+def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train: Callable[[Path], None]) -> str:
+    """Train a model unless the cache folder holds one of the same kind, rows and settings; return its digest for `stored_model`.
+
+    A training that was killed goes on from its last checkpoint; a second process waits for the first, and takes its model.
+
+    Args:
+        kind: the kind of model, with a version: "indicator 1".
+        content: everything that the training reads of the rows; JSON-able.
+        hp: the settings; of their model the contents count, not the name.
+        train: trains the model and stores it in the folder that is its argument.
+    """
+    settings = {**asdict(hp), "model": hp.model.key()}
+    if not hp.bf16:  # digests are those of before there was a choice
+        del settings["bf16"]
+    data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
+    digest = hashlib.sha256(data).hexdigest()
+    folder = _folder(digest)
+    if not _is_stored(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = folder.with_suffix(".training")  # of this digest alone: so are its checkpoints
+        with FileLock(lock := folder.with_suffix(".lock")):
+            try:
+                if not _is_stored(folder):
+                    log.info("training the %s", kind)
+                    train(part)
+                    part.rename(folder)
+            finally:
+                if not any(part.glob(f"{CHECKPOINTS}/*")):  # nothing to go on from
+                    shutil.rmtree(part, ignore_errors=True)
+                lock.unlink(missing_ok=True)
+    return digest
+
+
+def check_full_tuning(name: str, hp: Hyperparameters) -> Hyperparameters:
+    """Return the settings of a training if it stores all weights, as `stored_model` expects."""
+    if hp.tune != "full":
+        cure = "systems store all weights of what they train: set tune='full'"
+        raise ValueError(f"{name}: tune={hp.tune!r} would store an adapter, but {cure}")
+    return hp
+
+
+def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
+    """Return the settings with enough epochs for this number of steps on this number of rows."""
+    return replace(hp, epochs=max(hp.epochs, steps * hp.batch_size / rows))
+
+
+def stored_model(digest: str) -> Model:
+    """Return the model that `train_once` stored; raise `FileNotFoundError` when its folder no longer exists."""
+    folder = _folder(digest)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")
+    return Model(str(folder))
+
+
+def _is_stored(folder: Path) -> bool:
+    """Say whether a model is stored there; one whose weights end too early is set aside."""
+    if not folder.is_dir():
+        return False
+    for path in folder.glob("*.safetensors"):
+        if not is_whole(path):
+            quarantine(folder, f"{path.name} ends too early")
+            return False
+    return True
+
+
+def _folder(digest: str) -> Path:
+    return cache_dir() / "fitted" / digest

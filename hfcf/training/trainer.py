@@ -1,0 +1,217 @@
+"""The training loop that all models share: Transformers' Trainer, storing all weights or a small part of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.local_paths import short
+from hfcf.core.model import Model
+from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
+from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
+from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
+from hfcf.training.progress import training_progress
+
+TUNE = ("full", "lora", "lowrank")
+WEIGHTS = (
+    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
+    "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", "graph.safetensors", OPEN_DOMAIN,
+)  # fmt: skip
+"""Files of a training that another one into the same folder may not overwrite."""
+
+CHECKPOINTS = "checkpoints"
+"""The folder, inside that of a model, of a training that is under way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """The settings of a training. The defaults are RACE's (section 4, appendix B); the paper gives no number of epochs.
+
+    Args:
+        model: the model to start from.
+        max_length: tokens of an input.
+        batch_size: rows to a step.
+        learning_rate: AdamW's, falling linearly to zero (the paper names no schedule).
+        epochs: passes over the rows (not in the paper).
+        warmup: share of the steps in which the learning rate rises.
+        weight_decay: AdamW's.
+        tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters; "lowrank" trains all weights but the
+            embeddings and stores the best low-rank form of what changed, which keeps more of a small encoder's gain.
+        rank: of the stored matrices.
+        bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
+            half of the time; others take longer.
+        seed: order of the rows and the new weights.
+    """
+
+    model: Model
+    max_length: int = 130
+    batch_size: int = 4
+    learning_rate: float = 1e-5
+    epochs: float = 3.0
+    warmup: float = 0.0
+    weight_decay: float = 0.01
+    tune: str = "full"
+    rank: int = 16
+    bf16: bool = False
+    seed: int = 13
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", Model.of(self.model))
+        if self.tune not in TUNE:
+            raise ValueError(f"tune={self.tune!r}: choose one of {', '.join(TUNE)}")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss that replaces the network's own.
+
+    Args:
+        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`.
+        columns: columns of numbers that `of` reads and the network does not.
+        hidden: `of` reads the network's hidden states.
+        order: the order of the rows, a `torch.utils.data.Sampler`; by default batches hold rows of similar length.
+    """
+
+    of: Callable[[Any, Mapping[str, Any]], Any]
+    columns: tuple[str, ...] = ()
+    hidden: bool = False
+    order: Iterable[int] | None = None
+
+
+def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
+    """Make the class of the trainer."""
+    from transformers import Trainer
+
+    class OrderedTrainer(Trainer):
+        def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
+            own = super()._get_train_sampler(*args, **kwargs) if loss is None or loss.order is None else loss.order
+            order.order = own
+            return order
+
+    if loss is None:
+        return OrderedTrainer
+    own_loss = loss  # type checkers forget in a class that it is not None
+
+    class LossTrainer(OrderedTrainer):
+        def _set_signature_columns_if_needed(self) -> None:
+            super()._set_signature_columns_if_needed()
+            columns: Any = self._signature_columns
+            self._signature_columns: Any = list(dict.fromkeys((*columns, *own_loss.columns)))
+
+        def compute_loss(
+            self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            features = {name: value for name, value in inputs.items() if name not in ("labels", *own_loss.columns)}
+            outputs = model(**features, **({"output_hidden_states": True} if own_loss.hidden else {}))
+            value = own_loss.of(outputs, inputs)
+            return (value, outputs) if return_outputs else value
+
+    return LossTrainer
+
+
+def remove_weights(out: Path) -> None:
+    """Remove the weights of an earlier training from its folder: if their kind or `tune` differs, they would be read first.
+
+    Call it when the new weights are ready: a training that breaks off removes nothing, and may start from the old weights.
+    """
+    for pattern in WEIGHTS:
+        for path in out.glob(pattern):
+            path.unlink()
+
+
+def remove_checkpoints(out: Path) -> None:
+    """Remove what an unfinished training left in a model's folder and in those inside it: another recipe must not go on from it."""
+    for folder in (*out.glob(CHECKPOINTS), *out.glob(f"*/{CHECKPOINTS}")):
+        shutil.rmtree(folder)
+
+
+def trained_model(hp: Hyperparameters, out: Path) -> Model:
+    """Return the reference to the model that `fit` stored in `out`.
+
+    It reads rows as it was trained to, and computes in the number type of the model that it was trained from. Training itself is in
+    float32, or mixed with `bf16`.
+    """
+    start = hp.model
+    if hp.tune == "full":
+        return Model(str(out), dtype=start.dtype, inputs=start.inputs)
+    return Model(start.name, start.revision, adapter=str(out), dtype=start.dtype, inputs=start.inputs)
+
+
+def _precision(hp: Hyperparameters) -> dict[str, Any]:
+    """Return the arguments for mixed precision; a GPU without bfloat16 computes in float32."""
+    from accelerate import PartialState
+    from transformers.utils import is_torch_bf16_gpu_available
+
+    if not hp.bf16:
+        return {}
+    on_cpu = PartialState().device.type == "cpu"
+    return {"bf16": on_cpu or is_torch_bf16_gpu_available(), "use_cpu": on_cpu}
+
+
+def fit(
+    network: Any, tokenizer: Any, rows: Dataset, hp: Hyperparameters, *, collator: Any, task_type: str, head: tuple[str, ...],
+    out: Path, loss: Loss | None = None, checkpoints: bool = True, callbacks: Sequence[Any] = (),
+    base: Mapping[str, Any] | None = None, data: Any = None,
+) -> Any:  # fmt: skip
+    """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
+
+    Checkpoints are written every five minutes (`HFCF_CHECKPOINT_SECONDS`), and after each epoch. The weights of a training that was
+    interrupted are those of one that was not.
+    """
+    from transformers import PrinterCallback, TrainingArguments, set_seed
+
+    work = out / CHECKPOINTS
+    digest = data_digest(rows, hp, data)
+    checkpoint = last_checkpoint(work, digest)
+    order = Order(checkpoint)
+    set_seed(hp.seed)
+    if hp.tune == "lora":
+        from peft import LoraConfig, get_peft_model
+
+        config = LoraConfig(
+            task_type=task_type, r=hp.rank, lora_alpha=2 * hp.rank, lora_dropout=0.05, target_modules="all-linear",
+            modules_to_save=list(head) or None, exclude_modules=list(head) or None,
+        )  # fmt: skip
+        with quiet_peft():
+            network = get_peft_model(network, config)
+    before: Mapping[str, Any] = {}
+    if hp.tune == "lowrank":
+        before = base or {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        # A change of the embeddings has as many rows as the vocabulary: it would not be small in any form.
+        network.get_input_embeddings().weight.requires_grad = False
+    arguments = TrainingArguments(
+        output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
+        num_train_epochs=hp.epochs, warmup_steps=hp.warmup, weight_decay=hp.weight_decay, seed=hp.seed, data_seed=hp.seed,
+        save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=10, report_to="none",
+        train_sampling_strategy="group_by_length", dataloader_pin_memory=False, disable_tqdm=True, **_precision(hp),
+    )  # fmt: skip
+    with training_progress() as progress:
+        trainer = _trainer_with(loss, order)(
+            model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
+            callbacks=[progress, checkpoint_callback(digest, order), *callbacks],
+        )  # fmt: skip
+        trainer.remove_callback(PrinterCallback)
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    network = network.cpu().float().eval()
+    remove_weights(out)
+    out.mkdir(parents=True, exist_ok=True)
+    if hp.tune == "lora":
+        # Not the folder that it was loaded from on this machine.
+        network.peft_config["default"].base_model_name_or_path = short(hp.model.name)
+        with quiet_peft():
+            network.half().save_pretrained(out)
+            (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores
+            network = network.float().merge_and_unload()
+        network.config.save_pretrained(out)
+    elif hp.tune == "lowrank":
+        save_patch(network, before, out, hp.rank, head=head)
+    else:
+        network.save_pretrained(out)
+        tokenizer.save_pretrained(out)
+    shutil.rmtree(work, ignore_errors=True)  # else the next training in this folder would go on from this one's end
+    return network.eval()

@@ -1,0 +1,78 @@
+"""Claims that only say the same again, and kinds of names; both ask WordNet."""
+
+from __future__ import annotations
+
+import pytest
+from offline_models import installed
+
+from hfcf.core import offline
+from hfcf.engines.entity_types import may_be_person, organisation_kind, place_kind
+from hfcf.engines.label_preserving import INFLECTED, LISTED, SYNONYM, label_preserving, says_same
+
+pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
+
+
+@pytest.mark.parametrize(
+    ("claim", "other", "expected"),
+    [
+        ("He wrote a film.", "he wrote the Film", INFLECTED),
+        ("He wrote two films.", "He writes two film.", INFLECTED),
+        ("John Adams won.", "John Adam won.", None),
+        ("It is the biggest city.", "It is the bigger city.", None),
+        ("He wrote a film.", "He did not write a film.", None),
+        ("He wrote two films.", "He wrote 2 movies.", SYNONYM),
+        ("It is in the USA.", "It is in the United States.", SYNONYM),
+        ("He has a dog.", "He has an animal.", SYNONYM),
+        ("He has an animal.", "He has a dog.", None),
+        ("It fell.", "It rose.", None),
+        ("He wrote a film and left Rome.", "He wrote a movie and left Oslo.", None),
+        ("Er wohnt in Köln.", "Er wohnt in Bonn.", None),
+        ("他住在北京。", "他住在上海。", None),
+        ("", "", INFLECTED),
+    ],
+)
+def test_why_two_claims_say_the_same(claim: str, other: str, expected: str | None) -> None:
+    assert label_preserving(claim, other) == expected
+
+
+def test_a_broader_word_says_the_same_only_where_that_is_asked() -> None:
+    assert label_preserving("He has a dog.", "He has an animal.", broader=False) is None
+    assert says_same("dog", "hound") or says_same("film", "movie", broader=False)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "anywhere", "listed"),
+    [
+        ("He saw Pune, Delhi and Mumbai.", LISTED, LISTED),
+        ("He saw Mumbai, the old Fort of Pune, and Delhi.", LISTED, LISTED),
+        ("He left Delhi to see Mumbai.", LISTED, None),
+        ("He saw Delhi. Mumbaikars left.", None, None),
+    ],
+)
+def test_a_substitute_that_stands_in_the_evidence(evidence: str, anywhere: str | None, listed: str | None) -> None:
+    claims = ("He saw Delhi once.", "He saw Mumbai once.")
+    assert label_preserving(*claims, [evidence]) == anywhere
+    assert label_preserving(*claims, [evidence], listed=True) == listed
+    assert label_preserving(*claims) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("France", "country"), ("U.S.", "country"), ("Kingdom of Bahrain", "country"), ("Texas", "state"),
+        ("South Carolina", "state"), ("Ontario", "state"), ("Paris", "city"), ("Reading", "city"), ("Erie County", "county"),
+        ("Europe", "continent"),
+        ("Demre", ""), ("Yale", ""), ("Köln", ""), ("北京", ""), ("", ""), ("Black", None), ("Polonium", None),
+        ("Billionaire", None), ("Orchestra", None), ("midfield", None),
+    ],
+)  # fmt: skip
+def test_kinds_of_places(name: str, kind: str | None) -> None:
+    assert place_kind(name) == kind
+
+
+def test_kinds_of_organisations() -> None:
+    names = ["Yale University", "University of Oslo", "Labour Party", "Sony Corporation", "RIAA", "", "Deutsche Bahn"]
+    assert [organisation_kind(name) for name in names] == ["school", "school", "party", "company", "", "", ""]
+    assert [may_be_person(name) for name in ("Ada King", "Charlotte Church", "University", "Yale University")] == [
+        True, True, True, False,
+    ]  # fmt: skip

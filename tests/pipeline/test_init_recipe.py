@@ -1,0 +1,125 @@
+"""`hfcf new`: recipes that run on files in the forms that users have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import hfcf
+from hfcf.cli import app
+from hfcf.core import recipe as recipes
+from hfcf.core.recipe import RecipeError
+from hfcf.pipeline.init_recipe import new_recipe
+from hfcf.pipeline.recipes import RunRecipe
+from hfcf.pipeline.run import load_inputs
+
+NLI = "premise,hypothesis,label\nRome is very old.,Rome is old.,entailment\nRome is very old.,Rome is new.,contradiction\n"
+OURS = {"id": "1", "claim": "Rome is old.", "evidence": ["Rome is very old."], "label": "SUPPORTS"}
+TACRED = {
+    "token": ["Bob", "works", "at", "Acme", "."], "subj_start": 0, "subj_end": 0, "obj_start": 3, "obj_end": 3,
+    "relation": "per:employee_of",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nli.csv").write_text(NLI)
+    (tmp_path / "ours.jsonl").write_text(json.dumps(OURS) + "\n")
+    (tmp_path / "tacred.jsonl").write_text(json.dumps(TACRED) + "\n" + json.dumps({**TACRED, "relation": "no_relation"}) + "\n")
+    (tmp_path / "odd.csv").write_text("foo,bar,baz\nRome is old.,Rome is very old.,0\n")
+    return tmp_path
+
+
+def content(text: str) -> dict[str, Any]:
+    return dict(yaml.safe_load(text))
+
+
+def test_the_command_is_on_line_one_and_the_recipe_runs(folder: Path) -> None:
+    answer = CliRunner().invoke(app, ["new", "eda", "mine.yaml", "--data", "nli.csv"])
+    assert answer.exit_code == 0, answer.output
+    text = (folder / "mine.yaml").read_text()
+    assert text.splitlines()[0] == "# hfcf run mine.yaml --out out/mine"
+    assert "2 of 2 rows can be read" in answer.output
+    recipe = content(text)
+    assert recipe["columns"] == {"claim": "hypothesis", "evidence": "premise", "label": "label"}
+    assert recipe["labels"] == {"entailment": "SUPPORTS", "contradiction": "REFUTES"}
+    report = hfcf.run("mine.yaml", "out/mine")
+    assert report["rows_in"] == 2
+    assert report["corpus"] == "csv"
+
+
+def test_files_of_our_columns_need_no_keys() -> None:
+    made = new_recipe("race", "mine.yaml", "ours.jsonl")
+    recipe = content(made.text)
+    assert {key: recipe[key] for key in ("corpus", "data_files", "preset")} == {
+        "corpus": "jsonl", "data_files": "ours.jsonl", "preset": "offline",
+    }  # fmt: skip
+    assert "columns" not in recipe
+    assert "labels" not in recipe
+    assert "#   num_beams: 10" in made.text
+
+
+def test_sentences_in_the_layout_of_tacred() -> None:
+    made = new_recipe("ccg", "mine.yaml", "tacred.jsonl")
+    recipe = content(made.text)
+    assert recipe["corpus"] == {"path": "json", "data_files": "tacred.jsonl"}
+    assert recipe["columns"]["label"] == "relation"
+    assert recipe["labels"] == {"no_relation": "Other"}
+    ds, system = load_inputs(recipes.parse(RunRecipe, recipe, "mine.yaml"))
+    assert system.name == "ccg"
+    assert ds["label"][:] == ["per:employee_of", "Other"]
+
+
+def test_several_columns_of_evidence_and_rows_that_are_left_out(folder: Path) -> None:
+    (folder / "facts.csv").write_text("claim,fact1,fact2,label\nRome is old.,Rome stands.,It is old.,good\nA cat.,No.,Yes.,odd\n")
+    changes = ["columns={evidence: [fact1, fact2]}", "labels={good: SUPPORTS, odd: null}"]
+    recipe = content(new_recipe("eda", "mine.yaml", "facts.csv", changes).text)
+    ds, _ = load_inputs(recipes.parse(RunRecipe, recipe, "mine.yaml"))
+    assert [piece["text"] for piece in ds[0]["evidence"]] == ["Rome stands.", "It is old."]
+    assert [bool(status) for status in ds["status"]] == [False, True]
+
+
+def test_why_rows_cannot_be_read_is_printed(folder: Path) -> None:
+    rows = [OURS, {**OURS, "id": "2", "claim": ""}, {**OURS, "id": "3", "label": "unclear"}]
+    (folder / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer = CliRunner().invoke(app, ["new", "eda", "some.yaml", "--data", "some.jsonl"])
+    assert "1 of 3 rows can be read" in answer.output
+    assert "1 can't: the claim is empty" in answer.output
+    assert "1 can't: the label 'unclear' is unknown" in answer.output
+
+
+def test_what_cannot_be_guessed_is_given() -> None:
+    with pytest.raises(RecipeError, match=r"foo, bar, baz[^$]*--set 'columns=\{…\}'"):
+        new_recipe("race", "mine.yaml", "odd.csv")
+    changes = ["columns={claim: foo, evidence: bar, label: baz}", 'labels={"0": SUPPORTS}', "settings.num_beams=10"]
+    made = new_recipe("race", "mine.yaml", "odd.csv", changes)
+    assert made.readable == 1
+    assert content(made.text)["settings"] == {"num_beams": 10}
+
+
+def test_the_paper_where_the_offline_models_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Path:
+        raise FileNotFoundError(f"the offline model {name!r} is not installed")
+
+    monkeypatch.setattr("hfcf.core.offline.check_installed", absent)
+    assert content(new_recipe("race", "mine.yaml", "ours.jsonl").text)["preset"] == "paper"
+
+
+@pytest.mark.parametrize(("data", "fact"), [("nosuch.csv", "no such file"), (".", "a folder"), ("mine.txt", "JSON lines, CSV")])
+def test_no_rows(data: str, fact: str, folder: Path) -> None:
+    (folder / "mine.txt").write_text("x")
+    with pytest.raises(RecipeError, match=fact):
+        new_recipe("race", "mine.yaml", data)
+
+
+def test_no_recipe_is_replaced_without_a_word(folder: Path) -> None:
+    (folder / "mine.yaml").write_text("mine")
+    answer = CliRunner().invoke(app, ["new", "eda", "mine.yaml", "--data", "nli.csv"])
+    assert isinstance(answer.exception, ValueError)
+    assert (folder / "mine.yaml").read_text() == "mine"
