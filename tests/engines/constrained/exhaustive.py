@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
 import torch
 from transformers import (
     BartConfig,
@@ -19,7 +20,7 @@ from transformers import (
 
 Clauses = list[list[list[int]]]
 END = 1
-KINDS = ("t5", "bart", "gpt2")
+KINDS = ("t5", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("bart", "gpt2")))
 
 
 def model(kind: str, vocabulary: int, seed: int = 0, layers: int = 1) -> Any:
