@@ -27,7 +27,9 @@ from hfcf.core.settings import Endpoint, Setting, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
-from hfcf.corpora.base.table import docs_table
+from hfcf.corpora import builder_class
+from hfcf.corpora import names as corpus_names
+from hfcf.corpora.base import CorpusInfo
 from hfcf.systems import system_class
 from hfcf.systems import systems as system_names
 
@@ -277,12 +279,28 @@ def needs(cls: Any) -> str:
     """List the models that a metric asks, and whether it is fitted to the set."""
     meanings = arguments(cls)
     models = [meanings[name].rstrip(".;") for name, setting in settings_of(cls).items() if setting.type in ("Model", "Ner")]
-    return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["fit"] * (cls.fit is not Stage.fit))
+    return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["fit"] * (cls.fit_inputs is not Stage.fit_inputs))
 
 
 def source(cls: Any) -> str:
     said = next((one for one in paragraphs(cls) if one.startswith("Source: ")), "")
     return re.split(r": |\. (?=Deviation)|, which|, who|\.$", said.removeprefix("Source: "), maxsplit=1)[0]
+
+
+def corpora_table(task: str) -> str:
+    """Return a Markdown table of this library's corpora of a task; corpora that share their front matter share a line."""
+    groups: dict[int, tuple[list[str], CorpusInfo]] = {}
+    for name in corpus_names():
+        builder = builder_class(name)
+        if builder.INFO.task == task and builder.__module__.startswith("hfcf."):
+            groups.setdefault(id(builder.INFO), ([], builder.INFO))[0].append(name)
+    lines = ["| name | where the release is | what `data_dir` holds | notes |", "| --- | --- | --- | --- |"]
+    # A user's own files, which have no paper, come last.
+    for corpora, info in sorted(groups.values(), key=lambda group: not group[1].paper):
+        # Errors of a missing release point to the anchor.
+        cells = (", ".join(f'<a id="{name}"></a>`{name}`' for name in corpora), info.release, info.layout, info.notes)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -294,7 +312,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": provenance_table,
     "metrics": metrics_table,
     "tasks": tasks_table,
-    **{f"corpora_{task}": partial(docs_table, task) for task in tasks()},
+    **{f"corpora_{task}": partial(corpora_table, task) for task in tasks()},
 }
 
 

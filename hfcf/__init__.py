@@ -23,6 +23,7 @@ _PUBLIC = {
     "LLM": "hfcf.systems.baselines.llm",
     "MICE": "hfcf.systems.baselines.mice",
     "MaskedLM": "hfcf.systems.baselines.masked_lm",
+    "Metric": "hfcf.metrics.shared.metric",
     "Model": "hfcf.core.model",
     "Paraphrase": "hfcf.systems.baselines.paraphrase",
     "Part": "hfcf.core.system",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.result import load_result
     from hfcf.metrics.shared.measure import measure
+    from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run
     from hfcf.systems._single import counterfactuals
     from hfcf.systems.baselines.autocad import AutoCAD
@@ -111,6 +113,7 @@ __all__ = [
     "GoldAgenQgen",
     "JudgeCandidates",
     "MaskedLM",
+    "Metric",
     "Model",
     "Paraphrase",
     "Part",

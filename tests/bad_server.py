@@ -73,21 +73,10 @@ def trickle(handler: Handler) -> None:
             return
 
 
-def drip_headers(handler: Handler) -> None:
-    """A byte of a header now and then, without an end."""
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Padding: ")
-    _repeat(handler, b"x", 0.05)
-
-
 def flood_headers(handler: Handler) -> None:
     """Headers without an end."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
     _repeat(handler, b"X-Padding: " + b"x" * 1000 + b"\r\n")
-
-
-def hold_on(handler: Handler) -> None:
-    """Say without an end that the answer will come."""
-    _repeat(handler, b"HTTP/1.1 102 Processing\r\n\r\n", 0.01)
 
 
 def flood(handler: Handler) -> None:

@@ -1,4 +1,4 @@
-"""Write a user's error as lines for a terminal: without traceback, and in the words of the command line."""
+"""Write a user's error as lines for a terminal, without traceback."""
 
 from __future__ import annotations
 
@@ -10,67 +10,27 @@ from collections import Counter
 ERRORS = (ValueError, OSError, ImportError, TypeError, RecursionError)
 """What users' mistakes raise; endpoints raise an error of their own, besides."""
 
-_KEYS = ("data_dir", "data_files", "split", "role", "on_error", "preset", "columns", "labels", "corpus", "system")
-"""Arguments in Python that are keys of every recipe of rows."""
-_NAMES = "|".join((r"(?:settings|options)\.\w+", *_KEYS))
-_ARGUMENT = re.compile(rf"(?<!--set )(?<!--set ')(?<![\w.=-])({_NAMES})=(?=[\w'\"/{{(,. ]|$)('[^']*')?")
-_CALL = re.compile(r"hfcf\.from_dataset\(ds, (columns|labels)=(\{[^}]*\})(?:, labels=\{[^}]*\})?\)")
-
-_MODEL = re.compile(r'Model\("[^"]*", .*?\); (?=in a recipe )')
-
-
-def in_words_of_the_command_line(text: str) -> str:
-    """Rewrite the arguments that an error names as Python has them into options of the command line.
-
-    Errors are written once, for Python; both have the same keys.
-
-    >>> in_words_of_the_command_line("give the place of its files as data_dir= or data_files= (one of the two)")
-    'give the place of its files as --set data_dir=… or --set data_files=… (one of the two)'
-    >>> in_words_of_the_command_line("write split='test', role='train'")
-    'write --set split=test --set role=train'
-    >>> in_words_of_the_command_line("--set data_dir=hover --set 'columns={…}'")
-    "--set data_dir=hover --set 'columns={…}'"
-    >>> in_words_of_the_command_line('type Model("me/nli", inputs="?"); in a recipe {name: me/nli, inputs: "?"}; …')
-    'type in a recipe {name: me/nli, inputs: "?"}; …'
-    """
-    text = _MODEL.sub("", text)
-    text = _CALL.sub(r"the recipe's keys columns and labels", text)
-
-    def option(match: re.Match[str]) -> str:
-        value = (match[2] or "").strip("'")
-        follows = re.match(r"[\w/\"{]", text[match.end() :])
-        return f"--set {match[1]}={value or ('' if follows else '…')}"
-
-    return re.sub(r", (?=--set )", " ", _ARGUMENT.sub(option, text))
-
-
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def find_fault(error: BaseException) -> str | None:
-    """Say which fault of the machine is behind an error, in whatever library's error it is wrapped: disk or memory; None: neither.
-
-    >>> find_fault(OSError(errno.ENOSPC, "No space left on device"))
-    'the disk is full: free space, and the same command goes on from here'
-    >>> find_fault(ValueError("no such column")) is None
-    True
-    """
+    """Say which fault of the disk or the memory is behind an error, whatever library's error wraps it; None: neither."""
     go_on = "and the same command goes on from here"
     seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        text = str(one)
-        where = f" ({one.filename})" if isinstance(one, OSError) and one.filename else ""
-        if (isinstance(one, OSError) and one.errno in FULL) or "No space left on device" in text or "disk is full" in text:
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        text = str(cause)
+        where = f" ({cause.filename})" if isinstance(cause, OSError) and cause.filename else ""
+        if (isinstance(cause, OSError) and cause.errno in FULL) or "No space left on device" in text or "disk is full" in text:
             return f"the disk is full{where}: free space, {go_on}"
-        if isinstance(one, OSError) and one.errno in (errno.EROFS, errno.EIO):
-            return f"the disk can't be written to{where}: {one.strerror}: give another folder, or repair it, {go_on}"
-        if type(one).__name__ == "OutOfMemoryError" or "CUDA out of memory" in text:
+        if isinstance(cause, OSError) and cause.errno in (errno.EROFS, errno.EIO):
+            return f"the disk can't be written to{where}: {cause.strerror}: give another folder, or repair it, {go_on}"
+        if type(cause).__name__ == "OutOfMemoryError" or "CUDA out of memory" in text:
             return f"the device has no memory left: give it less work (HFCF_TOKEN_BUDGET, batch_size), {go_on}"
-        if isinstance(one, MemoryError) or any(words in text for words in _NO_MEMORY):
+        if isinstance(cause, MemoryError) or any(words in text for words in _NO_MEMORY):
             return f"this machine has no memory left: give it less work (HFCF_TOKEN_BUDGET, num_proc) or more memory, {go_on}"
-        one = one.__cause__ or one.__context__
+        cause = cause.__cause__ or cause.__context__
     return None
 
 
@@ -85,11 +45,6 @@ _NO_MEMORY = (
 def is_panic(error: BaseException) -> bool:
     """Say whether an error is a panic of Rust code, such as the tokenizers'; it is no `Exception` in Python."""
     return type(error).__name__ == "PanicException"
-
-
-def explain(error: BaseException) -> str:
-    """Say in words what went wrong and, where it is known, the cure."""
-    return in_words_of_the_command_line(_explain(error))
 
 
 def is_a_users(error: BaseException) -> bool:
@@ -116,7 +71,8 @@ def _is_of_deep_input(error: RecursionError) -> bool:
     return all(frame.f_globals.get("__name__", "").partition(".")[0] in _PARSERS for frame in recursed)
 
 
-def _explain(error: BaseException) -> str:
+def explain(error: BaseException) -> str:
+    """Say in words what went wrong and, where it is known, the cure."""
     if isinstance(error, IsADirectoryError):
         return f"{error.filename} is a folder, and a file is expected"
     if isinstance(error, NotADirectoryError | FileExistsError):

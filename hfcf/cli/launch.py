@@ -27,15 +27,7 @@ def is_launched() -> bool:
 
 
 def launch(processes: int, arguments: Sequence[str]) -> int:
-    """Run `python -m hfcf ARGUMENTS` in several processes; return when all have ended, or as soon as one has failed.
-
-    Args:
-        processes: their number. They find each other as those of `torchrun` do, by the environment.
-        arguments: of the command.
-
-    Returns:
-        The exit code: 0, or that of the process that failed first; 1 if a signal ended it.
-    """
+    """Run `python -m hfcf ARGUMENTS` in several processes; return when all have ended, or as soon as one has failed."""
     shared = {"WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": processes, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _free_port()}
     shared |= {CHILD: 1, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", 1)}
     command = [sys.executable, "-m", "hfcf", *arguments]
@@ -61,11 +53,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
 
 
 def must_launch(processes: int | None) -> bool:
-    """Return whether this process has to start so many; not if it is one of them.
-
-    Raises:
-        ValueError: a launcher has started another number.
-    """
+    """Return whether this process has to start so many; not if it is one of them."""
     running = launched_processes()
     if processes is None or running == processes:
         return False

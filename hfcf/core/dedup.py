@@ -13,7 +13,7 @@ from hfcf.core.candidates import reject, settle
 from hfcf.core.progress import quiet_few
 from hfcf.core.stage import Reject
 from hfcf.core.task import Task, task_of
-from hfcf.text.normalise import bare
+from hfcf.text.normalise import dedup_key
 
 TWIN = "the same counterfactual as that of row"
 """How the reason begins; the id of the earlier row follows."""
@@ -22,9 +22,9 @@ TWIN = "the same counterfactual as that of row"
 def reject_duplicates(ds: Dataset, stage: str) -> Dataset:
     """Reject counterfactuals that equal one of an earlier source; a source that has no others is rejected, too.
 
-    Two are equal when their texts are (`Task.identity`), compared by `bare`, so that "1.5" is not "15", and where they have them
-    the places in the texts; their labels do not count. Equal ones of one source stay. The memory that this takes is a hash for each
-    counterfactual.
+    Two are equal when their texts are (`Task.identity`), compared by `dedup_key`, so that "1.5" is not "15", and, where they have
+    them, the places in the texts; their labels do not count. Equal ones of one source stay. The memory that this takes is a hash
+    for each counterfactual.
 
     A stream has no end at which to look, and ranks do not see each other's rows: twins are found in a `Dataset` alone, and in one
     part of it that runs on its own. Rows before `limit` are decided as without it.
@@ -51,7 +51,7 @@ def find_duplicates(ds: Dataset) -> dict[str, dict[str, str]]:
 
 
 def _key(task: Task, row: Mapping[str, Any]) -> bytes:
-    texts = [(kind, bare(text)) for kind, text in task.identity(row)]
+    texts = [(kind, dedup_key(text)) for kind, text in task.identity(row)]
     places = {name: row[name] for name in task.columns if isinstance(row[name], Mapping) and "start" in row[name]}
     return hashlib.sha256(json.dumps([texts, places], sort_keys=True).encode()).digest()[:16]
 

@@ -91,7 +91,7 @@ def check_hub_id(name: str, where: str) -> None:
     if constants.HF_HUB_OFFLINE and not in_cache(name):
         raise ValueError(
             f"{where}: there is no folder {name}, and of that name nothing is in the Hub's cache while offline mode is on: unset "
-            "HF_HUB_OFFLINE, give a folder or offline:NAME, or choose preset='offline'"
+            "HF_HUB_OFFLINE, give a folder or offline:NAME, or choose preset='offline' (--set preset=offline)"
         )
 
 

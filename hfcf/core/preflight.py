@@ -23,7 +23,7 @@ from hfcf.core.task import Task, get_task
 
 LEAST_DISK = 200_000_000  # bytes
 SAMPLE = 20  # rows of a stream whose labels are looked at
-CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours"
+CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours; in a recipe, the keys columns and labels do"
 
 
 def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> None:
@@ -88,7 +88,7 @@ def check_trained(system: Any) -> None:
         raise ValueError(
             f"{system.name} needs models that are trained first, and there is no folder {', '.join(missing)}. Train them:\n"
             + "\n".join(missing.values())
-            + "\nor name other models in the settings, or choose preset='offline', whose models are trained"
+            + "\nor name other models in the settings, or choose preset='offline' (--set preset=offline), whose models are trained"
         )
 
 

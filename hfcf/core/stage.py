@@ -19,7 +19,7 @@ from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict,
 
 from hfcf.core import progress, schema
 from hfcf.core.columns import Columns, FormatError, encode
-from hfcf.core.mapping import map_stage
+from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_settings
 from hfcf.core.prepare import prepare
@@ -128,7 +128,7 @@ class Stage:
             ds: all rows, with the columns `fit_inputs`.
 
         Raises:
-            StageError: a column is missing.
+            StageError: a column is missing, or the stage that fills it has not run.
         """
         if not self.fit_inputs:
             return self
@@ -136,6 +136,9 @@ class Stage:
             filler = self.produced_by.get(missing[0])
             cure = f"map {filler} first" if filler else "hfcf.load(…) makes rows that have it"
             raise StageError(f"{self.name}.fit reads the column {missing[0]!r}, which is missing; {cure}")
+        if unfilled := [column for column in self.fit_inputs if column in self.produced_by and _is_unfilled(ds, column)]:
+            filler = self.produced_by[unfilled[0]]
+            raise StageError(f"{self.name}.fit reads the column {unfilled[0]!r}, which is null; map {filler} first")
         return self.with_fitted(self.learn(ds))
 
     def with_fitted(self, sha: str | None) -> Self:
@@ -322,3 +325,11 @@ def cast(value: Any, feature: Any, where: str) -> Any:
     if not isinstance(value, list | tuple):
         raise StageError(f"{where} is declared a list and got {value!r}")
     return [cast(item, feature.feature, f"{where}[{i}]") for i, item in enumerate(value)]
+
+
+def _is_unfilled(ds: Dataset | IterableDataset, column: str) -> bool:
+    """Return whether a column is null on all undecided rows of the first 1,000."""
+    names = [name for name in (column, "status") if name in (ds.column_names or [])]
+    rows = list(first_rows(ds.select_columns(names), 1000))
+    undecided = [row for row in rows if not row.get("status") or row["status"]["accepted"] is not False]
+    return bool(undecided) and all(row[column] is None for row in undecided)

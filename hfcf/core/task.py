@@ -272,7 +272,7 @@ def task_of(columns: Iterable[str]) -> Task:
         there = ", ".join(sorted(present)) or "none"
         raise ValueError(
             f"these are no task's rows: there is neither a column {signs}; the columns here are {there}. "
-            "hfcf.from_dataset(ds, columns={…}) makes rows of them"
+            "hfcf.from_dataset(ds, columns={…}) makes rows of them; in a recipe, the keys columns and labels do"
         )
     return max(fitting, key=lambda task: len(task.signature))
 

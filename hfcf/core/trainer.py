@@ -29,7 +29,19 @@ class Trainer(Protocol):
     def train(
         self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None
     ) -> int | None:
-        """Train a model and store it in a folder."""
+        """Train a model and store it in a folder.
+
+        Args:
+            rows: the task's rows.
+            hp: `hfcf.training.trainer.Hyperparameters`.
+            out: the folder.
+            labels: the classes; empty where a task has none.
+            dev: rows that choose the epoch, if the trainer chooses one.
+            debias: `hfcf.training.debias.Debias`, or None.
+
+        Returns:
+            The epoch that was chosen, counted from 1; None where none was.
+        """
 
     def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[Any]:
         """Return the model's answer to each row, in the form of `Scorer.gold`."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PASSAGES = "passages"
 """The name of passage collections, whose rows are no task's."""
-_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "custom", "formats", PASSAGES))
+_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "formats", "custom", PASSAGES))
 
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
 

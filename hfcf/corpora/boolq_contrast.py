@@ -73,11 +73,11 @@ class BoolQContrast(Corpus):
                     why = f"{item.place}: perturbed_questions is {kind(perturbed)}, not a list of {{perturbed_q, answer}}"
                     yield Record("item", item.number, unreadable=why)
                     continue
-                for i, one in enumerate(perturbed, 1):
+                for i, question in enumerate(perturbed, 1):
                     shared = {name: value for name, value in item.value.items() if name not in ("question", "answer")}
-                    own = {"question": one["perturbed_q"]} if "perturbed_q" in one else {}
+                    own = {"question": question["perturbed_q"]} if "perturbed_q" in question else {}
                     own |= {"id": f"{passage}-{i}", "original_id": passage, "kind": "perturbed"}
-                    yield Record("item", item.number, {**shared, **one, **own})
+                    yield Record("item", item.number, {**shared, **question, **own})
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {name: record[name] for name in ("id", "original_id", "kind")}

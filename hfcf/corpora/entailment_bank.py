@@ -74,7 +74,7 @@ class EntailmentBank(Corpus):
         if data_dir is not None:
             folder = Path(data_dir).expanduser()
             inner = [folder / parent / f"task_{task}" for parent in _PARENTS]
-            if "task" in options and folder.name in {f"task_{one}" for one in TASKS} - {f"task_{task}"}:
+            if "task" in options and folder.name in {f"task_{number}" for number in TASKS} - {f"task_{task}"}:
                 raise ValueError(f"task={task!r}, and data_dir is the folder {folder.name}: leave one of the two out")
             data_dir = next((path for path in inner if path.is_dir()), folder)
         return super().locate(name, data_dir=data_dir, data_files=data_files, options=options)

@@ -156,7 +156,7 @@ class NaturalQuestions(Corpus):
             answer = max(dict.fromkeys(verdicts), key=verdicts.count)
             row |= {"answers": {"text": [answer], "answer_start": []}, "alternatives": []}
             return
-        found = [[_cut(row["context"], tokens, starts, *span) for span in one] for one in spans]
+        found = [[_cut(row["context"], tokens, starts, *span) for span in alternative] for alternative in spans]
         row["answers"], row["alternatives"] = alternative_answers(found)
 
 
@@ -177,9 +177,9 @@ def _tokens(record: Mapping[str, Any]) -> tuple[list[str], list[bool]]:
         return tokens, [bool(_TAG.fullmatch(token)) for token in tokens]
     need(record, "document_tokens")
     items = record["document_tokens"]
-    if not is_list_of(items, dict) or not all(isinstance(one.get("token"), str) and "html_token" in one for one in items):
+    if not is_list_of(items, dict) or not all(isinstance(token.get("token"), str) and "html_token" in token for token in items):
         raise BadRow("document_tokens is no list of {token, html_token}")
-    return [one["token"] for one in items], [bool(one["html_token"]) for one in items]
+    return [token["token"] for token in items], [bool(token["html_token"]) for token in items]
 
 
 def _mark(annotation: Mapping[str, Any], size: int) -> dict[str, Any]:

@@ -90,17 +90,7 @@ class PassageSource(Recipe):
 
 
 def from_recipe(settings: Any, data_dir: str | None = None, where: str = "passages") -> Passages:
-    """Read the collection that a recipe names.
-
-    Args:
-        settings: a file, a list of files, or a mapping as `PassageSource`: `{from: [{corpus: squad, data_dir: squad}]}`.
-        data_dir: the folder in which the files and folders lie.
-        where: the recipe's key, for errors.
-
-    Raises:
-        RecipeError: it names no collection.
-        CorpusError: the files can't be read.
-    """
+    """Read the collection that a recipe names."""
     if isinstance(settings, Passages):
         return settings
     if isinstance(settings, Dataset):

@@ -77,12 +77,14 @@ class QED(Corpus):
         row |= {"id": record["example_id"], "context": context, "question": question, "url": as_text(record.get("url"))}
         row["title"] = row["group_id"] = as_text(text_of(record, "title_text"))
         alternatives = record["original_nq_answers"]
-        if not (is_list_of(alternatives, list) and all(is_list_of(one, dict) for one in alternatives)):
+        if not (is_list_of(alternatives, list) and all(is_list_of(alternative, dict) for alternative in alternatives)):
             raise BadRow(f"original_nq_answers is {kind(alternatives)}, not a list of lists of {{start, end, string}}")
-        spans = [[span_of(span, context, "an answer") for span in one] for one in alternatives]
-        if any(span["start"] is None for one in spans for span in one):
+        spans = [[span_of(span, context, "an answer") for span in alternative] for alternative in alternatives]
+        if any(span["start"] is None for alternative in spans for span in alternative):
             raise BadRow("an answer has no place in the paragraph")
-        answers, row["alternatives"] = alternative_answers([(span["start"], span["text"]) for span in one] for one in spans)
+        answers, row["alternatives"] = alternative_answers(
+            [(span["start"], span["text"]) for span in alternative] for alternative in spans
+        )
         row["answers"] = check_places(context, answers)
         starts = record.get("sentence_starts")
         if starts is not None and not is_list_of(starts, int):
@@ -105,16 +107,16 @@ class QED(Corpus):
         return {
             "explanation_type": annotation["explanation_type"],
             "question_references": [
-                span_of(one["question_reference"], question, "a reference of the question") for one in equalities
+                span_of(equality["question_reference"], question, "a reference of the question") for equality in equalities
             ],
             "sentence_references": [
                 {
-                    **span_of(one["sentence_reference"], context, "a reference of the sentence"),
-                    "bridge": _bridge(one["sentence_reference"]),
+                    **span_of(equality["sentence_reference"], context, "a reference of the sentence"),
+                    "bridge": _bridge(equality["sentence_reference"]),
                 }
-                for one in equalities
+                for equality in equalities
             ],
-            "answer_references": [span_of(one["paragraph_reference"], context, "an answer's reference") for one in answers],
+            "answer_references": [span_of(answer["paragraph_reference"], context, "an answer's reference") for answer in answers],
             "selected_sentence": span_of(sentence, context, "the selected sentence") if sentence else None,
         }
 

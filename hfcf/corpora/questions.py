@@ -129,11 +129,11 @@ def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[An
         if not isinstance(texts, list) or not isinstance(starts, list):
             raise BadRow(f"{name}.text is {kind(texts)} and {name}.answer_start {kind(starts)}; both are lists of the same length")
         return typed_answers(texts, starts), list(dict.fromkeys(texts))
-    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
-        if any(isinstance(one, dict) and one.get("answer_start") is not None for one in value):
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        if any(isinstance(item, dict) and item.get("answer_start") is not None for item in value):
             answers = listed_answers(value, name)
             return answers, list(dict.fromkeys(answers["text"]))
-        texts = [one.get("text") if isinstance(one, dict) else one for one in value]
+        texts = [item.get("text") if isinstance(item, dict) else item for item in value]
         return _looked_up(texts, f"{name}.text", context)
     if isinstance(value, str):
         return _looked_up([value] if value.strip() else [], name, context)

@@ -31,7 +31,7 @@ from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program
 from hfcf.core.structures.proof import parse_proof
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, is_list_of, json_lines, need, parquet_rows, text_of
-from hfcf.corpora.formats.groups import text_group
+from hfcf.corpora.base.values import text_group
 from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind

@@ -63,7 +63,7 @@ class WikiWhy(Corpus):
         layout="`dataset/v1.2/{cause,effect,question,explanation}.json`, and `context.json` if you have it",
         notes="cause and effect, no claims yet; one split, `full`, without `context.json`; keep it out of pre-training corpora",
     )
-    FILES = tuple(("full", f"{folder}cause.json") for folder in (*(f"dataset/{one}/" for one in _VERSIONS), ""))
+    FILES = tuple(("full", f"{folder}cause.json") for folder in (*(f"dataset/{version}/" for version in _VERSIONS), ""))
     ONE_FORM = True
     GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"question": TEXT, "explanation": List(TEXT), **dict.fromkeys(CONTEXT, TEXT)}

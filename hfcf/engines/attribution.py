@@ -11,8 +11,8 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
+from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.inputs import encode_spans
-from hfcf.engines.reading import read_reading
 
 METHODS = ("gradient_x_input", "integrated_gradients")
 
@@ -25,7 +25,7 @@ class Attribution(Engine):
     a word matters whether it speaks for or against the label.
 
     Args:
-        model: a verifier, see `hfcf.engines.reading`.
+        model: a verifier, see `hfcf.engines.classifier_spec`.
         max_length: tokens of the pair; evidence past it has no score.
         method: "gradient_x_input" (one forward and one backward pass) or "integrated_gradients".
         steps: points of the integral.
@@ -37,7 +37,7 @@ class Attribution(Engine):
     steps: int = 20
 
     def settings(self) -> dict[str, Any]:
-        return {**super().settings(), **read_reading(self.model).settings()}
+        return {**super().settings(), **read_spec(self.model).settings()}
 
     def load(self, device: torch.device) -> Any:
         network, tokenizer = load_classifier(self.model, device, self.dtype())
@@ -48,7 +48,7 @@ class Attribution(Engine):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         _, tokenizer = loaded
-        reading = read_reading(self.model)
+        reading = read_spec(self.model)
         rows = zip(requests, encode_spans(tokenizer, requests, self.max_length, reading.form), strict=True)
         classes = {name: i for i, name in enumerate(reading.names)}
         return [Encoded(row, (spans, classes[label], text)) for (_, text, label), (row, spans) in rows]
@@ -56,7 +56,7 @@ class Attribution(Engine):
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         from captum.attr import LayerGradientXActivation, LayerIntegratedGradients
 
-        (network, tokenizer), reading = loaded, read_reading(self.model)
+        (network, tokenizer), reading = loaded, read_spec(self.model)
         batch = pad(tokenizer, encoded, network.device)
         ids, others = batch.pop("input_ids"), list(batch)
 

@@ -30,20 +30,7 @@ _Statement = tuple[str, Sequence[tuple[Any, ...]]]
 
 
 class RequestCache:
-    """Store answers by key in one SQLite file that several processes can share.
-
-    Args:
-        path: the file; its folder is created when it is missing.
-
-    >>> import tempfile
-    >>> cache = RequestCache(Path(tempfile.mkdtemp()) / "requests.sqlite")
-    >>> cache.put({"k": [0.1, 0.9]})
-    >>> cache.get(["k", "unknown"])
-    {'k': [0.1, 0.9]}
-    >>> cache.put_steps({"l": "a step"})
-    >>> cache.get_steps(["k", "l"])
-    {'l': ['a step']}
-    """
+    """Store answers by key in one SQLite file that several processes can share."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

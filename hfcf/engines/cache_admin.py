@@ -22,7 +22,7 @@ PRUNED = ("fitted", "indexes")
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _DAY = 86_400
 _KEYS = "(SELECT key FROM answers UNION SELECT key FROM steps)"
-_OLDEST = f"SELECT key FROM {_KEYS} LEFT JOIN origins USING (key) ORDER BY coalesce(second, 0), key LIMIT ?"
+_OLDEST = f"SELECT key FROM {_KEYS} JOIN origins USING (key) ORDER BY second, key LIMIT ?"
 
 
 def parse_size(text: str) -> int:
@@ -49,11 +49,7 @@ def used_bytes(db: sqlite3.Connection) -> int:
 
 
 def keep_limit(db: sqlite3.Connection, limit: int) -> int:
-    """Remove the oldest answers and steps until a request cache holds a tenth less than its limit, if it holds more.
-
-    Returns the number of answers that were removed. Those of which the age is not known, stored by an earlier version, are the
-    oldest.
-    """
+    """Remove the oldest answers and steps until a request cache holds a tenth less than its limit, if it holds more."""
     removed, most = 0, float(limit)
     while used_bytes(db) > most:
         most = 0.9 * limit
@@ -101,17 +97,14 @@ def _remove(db: sqlite3.Connection, keys: str, values: tuple[Any, ...]) -> int:
 
 
 def open_answers(path: Path) -> sqlite3.Connection:
-    """Open a request cache, also one of an earlier version, which did not store where answers come from."""
-    db = sqlite3.connect(path, timeout=60, isolation_level=None)
-    db.execute(ORIGINS)
-    db.execute(STEPS)
-    return db
+    """Open a request cache."""
+    return sqlite3.connect(path, timeout=60, isolation_level=None)
 
 
 ORIGINS = """
 CREATE TABLE IF NOT EXISTS origins (key TEXT PRIMARY KEY, engine TEXT NOT NULL, second INTEGER NOT NULL) WITHOUT ROWID
 """
-"""A table beside that of the answers, which earlier versions do not look at."""
+"""Which engine gave an answer, and when."""
 STEPS = "CREATE TABLE IF NOT EXISTS steps (key TEXT, step TEXT, PRIMARY KEY (key, step)) WITHOUT ROWID"
 """Partial results of requests that take many batches; they are removed when the answer is stored."""
 
@@ -122,8 +115,8 @@ def describe_cache() -> list[dict[str, Any]]:
     path = cache_dir() / "requests.sqlite"
     if path.is_file():
         db = open_answers(path)
-        query = """SELECT coalesce(origins.engine, 'of an earlier version'), count(*), sum(length(answers.answer))
-            FROM answers LEFT JOIN origins ON answers.key = origins.key GROUP BY 1 ORDER BY 3 DESC"""
+        query = """SELECT origins.engine, count(*), sum(length(answers.answer))
+            FROM answers JOIN origins ON answers.key = origins.key GROUP BY 1 ORDER BY 3 DESC"""
         found = [{"name": f"answers: {name}", "entries": n, "bytes": size} for name, n, size in db.execute(query)]
         [(steps, size)] = db.execute("SELECT count(*), coalesce(sum(length(step)), 0) FROM steps")
         found += [{"name": "steps of unfinished answers", "entries": steps, "bytes": size}] if steps else []

@@ -13,8 +13,8 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.inputs import encode_pairs, model_inputs
-from hfcf.engines.reading import read_reading
 
 ROUND = 5
 """Decisions read scores at this many decimals: padding moves later ones."""
@@ -70,7 +70,7 @@ class Classifier(Engine):
     """Probabilities of the labels of `[claim, evidence]` requests, as `{label: probability}`, with our names of the labels.
 
     Args:
-        model: a verifier: a sequence classifier of two or three labels; `hfcf.engines.reading` says which are understood.
+        model: a verifier: a sequence classifier of two or three labels; `hfcf.engines.classifier_spec` says which are understood.
         max_length: tokens of the pair; evidence past it is not read.
 
     Raises:
@@ -83,17 +83,17 @@ class Classifier(Engine):
     max_length: int
 
     def settings(self) -> dict[str, Any]:
-        return {**super().settings(), **read_reading(self.model).settings()}
+        return {**super().settings(), **read_spec(self.model).settings()}
 
     def load(self, device: torch.device) -> Any:
         return load_classifier(self.model, device, self.dtype())
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        tokenizer, form = loaded[1], read_reading(self.model).form
+        tokenizer, form = loaded[1], read_spec(self.model).form
         return [Encoded(row) for row in model_inputs(tokenizer, encode_pairs(tokenizer, requests, self.max_length, form))]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        (network, tokenizer), reading = loaded, read_reading(self.model)
+        (network, tokenizer), reading = loaded, read_spec(self.model)
         with torch.inference_mode():
             logits = network(**pad(tokenizer, encoded, network.device)).logits
         return label_probabilities(reading.merge(logits.float()), reading.names)

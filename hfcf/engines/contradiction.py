@@ -24,7 +24,7 @@ _BROAD = ("person", "municipality")
 """Kinds of which something may be several: an actor and a singer, a town and a city."""
 
 
-def contradiction(claim: str, other: str) -> str | None:
+def why_compatible(claim: str, other: str) -> str | None:
     """Say why a claim and a changed one may both be true; None if they exclude each other.
 
     They do where the change is one of a number, a date, a name or nationality, an antonym, a negation and nothing else, or, after
@@ -39,9 +39,9 @@ def contradiction(claim: str, other: str) -> str | None:
     Raises:
         FileNotFoundError: WordNet is not installed.
 
-    >>> contradiction("He was born in 1979.", "He was born in 1984."), contradiction("It is a film.", "It is an island.")
+    >>> why_compatible("He was born in 1979.", "He was born in 1984."), why_compatible("It is a film.", "It is an island.")
     (None, None)
-    >>> contradiction("He is an actor.", "He is a singer."), contradiction("He won.", "He won in Rome.")
+    >>> why_compatible("He is an actor.", "He is a singer."), why_compatible("He won.", "He won in Rome.")
     ('may be true beside the claim', 'may be true beside the claim')
     """
     before, after = content_words(claim), content_words(other)

@@ -12,9 +12,9 @@ from hfcf.core.model import Model
 from hfcf.engines.attribution import words_of
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
+from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates
-from hfcf.engines.inputs import OURS, Form, encode_spans
-from hfcf.engines.reading import read_reading
+from hfcf.engines.inputs import OURS, InputFormat, encode_spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Cure(Engine):
     probability of their word pieces, and every piece of which a token is read. They explain what the verifier predicts.
 
     Args:
-        verifier: the verifier that the explainer was trained for, see `hfcf.engines.reading`.
+        verifier: the verifier that the explainer was trained for, see `hfcf.engines.classifier_spec`.
         explainer: a folder or Hub id with what `train: explainer` stores, or "hfcf:explainer".
         max_length: tokens of the pair; evidence past it has no gate.
     """
@@ -35,14 +35,14 @@ class Cure(Engine):
     max_length: int
 
     def settings(self) -> dict[str, Any]:
-        return {**super().settings(), **read_reading(self.verifier).settings()}
+        return {**super().settings(), **read_spec(self.verifier).settings()}
 
     def load(self, device: torch.device) -> Any:
         network, tokenizer = load_classifier(self.verifier, device, self.dtype())
         return network, tokenizer, load_gates(self.explainer, self.verifier, network)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        return encode_pieces(loaded[1], requests, self.max_length, read_reading(self.verifier).form)
+        return encode_pieces(loaded[1], requests, self.max_length, read_spec(self.verifier).form)
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, gates = loaded
@@ -53,7 +53,7 @@ class Cure(Engine):
         return [_answer(*row) for row in zip(tokens, sentences, encoded, strict=True)]
 
 
-def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int, form: Form = OURS) -> list[Encoded]:
+def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int, form: InputFormat = OURS) -> list[Encoded]:
     """Tokenise `[claim, text, parts]` requests; `extra` is (the piece of every token, its characters, text)."""
     items = []
     for (_, text, parts), (row, spans) in zip(requests, encode_spans(tokenizer, requests, max_length, form), strict=True):

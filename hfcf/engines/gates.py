@@ -30,12 +30,6 @@ class Gates(nn.Module):
     A gate is a hard concrete variable (Louizos, Welling and Kingma, ICLR 2018): a logistic draw, squashed, stretched to (−0.1, 1.1)
     and clipped, so that it is exactly 0 or 1 with some probability and still has a gradient. A closed gate puts a learned vector in
     the place of a word piece's embedding, as DiffMask does (De Cao et al., EMNLP 2020).
-
-    Args:
-        hidden_size: size of the verifier's hidden states.
-        embedding_size: size of its input embeddings.
-        layers: layers whose states are read; 0 is the embeddings' output.
-        width: size of the hidden layer of both networks.
     """
 
     def __init__(self, hidden_size: int, embedding_size: int, layers: Sequence[int], width: int = 128) -> None:

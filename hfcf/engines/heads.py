@@ -14,6 +14,9 @@ from hfcf.core.pretrained import read_weights
 from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.labels import output_names
 
+RBERT = "rbert.safetensors"
+"""An R-BERT's weights beside the encoder's, by which it is known; the encoder's `config.json` names the classes."""
+
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 

@@ -19,15 +19,8 @@ _FIELD = re.compile(r"\{(\w*)\}")
 
 
 @dataclass(frozen=True)
-class Form:
-    """How a verifier reads a row; `parse_form` makes one of its name.
-
-    Args:
-        name: one of `PAIRS`, or a template.
-        claim_first: whether the claim comes before the evidence.
-        titles: whether the pieces of evidence have their titles, as "title: text".
-        around: of a form that is one text, what stands before, between and after the two; None of a pair.
-    """
+class InputFormat:
+    """How a verifier reads a row; `parse_form` makes one of its name."""
 
     name: str = CLAIM_FIRST
     claim_first: bool = True
@@ -35,16 +28,16 @@ class Form:
     around: tuple[str, str, str] | None = None
 
 
-OURS = Form()
+OURS = InputFormat()
 """The form of this library's own verifiers."""
 
 
 @lru_cache(maxsize=64)
-def parse_form(name: str) -> Form:
+def parse_form(name: str) -> InputFormat:
     """Make the form of a setting `inputs`."""
     name = ALIASES.get(name, name)
     if name in PAIRS:
-        return Form(name, claim_first=name.startswith("claim"), titles="text" not in name)
+        return InputFormat(name, claim_first=name.startswith("claim"), titles="text" not in name)
     fields = [match for match in _FIELD.finditer(name) if match[1] != "sep"]
     names = [match[1] for match in fields]
     if sorted(names) not in (["claim", "evidence"], ["claim", "text"]):
@@ -55,7 +48,7 @@ def parse_form(name: str) -> Form:
         )
     first, second = fields
     around = (name[: first.start()], name[first.end() : second.start()], name[second.end() :])
-    return Form(name, claim_first=names[0] == "claim", titles="text" not in names, around=around)
+    return InputFormat(name, claim_first=names[0] == "claim", titles="text" not in names, around=around)
 
 
 def join_for(model: Model, evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
@@ -68,7 +61,9 @@ def reads_titles(model: Model) -> bool:
     return model.inputs is None or parse_form(model.inputs).titles
 
 
-def encode_pairs(tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, form: Form = OURS, **kwargs: Any) -> Any:
+def encode_pairs(
+    tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, form: InputFormat = OURS, **kwargs: Any
+) -> Any:
     """Tokenise `[claim, evidence]` pairs. Evidence is cut at `max_length`; a claim, only if it fills half of it.
 
     The tokenizer's own "only_second" fails on a claim that leaves no room, and "longest_first" would cut long claims while
@@ -90,7 +85,7 @@ def cut_firsts(tokenizer: Any, texts: Sequence[str], tokens: int) -> list[str]:
 
 
 def encode_spans(
-    tokenizer: Any, requests: Sequence[Any], max_length: int, form: Form = OURS
+    tokenizer: Any, requests: Sequence[Any], max_length: int, form: InputFormat = OURS
 ) -> list[tuple[dict[str, list[int]], list[Any]]]:
     """Tokenise `[claim, evidence]` pairs: the model's inputs, and each token's characters in the evidence (None outside)."""
     if form.around is not None:
@@ -108,7 +103,7 @@ def model_inputs(tokenizer: Any, encoded: Any) -> list[dict[str, list[int]]]:
     return [{name: encoded[name][i] for name in names} for i in range(len(encoded["input_ids"]))]
 
 
-def _template_spans(tokenizer: Any, requests: Sequence[Any], max_length: int, form: Form) -> list[Any]:
+def _template_spans(tokenizer: Any, requests: Sequence[Any], max_length: int, form: InputFormat) -> list[Any]:
     claims = cut_firsts(tokenizer, [request[0] for request in requests], max_length // 2)
     rendered = _render(tokenizer, form, claims, [request[1] for request in requests], max_length)
     encoded = tokenizer([text for text, _, _ in rendered], return_offsets_mapping=True)
@@ -126,7 +121,7 @@ def _inside(span: Sequence[int], start: int, end: int) -> tuple[int, int] | None
 
 
 def _render(
-    tokenizer: Any, form: Form, claims: Sequence[str], evidence: Sequence[str], max_length: int
+    tokenizer: Any, form: InputFormat, claims: Sequence[str], evidence: Sequence[str], max_length: int
 ) -> list[tuple[str, int, int]]:
     """Fill the template; return each text, and where the evidence, cut so that all fits, starts and ends in it."""
     before, between, after = (_separate(tokenizer, form, part) for part in form.around or ())
@@ -150,7 +145,7 @@ def _render(
     return results
 
 
-def _separate(tokenizer: Any, form: Form, part: str) -> str:
+def _separate(tokenizer: Any, form: InputFormat, part: str) -> str:
     if "{sep}" in part and tokenizer.sep_token is None:
         raise ValueError(f"inputs={form.name!r}: the tokenizer has no separator: write the text that stands for {{sep}}")
     return part.replace("{sep}", tokenizer.sep_token or "")

@@ -241,16 +241,7 @@ def word_places(mark: Any, words: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 class _Search:
-    """Search the fills of one word.
-
-    Args:
-        sentence: its sentence.
-        word: its index.
-        answer: the classifier's answer to the sentence without a change.
-        fills: the fills to ask, in this order.
-        slopes: the change of the margin by each fill, were it linear.
-        asked: how many were asked in vain before.
-    """
+    """Search the fills of one word."""
 
     def __init__(
         self, sentence: _Sentence, word: int, answer: Mapping[str, float], fills: list[Pieces], slopes: torch.Tensor, asked: int = 0

@@ -22,10 +22,29 @@ LONGEST = 4
 """Words of a substituted phrase: a longer one is a claim of its own."""
 
 
-def label_preserving(
+def why_preserving(
     claim: str, other: str, evidence: Iterable[str] = (), *, broader: bool = True, listed: bool = False
 ) -> str | None:
-    """Say why a changed claim can't have another label than its source, by English WordNet; None if nothing says so."""
+    """Say why a changed claim can't have another label than its source, as far as English WordNet knows; None if nothing says so.
+
+    Args:
+        claim: the source's.
+        other: the changed one.
+        evidence: texts of the source's evidence, in which no substituted phrase may stand already; none: not asked.
+        broader: whether a broader word ("animal" for "dog") keeps the label, as it does where the evidence supports the claim.
+        listed: whether only a substitute counts that stands in one list of the evidence with what it replaces ("Delhi, Pune and
+            Mumbai"). Without it any that stands there counts.
+
+    Raises:
+        FileNotFoundError: WordNet is not installed.
+
+    >>> why_preserving("He wrote two films.", "He writes the two films.")
+    'differs from the claim only in articles, case or inflection'
+    >>> why_preserving("He has a dog.", "He has an animal."), why_preserving("He has a dog.", "He has a cat.")
+    ('differs from the claim only by a synonym or a broader word', None)
+    >>> why_preserving("He saw Delhi.", "He saw Mumbai.", ["He saw Pune, Delhi and Mumbai."], listed=True)
+    'replaces words by some that stand in the evidence already'
+    """
     before, after = content_words(claim), content_words(other)
     changes = [
         (" ".join(before[i:j]), " ".join(after[k:n]))

@@ -16,17 +16,7 @@ from hfcf.engines.word_effects import mean_embeddings
 
 
 class Margin(NamedTuple):
-    """The answer to a sentence, and the margin's gradient by the embeddings of its words.
-
-    Args:
-        answer: the probability of each class.
-        gradients: by word, summed over its pieces; float32.
-
-    >>> margin = Margin({"Other": 1.0}, {3: torch.tensor([0.1, -2.0])})
-    >>> same = Margin.from_json(margin.to_json(), torch.device("cpu"))
-    >>> same.answer, bool((same.gradients[3] == margin.gradients[3]).all())
-    ({'Other': 1.0}, True)
-    """
+    """The answer to a sentence, and the margin's gradient by the embeddings of its words."""
 
     answer: Mapping[str, float]
     gradients: Mapping[int, torch.Tensor]

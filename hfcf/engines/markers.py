@@ -67,18 +67,7 @@ class Markers:
 
 @lru_cache(maxsize=64)
 def parse_markers(name: str) -> Markers:
-    """Make the markers of a setting `inputs`.
-
-    Args:
-        name: one of `FORMS`, or a text as they are: what stands for the head, a semicolon, what stands for the tail; `{head}` and
-            `{tail}` are their words, `{head_type}` and `{tail_type}` their types. One without its words is masked.
-
-    Raises:
-        ValueError: it is neither.
-
-    >>> parse_markers("$ {head} $; # {tail} #").tail
-    '# {tail} #'
-    """
+    """Make the markers of a setting `inputs`."""
     text = FORMS.get(name, name)
     parts = [part.strip() for part in text.split(";")]
     fields = [{match[1] for match in _FIELD.finditer(part)} for part in parts]

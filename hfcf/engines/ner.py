@@ -122,10 +122,7 @@ def check_backend(backend: str) -> None:
 
 
 def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None:
-    """Raise when a backend is not installed, or when there is no such pipeline of spaCy.
-
-    What Stanza lacks for a language it downloads.
-    """
+    """Raise when a backend is not installed, or when there is no such pipeline of spaCy."""
     if not is_package(backend):
         raise ImportError(f'{where}: {purpose} by {backend} needs an extra: pip install "hfcf[{backend}]"')
     if model.name.startswith("offline:"):

@@ -14,10 +14,8 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import label_probabilities
-from hfcf.engines.heads import class_names, load_whole, name_classes, save_whole
+from hfcf.engines.heads import RBERT, class_names, load_whole, name_classes, save_whole
 
-HEAD = "rbert.safetensors"
-"""The head's weights, beside the encoder's; the encoder's `config.json` names the classes."""
 MARKERS = ("$", "#")
 """Around the first argument and around the second, wherever they stand."""
 
@@ -71,13 +69,13 @@ class RBert(nn.Module):
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Store the encoder as Transformers does, and the head beside it."""
-        save_whole(self, folder, HEAD)
+        save_whole(self, folder, RBERT)
 
 
 def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[RBert, Any]:
     """Load a trained R-BERT and its tokenizer."""
     network = load_whole(
-        model, HEAD, lambda encoder: RBert(encoder, class_names(encoder)), kind="an R-BERT", training="hfcf train train_relation",
+        model, RBERT, lambda encoder: RBert(encoder, class_names(encoder)), kind="an R-BERT", training="hfcf train train_relation",
         device=device, dtype=dtype,
     )  # fmt: skip
     return network, load_tokenizer(model)

@@ -119,10 +119,7 @@ Places = list[tuple[int, int] | None]
 def encode_windows(
     tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, stride: int
 ) -> list[list[tuple[dict[str, list[int]], Places]]]:
-    """Tokenise `[question, context]` pairs in windows: of each request, the inputs and the places of each window.
-
-    A request without a context has no window.
-    """
+    """Tokenise `[question, context]` pairs in windows: of each request, the inputs and the places of each window."""
     windows: list[list[tuple[dict[str, list[int]], Places]]] = [[] for _ in requests]
     read = [i for i, request in enumerate(requests) if request[1] and request[0]]
     if not read:

@@ -11,10 +11,9 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import label_probabilities, load_classifier
+from hfcf.engines.classifier_spec import ClassifierSpec, check_relation, encode_sentences, is_rbert, relation_spec
 from hfcf.engines.labels import rename_classes
 from hfcf.engines.rbert import RBert, encode_marked, load_rbert, longest, rbert_logits
-from hfcf.engines.reading import Reading
-from hfcf.engines.relation_reading import check_relation, encode_sentences, is_rbert, relation_reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +60,10 @@ class RelationClassifier(Engine):
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
         if isinstance(network, RBert):
-            reading = Reading(rename_classes(self.model, network.labels))
+            reading = ClassifierSpec(rename_classes(self.model, network.labels))
             logits = lambda items: rbert_logits(network, tokenizer, items)  # noqa: E731 - one of two
         else:
-            reading = relation_reading(self.model)
+            reading = relation_spec(self.model)
             logits = lambda items: network(**pad(tokenizer, items, network.device)).logits  # noqa: E731 - as above
 
         def answer(items: Sequence[Encoded]) -> list[dict[str, float]]:

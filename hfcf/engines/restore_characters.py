@@ -15,10 +15,7 @@ _WORD = re.compile(r"\w+")
 
 
 def lossy_words(text: str, tokenizer: Any) -> dict[str, str]:
-    """Map what a tokenizer makes of words of a text to these words, where letters are lost.
-
-    A form that stands in the text itself, or that two words have, is left out: which word is meant is not known.
-    """
+    """Map what a tokenizer makes of words of a text to these words, where letters are lost."""
     # A letter and its mark may be two characters, of which the mark belongs to no word.
     words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
     written = {word: _write(word, tokenizer) for word in sorted(words) if not word.isascii()}

@@ -14,15 +14,6 @@ class Effects:
     """Predict the change of the classes' log-probabilities from the embedding of the word that is put in, by ridge regression.
 
     "caused" leads to Cause-Effect in most sentences, whatever it replaces. The estimate orders a search; it decides nothing.
-
-    Args:
-        table: the input embeddings, pieces × size.
-        classes: number of classes.
-
-    >>> effects = Effects(torch.eye(2), 1)
-    >>> effects.learn([(0,), (1,), (0, 1)], torch.tensor([[-4.0], [2.0], [-1.0]]))
-    >>> [bool(change < 0) for change in effects.guess([(0,), (1,)])]
-    [True, False]
     """
 
     def __init__(self, table: torch.Tensor, classes: int) -> None:

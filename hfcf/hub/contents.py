@@ -109,7 +109,8 @@ def _tags(front: Mapping[str, Any]) -> list[str]:
 
 
 def select_own(paths: Iterable[str], kind: str, front: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
-    """Select the paths of a folder or repository that this library wrote; the card or `run.json` names the rows' files."""
+    """Select the paths of a folder or repository that this library wrote: the rows' files are named in the card or in
+    `run.json`."""
     named = _named(data_files(front)) | set(_listed(run))
     return [path for path in sorted(paths) if NAMES[kind].fullmatch(path) or (path in named and _ROWS.fullmatch(path))]
 

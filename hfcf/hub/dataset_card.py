@@ -14,12 +14,12 @@ from hfcf.core.recipe import resolve_folder
 from hfcf.core.schema import TOKENS
 from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, names
-from hfcf.hub.check_card import SIZES
-from hfcf.hub.citation import citation
 from hfcf.hub.metrics_table import metrics_table
-from hfcf.hub.render import render
+from hfcf.hub.render import citation, render
 from hfcf.systems import system_class, systems
 
+SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
+"""The Hub's size categories."""
 OWN = ("jsonl", "csv", "parquet", "relations")
 """Corpora of a user's own rows, whose language is unknown."""
 NOT_REPUBLISHED = "These rows, and counterfactuals of them, must not be republished: they are for holders of the corpus's licence"
@@ -30,18 +30,7 @@ def dataset_card(
     *, name: str, command: str, corpus: Mapping[str, Any], configs: Sequence[Mapping[str, Any]], empty: Sequence[str],
     run: Mapping[str, Any], examples: Sequence[Mapping[str, Any]], files: Any = None,
 ) -> str:  # fmt: skip
-    """Write the front matter that the Hub reads, and the text for readers.
-
-    Args:
-        name: the recipe's name.
-        command: the command that makes the set again.
-        corpus: `title`, `licence`, `hub_id`, `language`, `paper`, `citation` of the source, `republish` and `request`.
-        configs: from `hfcf.hub.folder.configs`.
-        empty: configurations without rows, which `load_dataset` can't read.
-        run: the contents of `run.json`.
-        examples: rows of the default configuration, with the source's text as `before`.
-        files: the recipe's `data_files` or `data_dir`; the card of a user's own rows names them.
-    """
+    """Write the front matter that the Hub reads, and the text for readers."""
     stated = run["corpus"] in names() and corpus["title"] != builder_class(run["corpus"]).INFO.title  # in a SOURCE.yaml
     own = (run["corpus"] in OWN or corpus.get("release") == "yours") and not stated
     task = get_task(run["task"])

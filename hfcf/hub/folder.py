@@ -44,10 +44,7 @@ def content_hash(path: Path) -> str:
 
 
 def remove_others(data: Path, written: Iterable[Path]) -> None:
-    """Remove the files of an older run, which no card names any more, and the partial files of one that was killed.
-
-    Files that `write_parquet` did not name are a user's own, and stay.
-    """
+    """Remove the files of an older run, which no card names any more, and the partial files of one that was killed."""
     current = set(written)
     for path in list(data.rglob("*")):
         if path not in current and _OWN.fullmatch(path.name) and path.is_file():

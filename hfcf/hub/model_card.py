@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
+from huggingface_hub.utils import HFValidationError, validate_repo_id
 
 from hfcf.core.model import Model, commit, named
 from hfcf.core.recipe import locate
 from hfcf.core.task import get_task
+from hfcf.engines.classifier_spec import MARK
 from hfcf.engines.inputs import CLAIM_FIRST, parse_form
-from hfcf.engines.reading import MARK
-from hfcf.hub.check_card import REPOSITORY
-from hfcf.hub.citation import citation
-from hfcf.hub.existing_card import read_restriction
+from hfcf.hub.existing_card import read_restriction, read_source
 from hfcf.hub.metrics_table import numbers
-from hfcf.hub.render import render
-from hfcf.hub.source import read_source
+from hfcf.hub.render import citation, render
 
 _SELF_CONTAINED = ("explainer", "masked_lm")
 """Kinds of training that store a full model, whatever `tune` says. So does a kind named like its task, a classifier with a head of
@@ -88,7 +86,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
 
 def _inputs(kind: str, start: Model) -> dict[str, Any]:
-    """Say in the front matter of a verifier how it reads a row, from which `hfcf.engines.reading` knows it."""
+    """Say in the front matter of a verifier how it reads a row, from which `hfcf.engines.classifier_spec` knows it."""
     return {MARK: parse_form(start.inputs or CLAIM_FIRST).name} if kind == "verifier" else {}
 
 
@@ -96,7 +94,11 @@ def _find_base(name: str) -> str | None:
     """Return the base model's name on the Hub, if it has one."""
     if name.startswith("offline:"):
         return OFFLINE_BASES.get(name.removeprefix("offline:"))
-    return name if REPOSITORY.fullmatch(name) and not Path(name).exists() else None
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return None
+    return None if Path(name).exists() else name
 
 
 def _choose_library(tune: str, *, full: bool, own: bool) -> str:

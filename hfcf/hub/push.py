@@ -22,12 +22,11 @@ from typing import Any
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token, hf_hub_url
 from huggingface_hub.errors import RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
-from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+from huggingface_hub.utils import HFValidationError, build_hf_headers, get_session, hf_raise_for_status, validate_repo_id
+from huggingface_hub.utils.sha import git_hash
 
-from hfcf.hub.check_card import REPOSITORY
 from hfcf.hub.contents import Contents, is_own_card, parse_file, read_contents, select_own
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
-from hfcf.hub.files import check_files, is_same, prepare_files
 
 Changes = tuple[tuple[str, ...], tuple[str, ...]]
 """Paths of a commit: those that it sends and those that it removes."""
@@ -65,7 +64,15 @@ class PushReport:
 
 
 def plan(folder: str | Path, repo: str) -> Plan:
-    """List what `push` would send; the arguments are its own. It reads the folder alone."""
+    """List what `push` would send; the arguments are its own. It reads the folder alone.
+
+    Raises:
+        HubError: the name is invalid, the folder can't be pushed (see `read_contents`), or a file contains a token.
+
+    >>> plan(".", "a/b/c")
+    Traceback (most recent call last):
+    hfcf.hub.errors.HubError: 'a/b/c' is not a repository name: write NAMESPACE/NAME
+    """
     check_name(repo)
     contents = read_contents(folder)
     check_files(contents)
@@ -112,8 +119,10 @@ def require_token(token: str | None = None) -> str:
 
 
 def check_name(repo: str) -> None:
-    if not REPOSITORY.fullmatch(repo):
-        raise HubError(f"{repo!r} is not a repository name: write NAMESPACE/NAME")
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        raise HubError(f"{repo!r} is not a repository name: write NAMESPACE/NAME") from error
 
 
 def _push_once(
@@ -204,3 +213,34 @@ def _commit(
         raise HubError(f"{where} has a .gitignore that ignores {ignored[0]}: remove that rule, and run this again")
     create = partial(api.create_commit, repo, [*additions, *deletions], parent_commit=parent, commit_message=message, **branch)
     return str(retry(create).oid)
+
+
+PLACEHOLDER = "PATH_OR_REPOSITORY"
+"""What a card names as the place of its data; a pushed card has the repository's name there."""
+_TEXT = (".md", ".json", ".yaml", ".html", ".txt", ".jinja", ".codes")
+_TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")
+
+
+def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
+    """Map each path in the repository to its content: files as they are, and a card that names the repository."""
+    card = (contents.root / "README.md").read_bytes().replace(PLACEHOLDER.encode(), repo.encode())
+    return {path: card if path == "README.md" else contents.root / path for path in contents.files}
+
+
+def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
+    """Say whether the repository has the same bytes: the Hub knows large files by SHA-256, others by git's hash."""
+    if remote.size != addition.upload_info.size:
+        return False
+    if remote.lfs is not None:
+        return addition.upload_info.sha256.hex() == remote.lfs.sha256
+    with addition.as_file() as file:
+        return git_hash(file.read()) == remote.blob_id
+
+
+def check_files(contents: Contents, token: str | None = None) -> None:
+    """Raise `HubError` when a text holds a token of the Hub, or `token`."""
+    for path in contents.files:
+        if path.endswith(_TEXT):
+            text = (contents.root / path).read_bytes()
+            if _TOKEN.search(text) or (token and token.encode() in text):
+                raise HubError(f"{contents.root / path} contains a Hub token: remove it, and replace the token at once")

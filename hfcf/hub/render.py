@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -53,3 +54,14 @@ def _one_line(value: Any) -> Any:
     if not isinstance(value, str) or isinstance(value, _Whole):
         return value
     return _TAG.sub("&lt;", " ".join(value.splitlines()) if len(value.splitlines()) > 1 else value)
+
+
+TITLE = "hfcf: counterfactual data for language tasks"
+AUTHORS = "{The hfcf developers}"
+YEAR = 2026
+
+
+def citation() -> str:
+    """Return the BibTeX entry of this library at its version. `CITATION.cff` says the same."""
+    fields = {"title": TITLE, "author": AUTHORS, "year": YEAR, "version": version("hfcf"), "license": "Apache-2.0"}
+    return "@software{hfcf,\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items()) + "}"

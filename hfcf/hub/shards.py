@@ -19,13 +19,7 @@ GROUP = 5_000
 
 
 class Shards:
-    """Write the rows of one configuration, in any order of splits; `close` names the files.
-
-    Args:
-        folder: of the configuration.
-        features: of the rows; labels are strings.
-        rows: of a shard at most.
-    """
+    """Write the rows of one configuration, in any order of splits; `close` names the files."""
 
     def __init__(self, folder: Path, features: Features, rows: int = ROWS) -> None:
         self.folder, self.features, self.rows = folder, features, rows

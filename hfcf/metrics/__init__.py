@@ -1,28 +1,27 @@
 """Intrinsic metrics of counterfactuals: each a stage that scores rows of an expanded set, and an `evaluate.Metric`.
 
-A metric is a public module of this folder; its name is that of its column. `hfcf.metrics.Fluency` is the metric over lists of
-texts, `hfcf.metrics.MeasureFluency` the stage for `Dataset.map`, and `hfcf.measure` maps several over a set. Each name is
-imported when it is first used. `scores/` holds the scores of models, `shared/` what several metrics need.
-
-The class of a stage says what other rooms ask about its metric:
-
-- `better`: "less", "more", or "" where neither is better; of several numbers, "less `NUMBER`" and "more `NUMBER`",
-- `of_candidates`: True if a single row can be scored alone, so that rejected candidates are scored too,
-- `published`: False if the column repeats what the label says; a run then publishes only the numbers of the whole set.
+A metric is a public module of this folder with a `hfcf.Metric`, or an entry point `hfcf.metrics` of another package. Its name is
+that of its column. `hfcf.metrics.MeasureFluency` is the stage for `Dataset.map`, `hfcf.metrics.Fluency` the metric over lists of
+texts, and `hfcf.measure` maps several over a set. `scores/` holds the scores of models, `shared/` what several metrics need.
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from importlib import import_module, resources
+from functools import partial
+from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from hfcf.core.plugins import with_plugins
+
 
 def names() -> list[str]:
-    """List the metrics."""
-    return sorted(module.name for module in iter_modules(__path__) if not module.ispkg)
+    """List the metrics.
+
+    >>> names()[:3]
+    ['claim_only', 'coherence', 'copy_rate']
+    """
+    return list(_places())
 
 
 def load(name: str, stage: bool = False) -> Any:
@@ -30,7 +29,7 @@ def load(name: str, stage: bool = False) -> Any:
 
     Args:
         name: one of `names()`.
-        stage: return the class of its stage instead of an `evaluate.Metric`.
+        stage: return the class of its stage instead of an `evaluate.Metric`; of another package's function, the function.
 
     Raises:
         ValueError: no metric has that name; the message lists them.
@@ -38,10 +37,13 @@ def load(name: str, stage: bool = False) -> Any:
     >>> load("minimality").compute(predictions=["Oslo is old."], references=["Rome is old."])["share"]
     0.25
     """
-    if name not in names():
+    if (place := _places().get(name)) is None:
         raise ValueError(f"no metric {name!r}; the metrics are: {', '.join(names())}")
-    cls = getattr(import_module(f"hfcf.metrics.{name}"), f"Measure{_class(name)}" if stage else _class(name))
-    return cls if stage else cls()
+    if stage:
+        module, _, attribute = place.partition(":")
+        return getattr(import_module(module), attribute or f"Measure{_class(name)}")
+    # `evaluate` takes seconds to import, and mapping needs none of it.
+    return import_module(f"{__name__}.shared.evaluate_metric").ListMetric(name)
 
 
 def is_published(name: str) -> bool:
@@ -49,26 +51,25 @@ def is_published(name: str) -> bool:
     return getattr(load(name, stage=True), "published", True)
 
 
-@lru_cache
-def better(name: str) -> str:
-    """Read a metric's `better` from its source: importing all metrics takes seconds."""
-    source = resources.files(__name__).joinpath(f"{name}.py").read_text(encoding="utf-8")
-    match = re.search(r'^    better: ClassVar = "(.*)"$', source, re.MULTILINE)
-    return match[1] if match else ""
+def _places() -> dict[str, str]:
+    """Map the name of each metric to its module, or to "module:attribute"."""
+    modules = (module.name for module in iter_modules(__path__) if not module.ispkg)
+    return dict(sorted(with_plugins({name: f"{__name__}.{name}" for name in modules}, __name__).items()))
 
 
 def _class(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def _public() -> dict[str, str]:
-    """Map the name of each public class to its module."""
-    return {f"{prefix}{_class(name)}": f"hfcf.metrics.{name}" for name in names() for prefix in ("", "Measure")}
+def _public() -> dict[str, tuple[str, bool]]:
+    """Map each public class to its metric, and whether it is the stage."""
+    return {f"{prefix}{_class(name)}": (name, bool(prefix)) for name in names() for prefix in ("", "Measure")}
 
 
 def __getattr__(name: str) -> Any:
-    if module := _public().get(name):
-        return getattr(import_module(module), name)
+    if found := _public().get(name):
+        metric, stage = found
+        return load(metric, stage=True) if stage else partial(load, metric)
     raise AttributeError(f"module 'hfcf.metrics' has no attribute {name!r}")
 
 

@@ -5,36 +5,39 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
-import evaluate
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
+from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.splits import connected
-from hfcf.core.stage import Stage
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.shared.fit import learned_of, need_fit, to_fit
-from hfcf.metrics.shared.info import TEXT, info
-from hfcf.metrics.shared.rows import ColumnsOf
-from hfcf.tasks import DEFAULT
+from hfcf.metrics.shared.changes import ColumnsOf
+from hfcf.metrics.shared.metric import Metric
 from hfcf.text.normalise import normalise
-
-CITATION = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
 
 
 def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], folds: int = 5, seed: int = 13) -> list[str | None]:
     """Guess the label of each claim by a model that was trained on the claims and labels of other groups.
 
-    It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one fold,
-    which the first of their names and the seed decide, so that rows in another order get the same guesses.
+    It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one
+    fold, which the first of their names and the seed decide, so that rows in another order get the same guesses.
+
+    Args:
+        claims: the texts.
+        labels: of each.
+        groups: of each; a source and its counterfactuals are one.
+        folds: in how many parts the groups are cut, 2 or more.
+        seed: which group is in which.
+
+    Returns:
+        A label each; None where there is nothing to train on outside its fold.
     """
     order = sorted(range(len(claims)), key=lambda i: (groups[i], claims[i], labels[i]))
-    if folds < 2:
-        raise ValueError(f"folds={folds}: 2 or more, or there is nothing to train on")
-    # A claim that stands in two groups would be trained on with the very label that is asked.
+    # A claim of two groups would be trained on with the very label that is asked.
     first = connected([("group", group), ("claim", normalise(claim))] for group, claim in zip(groups, claims, strict=True))
     names: dict[int, str] = {}
     for i, group in zip(first, groups, strict=True):
@@ -65,12 +68,20 @@ def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -
 
 
 def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict[str, Any]:
-    """Compare the guesses with always saying the commonest label."""
-    pairs = [(one, label) for one, label in zip(guesses, labels, strict=True) if one is not None]
+    """Compare the guesses with always saying the commonest label.
+
+    Returns:
+        Over the rows that have a guess: `accuracy` and `majority` (0–1), and `above_majority`, the first less the second. Of k
+        labels it is at most 1 − 1/k, if they are even, and next to nothing if one of them is nearly all: there, read
+        `balanced`, the mean over labels of the share of their rows that is guessed, and `above_chance`, that less 1/k, which
+        is near 0 where the model finds nothing in claims, and at most 1 − 1/k however the labels are spread. None without
+        guesses; the last two, of one label.
+    """
+    pairs = [(guessed, label) for guessed, label in zip(guesses, labels, strict=True) if guessed is not None]
     if not pairs:
         return dict.fromkeys(("accuracy", "majority", "above_majority", "balanced", "above_chance"))
-    accuracy = sum(one == label for one, label in pairs) / len(pairs)
-    counts, right = Counter(label for _, label in pairs), Counter(label for one, label in pairs if one == label)
+    accuracy = sum(guessed == label for guessed, label in pairs) / len(pairs)
+    counts, right = Counter(label for _, label in pairs), Counter(label for guessed, label in pairs if guessed == label)
     majority = max(counts.values()) / len(pairs)
     balanced = sum(right[label] / n for label, n in counts.items()) / len(counts) if len(counts) > 1 else None
     return {
@@ -80,17 +91,14 @@ def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict
     }  # fmt: skip
 
 
-def overall(ds: Dataset) -> dict[str, Any]:
-    """Compute `predictability` of a set that the stage has measured."""
-    return predictability([one and one["predicted"] for one in ds["claim_only"]], ds["label"])
-
-
 @dataclass(frozen=True, kw_only=True)
-class MeasureClaimOnly(Stage):
+class MeasureClaimOnly(Metric):
     """Check whether a linear model guesses the label from the claim alone, cross-validated by group.
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
     One row's guess says little: read `above_majority` and `above_chance` of the set, which `overall` computes.
+    As an `evaluate.Metric`: `predictions` are claims, `references` their labels, and `groups`, if given, their groups; it gives
+    what `predictability` does.
 
     Source: Schuster et al. 2019, who trained BERT on FEVER's claims. Deviation: a linear model over words, which needs no download
     and runs in seconds; a stronger one may find more.
@@ -98,7 +106,6 @@ class MeasureClaimOnly(Stage):
     Args:
         task: of the rows; those of relations are refused.
         folds: of the cross-validation, by group and claim; 2 or more.
-        fitted: the sha256 that `fit` sets.
 
     >>> MeasureClaimOnly(task="relation").inputs
     Traceback (most recent call last):
@@ -107,41 +114,39 @@ class MeasureClaimOnly(Stage):
 
     better: ClassVar = "less `guessed`; `above_majority` and `above_chance` near 0"
     of_candidates: ClassVar = False
+    citation: ClassVar = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
     inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
     outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
 
-    task: str = DEFAULT
-    folds: int = 5
-    fitted: str | None = None
+    folds: Annotated[int, Field(ge=2)] = 5
 
-    def __post_init__(self) -> None:
-        guess([], [], [], self.folds)  # which raises for folds that are none
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("id", "group_id", "claim", "label")
 
-    def check_fitted(self) -> None:
-        need_fit(self, self.fitted, "trains on the other rows of the set")
-
-    def fit(self, ds: Dataset) -> Self:
-        """Cross-validate on `ds`, by `group_id`; returns the fitted stage, which holds the guess of each `id`."""
-        rows = to_fit(self, ds, "id", "group_id")
-        guesses = guess(list(rows["claim"]), list(rows["label"]), [str(one) for one in rows["group_id"]], self.folds, self.seed)
-        return replace(self, fitted=save_artifact(dict(zip(rows["id"], guesses, strict=True))))
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        """Cross-validate by `group_id`, and store the guess of each `id`."""
+        guesses = guess(list(ds["claim"]), list(ds["label"]), list(map(str, ds["group_id"])), self.folds, self.seed)
+        return save_artifact(dict(zip(ds["id"], guesses, strict=True)))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        predicted = learned_of(self, self.fitted, row["id"])
+        predicted = self.learned_of(row["id"])
         return {"claim_only": None if predicted is None else {"guessed": predicted == row["label"], "predicted": predicted}}
 
-
-class ClaimOnly(evaluate.Metric):  # type: ignore[misc]
-    """How well the labels (`references`) of claims (`predictions`) are guessed from the claims alone, cross-validated.
-
-    `groups`, if given, keeps rows of one group in one fold; `folds` (2 or more) and `seed` are those of `guess`. Gives what
-    `predictability` does.
-    """
-
-    _info = info(CITATION, predictions=TEXT, references=TEXT)
-
-    def _compute(
-        self, predictions: Sequence[str], references: Sequence[str], groups: Sequence[str] | None = None, **settings: Any
+    @classmethod
+    def over_lists(
+        cls,
+        predictions: Sequence[str],
+        references: Sequence[str] | None = None,
+        groups: Sequence[str] | None = None,
+        **settings: Any,
     ) -> dict[str, Any]:
+        """Return `predictability` of claims and labels; rows of one group are in one fold."""
+        stage, labels = cls(**settings), references or ()
         groups = [str(i) for i in range(len(predictions))] if groups is None else groups
-        return predictability(guess(predictions, references, groups, **settings), references)
+        return predictability(guess(predictions, labels, groups, stage.folds, stage.seed), labels)
+
+    @classmethod
+    def overall(cls, ds: Dataset) -> dict[str, Any]:
+        """Compute `predictability` of a set that the stage has measured."""
+        return predictability([answer and answer["predicted"] for answer in ds["claim_only"]], ds["label"])

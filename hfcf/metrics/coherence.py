@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import evaluate
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 
 from hfcf.core import schema
-from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
-from hfcf.core.stage import Stage
-from hfcf.metrics.shared.fit import need_fit, to_fit
-from hfcf.metrics.shared.info import RACE, TEXT, TEXTS, info, mean
-from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
-from hfcf.metrics.shared.rows import ColumnsOf
-from hfcf.tasks import DEFAULT
+from hfcf.core.settings import Positive
+from hfcf.metrics.shared.changes import ColumnsOf
+from hfcf.metrics.shared.metric import RACE, TEXT, TEXTS, Metric, mean
+from hfcf.metrics.shared.moverscore import MoverScore, learn_idf
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
@@ -31,11 +27,12 @@ def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequ
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureCoherence(Stage):
+class MeasureCoherence(Metric):
     """Average the MoverScore of the claim with each piece of its evidence (RACE's "multi hop").
 
     Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1; null without a piece that has a score.
     Of a text the first 512 tokens are read.
+    As an `evaluate.Metric`: `predictions` are claims, which also give the IDF weights, `references` lists of evidence texts.
 
     Source: RACE, Table 4 (M.h.): c′ with each e of E. The paper itself says that it does not show whether all the evidence is
     needed. Deviation: of a counterfactual of the evidence, (c, E′), it is c with each e′.
@@ -44,7 +41,6 @@ class MeasureCoherence(Stage):
         task: of the rows; those of relations are refused.
         model: an encoder.
         n_gram: how many neighbouring words move together.
-        fitted: the sha256 that `fit` sets.
 
     >>> MeasureCoherence(task="relation").inputs  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -52,58 +48,27 @@ class MeasureCoherence(Stage):
     """
 
     better: ClassVar = "more"
+    citation: ClassVar = f"{RACE}, Table 4"
+    lists: ClassVar = {"predictions": TEXT, "references": TEXTS}
     inputs: ClassVar[Any] = ColumnsOf("claim", "evidence", why="it compares a claim with its evidence")
     outputs: ClassVar = {"coherence": schema.FLOAT}
 
-    task: str = DEFAULT
     model: Model = Model("distilbert-base-uncased")
-    n_gram: int = 1
-    fitted: str | None = None
+    n_gram: Positive = 1
 
-    def __post_init__(self) -> None:
-        self.mover()  # which raises for what it can't work with
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("claim", "evidence")
 
-    def mover(self) -> MoverScore:
-        """Return the engine that the stage asks."""
-        return MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        """Count words in the claims of the set, each different one once."""
+        return learn_idf(ds["claim"], self.model)
 
-    def check_fitted(self) -> None:
-        need_fit(self, self.fitted, "weighs words by how common they are in all claims")
+    def read(self, row: Mapping[str, Any]) -> tuple[str, list[str]]:
+        return row["claim"], [piece["text"] for piece in row["evidence"]]
 
-    def fit(self, ds: Dataset) -> Self:
-        """Count words in the claims of `ds`, each different one once; returns the fitted stage."""
-        return self.fit_texts(to_fit(self, ds)["claim"])
+    def scores(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[float | None]:
+        return coherences(MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram), predictions, references)
 
-    def fit_texts(self, claims: Iterable[str]) -> Self:
-        """Fit to claims; see `fit`."""
-        return replace(self, fitted=save_artifact(fit_idf(dict.fromkeys(claims), self.model)))
-
-    def scores(self, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-        """Score each claim; see `coherences`."""
-        return coherences(self.mover(), claims, evidence)
-
-    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        pieces = [[piece["text"] for piece in row["evidence"]] for row in rows]
-        return [{"coherence": score} for score in self.scores([row["claim"] for row in rows], pieces)]
-
-
-class Coherence(evaluate.Metric):  # type: ignore[misc]
-    """The mean over `predictions`, claims, of the mean MoverScore with each of `references`, lists of evidence texts; 0–1.
-
-    IDF weights come from the different claims. Further arguments of `compute` are the settings of `MeasureCoherence`. Gives
-    `coherence` and the `scores` of all claims.
-    """
-
-    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXTS)
-
-    def _compute(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        model: Any = "distilbert-base-uncased",
-        **settings: Any,
-    ) -> dict[str, Any]:
-        stage = MeasureCoherence(model=Model.of(model), **settings)
-        stage = stage if stage.fitted else stage.fit_texts(predictions)
-        scores = stage.scores(predictions, references)
-        return {"coherence": mean(scores), "scores": scores}
+    def fit_lists(self, predictions: Sequence[Any], references: Sequence[Any]) -> Self:
+        return self.with_fitted(learn_idf(predictions, self.model))

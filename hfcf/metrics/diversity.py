@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, ClassVar
 
-import evaluate
 import numpy as np
 from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.core.stage import Stage
-from hfcf.metrics.shared.info import RACE, TEXT, info
-from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, bare_words, changed, changes
-from hfcf.tasks import DEFAULT
+from hfcf.metrics.shared.changes import bare_words, changes
+from hfcf.metrics.shared.metric import RACE, Metric
 
 SAMPLE = 200
 """Texts of a set whose self-BLEU is taken: each against all others is quadratic."""
@@ -35,9 +32,6 @@ def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
 
     Returns:
         1 or more; None if BLEU is 0, or there are no texts.
-
-    >>> inverse_bleu(["the keys are on the old table"], ["the keys are on the old table"])
-    1.0
     """
     corpus = _CorpusBleu()
     for text, source in zip(texts, sources, strict=True):
@@ -57,7 +51,7 @@ class _CorpusBleu:
 
     def add(self, text: str, source: str) -> None:
         """Count a text's n-grams, and those that its source has."""
-        (grams, size), (others, source_size) = (_read_ngrams(self._metric, one) for one in (text, source))
+        (grams, size), (others, source_size) = (_read_ngrams(self._metric, side) for side in (text, source))
         for gram, n in grams.items():
             self._total[len(gram) - 1] += n
             self._correct[len(gram) - 1] += min(n, others[gram])
@@ -98,9 +92,6 @@ def self_bleu(texts: Iterable[str], sample: int = SAMPLE) -> float | None:
         None of fewer than two texts.
 
     Source: Zhu et al. 2018, Texygen. Deviation: sacreBLEU's tokens and smoothing.
-
-    >>> self_bleu(["the cat sat on the mat", "the cat sat on the mat"])
-    1.0
     """
     sampled = _draw(texts, sample)
     if len(sampled) < 2:
@@ -191,32 +182,28 @@ def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float |
 
 
 def _diversity(pairs: Iterable[tuple[str, str]]) -> dict[str, float | None]:
-    """Compute `diversity` of pairs (before, after) in one pass, of which few are in memory."""
-    corpus, one, two = _CorpusBleu(), _DistinctNGrams(1), _DistinctNGrams(2)
+    """Compute `diversity` of pairs (before, after) in one pass, with few of them in memory."""
+    corpus, unigrams, bigrams = _CorpusBleu(), _DistinctNGrams(1), _DistinctNGrams(2)
 
     def count() -> Iterator[str]:
         for before, after in pairs:
             corpus.add(after, before)
-            one.add(after)
-            two.add(after)
+            unigrams.add(after)
+            bigrams.add(after)
             yield after
 
     alike = self_bleu(count())
-    return {"inverse_bleu": corpus.inverse(), "self_bleu": alike, "distinct_1": one.share(), "distinct_2": two.share()}
-
-
-def overall(ds: Dataset) -> dict[str, float | None]:
-    """Compute `diversity` of what an expanded set's counterfactuals changed."""
-    return _diversity(pair for pair in changes(ds) if all(pair))
+    return {"inverse_bleu": corpus.inverse(), "self_bleu": alike, "distinct_1": unigrams.share(), "distinct_2": bigrams.share()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureDiversity(Stage):
+class MeasureDiversity(Metric):
     """Measure how far the wording is from the source's: sentence BLEU, and 1 / BLEU.
 
     Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and 1 or more; null where nothing
     changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
     of `inverse` is another, larger number. Of questions, the two questions are compared, not their passages.
+    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'; it gives what `diversity` does.
 
     Source: RACE, Table 4 (Div.), after Rani et al. 2023.
 
@@ -230,23 +217,17 @@ class MeasureDiversity(Stage):
     """
 
     better: ClassVar = "more `inverse`, less `bleu`"
-    inputs: ClassVar[Any] = TEXTS_AND_EDITS
+    citation: ClassVar = f"{RACE}, Table 4"
     outputs: ClassVar = {"diversity": {"bleu": schema.FLOAT, "inverse": schema.FLOAT}}
 
-    task: str = DEFAULT
+    def score(self, prediction: str, reference: str) -> dict[str, float | None] | None:
+        return bleu(prediction, reference) if prediction and reference else None
 
-    def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        before, after = changed(row)
-        return {"diversity": bleu(after, before) if before and after else None}
+    @classmethod
+    def over_lists(cls, predictions: Sequence[str], references: Sequence[str] | None = None, **settings: Any) -> dict[str, Any]:
+        return diversity(predictions, references or ())
 
-
-class Diversity(evaluate.Metric):  # type: ignore[misc]
-    """How far `predictions`, counterfactual texts, are from `references`, their sources' texts, and from one another.
-
-    Gives `inverse_bleu` (1 / corpus BLEU, 1 or more), `self_bleu` (0–1, less is more diverse), `distinct_1` and `distinct_2`.
-    """
-
-    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXT)
-
-    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-        return diversity(predictions, references)
+    @classmethod
+    def overall(cls, ds: Dataset) -> dict[str, Any]:
+        """Compute `diversity` of what an expanded set's counterfactuals changed."""
+        return _diversity(pair for pair in changes(ds) if all(pair))

@@ -1,35 +1,48 @@
-"""Counterfactuals that a set has twice, and those that stand in a set on which models are scored."""
+"""Counterfactuals that a set has twice, and those that are in a set on which models are scored."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-import evaluate
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
+from pydantic import Field
 
+from hfcf import corpora
+from hfcf.core import recipe as recipes
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.columns import iterate
+from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import own_columns
-from hfcf.core.stage import Reject, Stage
+from hfcf.core.stage import Reject
 from hfcf.core.task import Task, task_of
-from hfcf.metrics.shared.fit import learned_of, need_fit, to_fit
-from hfcf.metrics.shared.info import TEXT, info
+from hfcf.metrics.shared.changes import changed
+from hfcf.metrics.shared.metric import TEXT, Metric
 from hfcf.metrics.shared.near_duplicates import Near
-from hfcf.metrics.shared.rows import TEXTS_AND_EDITS, changed
-from hfcf.tasks import DEFAULT
-from hfcf.text.normalise import bare
+from hfcf.text.normalise import dedup_key
 
-CITATION = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
 _KINDS = ("repeat", "near", "leak", "near_leak")
 
 
-def duplicates(ds: Dataset, against: Mapping[str, Dataset] | None = None, threshold: float = 0.8) -> dict[str, dict[str, str]]:
-    """Find what each row of an expanded set repeats."""
+def duplicates(ds: Any, against: Mapping[str, Dataset] | None = None, threshold: float = 0.8) -> dict[str, dict[str, str]]:
+    """Find what each row of an expanded set repeats.
+
+    Args:
+        ds: the set; an earlier row is never a duplicate of a later one.
+        against: {name: rows of the same task} on which models are scored.
+        threshold: the least `jaccard` of near texts.
+
+    Returns:
+        {id: what it repeats}, of the rows that repeat something: "repeat", the id of an earlier row of equal texts, titles
+        included; "near", if it has none, that of the nearest earlier row in which the same field was changed to nearly the same,
+        of the rows that have neither themselves; "leak", "NAME: ID" of an evaluation row with its claim, its whole evidence or
+        its sentence; "near_leak", if it has none, of one with nearly its claim or sentence. Equal is what `dedup_key` makes equal.
+        Of a row whose edits do not fit its texts nothing is said.
+    """
     task = task_of(ds.column_names)
     held = {
         name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *own_columns(task, rows)]))
@@ -44,7 +57,7 @@ def _texts(ds: Dataset, task: Task) -> Iterator[_Text]:
             after = changed(row)[1]
         except Reject:
             continue
-        titles = [bare(segment.text) for segment in task.segments(row) if segment.is_title]
+        titles = [dedup_key(segment.text) for segment in task.segments(row) if segment.is_title]
         yield _Text(row["id"], row["change"], _keys(task, row), titles, _main(task, row), after)
 
 
@@ -72,22 +85,22 @@ def _repeats(
             near_held.add(f"{name}: {row_id}", main)
     first_of: dict[bytes, str] = {}  # by hashes: the texts take as much memory as the rows
     near: dict[str, Near] = {}
-    for one in texts:
+    for text in texts:
         kinds: dict[str, str] = {}
-        if one.change not in near:
-            near[one.change] = Near(threshold)
-        if (first := first_of.setdefault(_hash(one), one.id)) != one.id:
+        if text.change not in near:
+            near[text.change] = Near(threshold)
+        if (first := first_of.setdefault(_hash(text), text.id)) != text.id:
             kinds["repeat"] = first
-        elif close := near[one.change].find(one.after):
+        elif close := near[text.change].find(text.after):
             kinds["near"] = close
         else:  # one of a kind is enough: of a thousand like rows, each is compared with the first
-            near[one.change].add(one.id, one.after)
-        if leak := next((held[key] for key in one.keys if key in held), None):
+            near[text.change].add(text.id, text.after)
+        if leak := next((held[key] for key in text.keys if key in held), None):
             kinds["leak"] = leak
-        elif against and (close := near_held.find(one.main)):
+        elif against and (close := near_held.find(text.main)):
             kinds["near_leak"] = close
         if kinds:
-            repeats[one.id] = kinds
+            repeats[text.id] = kinds
     return repeats
 
 
@@ -102,76 +115,106 @@ def _main(task: Task, row: Mapping[str, Any]) -> str:
 
 def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List the texts that another row may have, too."""
-    return [(kind, bare(text)) for kind, text in task.identity(row)]
+    return [(kind, dedup_key(text)) for kind, text in task.identity(row)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureDuplicates(Stage):
-    """Find counterfactuals that repeat an earlier one, or that stand in an evaluation set, exactly or nearly.
+class MeasureDuplicates(Metric):
+    """Find counterfactuals that repeat an earlier one, or that are in an evaluation set, exactly or nearly.
 
     Input columns: the task's texts, `edits`; `fit` reads `id` and `change`, too. Output column: `duplicates`,
     `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
     set's first. Of questions, `repeat` has the question and the passage of an earlier row, `near` compares questions alone, and
     `leak` has the question or the passage of an evaluation row.
 
-    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters in the place of their
-    five-word ones, since a claim has few words.
+    As an `evaluate.Metric`: `predictions` are texts, and `against`, if given, texts on which models are scored.
+
+    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters instead of their five-word ones, since a
+    claim has few words.
 
     Args:
         task: of the rows.
         threshold: the least share of runs of characters that near texts have in common; above 0, up to 1.
-        fitted: the sha256 that `fit` sets.
+        against: evaluation sets in which to look for leaks: {name: rows, or a corpus as recipes name it}.
 
     >>> MeasureDuplicates().check_fitted()
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_duplicates compares all rows of the set: stage = stage.fit(ds) first
+    hfcf.core.stage.StageError: measure_duplicates needs the whole set, and is not fitted to it: stage = stage.fit(ds) first
     """
 
     better: ClassVar = "less"
     of_candidates: ClassVar = False
-    inputs: ClassVar[Any] = TEXTS_AND_EDITS
+    citation: ClassVar = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
+    lists: ClassVar = {"predictions": TEXT}
     outputs: ClassVar = {"duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT}}
 
-    task: str = DEFAULT
-    threshold: float = 0.8
-    fitted: str | None = None
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
+    against: Any = None
 
-    def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 1:
-            raise ValueError(f"threshold={self.threshold}: above 0, up to 1")
+    def check(self) -> None:
+        if not isinstance(self.against, Mapping | None):
+            raise ValueError(
+                f"against must be a mapping of names to sets, such as {{dev: {{corpus: hover, …}}}}, got {self.against!r}"
+            )
 
-    def check_fitted(self) -> None:
-        need_fit(self, self.fitted, "compares all rows of the set")
+    def check_available(self) -> None:
+        """Raise when an evaluation set can't be read, or has rows of another task."""
+        for name, rows in self._evaluation_sets().items():
+            if (task := task_of(rows.column_names).name) != self.task:
+                raise RecipeError(f"metrics: duplicates: against: {name} has {task} rows, and {self.task} rows are measured")
 
-    def fit(self, ds: Dataset, against: Mapping[str, Dataset] | None = None) -> Self:
-        """Compare the rows of `ds` with one another, and with the evaluation sets `against`; returns the fitted stage."""
-        rows = to_fit(self, ds, "id", "change")
-        repeats = duplicates(rows, against, self.threshold)
-        return replace(self, fitted=save_artifact({row_id: repeats.get(row_id, {}) for row_id in rows["id"]}))
+    def _evaluation_sets(self) -> dict[str, Dataset]:
+        return {name: load_evaluation_set(source) for name, source in (self.against or {}).items()}
+
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("id", "change", *self.inputs)
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        """Compare the rows of the set with one another, and with the evaluation sets."""
+        repeats = duplicates(ds, self._evaluation_sets(), self.threshold)
+        return save_artifact({row_id: repeats.get(row_id, {}) for row_id in ds["id"]})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What the rows need of the evaluation sets is in the fitted file.
+        return {**super().__getstate__(), "against": None}
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         changed(row)  # which rejects a row that the fit left out
-        return {"duplicates": _verdict(learned_of(self, self.fitted, row["id"]))}
+        return {"duplicates": _verdict(self.learned_of(row["id"]))}
+
+    @classmethod
+    def over_lists(
+        cls, predictions: Sequence[str], references: Any = None, against: Sequence[str] = (), **settings: Any
+    ) -> dict[str, Any]:
+        """Return the share (0–1) of texts that repeat an earlier one, or one of `against`; None of no texts."""
+        if not predictions:
+            return dict.fromkeys(_KINDS)
+        texts = [_Text(str(i), "", [("text", dedup_key(text))], [], text, text) for i, text in enumerate(predictions)]
+        held = {"against": ((str(i), [("text", dedup_key(text))], text) for i, text in enumerate(against))} if against else {}
+        repeats = _repeats(texts, held, cls(**settings).threshold).values()
+        return {kind: sum(kind in kinds for kinds in repeats) / len(texts) for kind in _KINDS}
+
+
+def load_evaluation_set(source: Any) -> Dataset:
+    """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it.
+
+    Raises:
+        RecipeError: there is no such corpus, or its files are not there.
+    """
+    if isinstance(source, Dataset):
+        return source
+    where = "metrics: duplicates: against"
+    if not isinstance(source, Mapping) or "corpus" not in source:
+        raise RecipeError(f"{where}: a set must be rows, or a mapping with a corpus, such as {{corpus: hover, data_dir: …}}")
+    recipes.check(source, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
+    files = {key: source[key] for key in ("data_dir", "data_files", "on_error") if key in source}
+    try:
+        return corpora.load(source["corpus"], split=str(source.get("split") or "validation"), **files, **source.get("options", {}))
+    except (TypeError, ValueError, OSError) as error:  # the first: an option that the corpus does not have
+        raise RecipeError(f"{where}: {error}") from error
 
 
 def _verdict(kinds: Mapping[str, str]) -> dict[str, Any]:
     of = next((kinds[kind] for kind in ("leak", "near_leak", "repeat", "near") if kind in kinds), None)
     return {**{kind: kind in kinds for kind in _KINDS}, "of": of}
-
-
-class Duplicates(evaluate.Metric):  # type: ignore[misc]
-    """The share (0–1) of `predictions`, texts, that repeat an earlier one (`repeat`, `near`) or one of `against`, texts on which
-    models are scored (`leak`, `near_leak`); None of no texts.
-
-    `threshold` is that of `MeasureDuplicates`.
-    """
-
-    _info = info(CITATION, predictions=TEXT)
-
-    def _compute(self, predictions: Sequence[str], against: Sequence[str] = (), threshold: float = 0.8) -> dict[str, Any]:
-        if not predictions:
-            return dict.fromkeys(_KINDS)
-        texts = [_Text(str(i), "", [("text", bare(text))], [], text, text) for i, text in enumerate(predictions)]
-        held = {"against": ((str(i), [("text", bare(text))], text) for i, text in enumerate(against))} if against else {}
-        repeats = _repeats(texts, held, threshold).values()
-        return {kind: sum(kind in kinds for kinds in repeats) / len(texts) for kind in _KINDS}

@@ -10,37 +10,34 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.model import Model, commit
-from hfcf.core.settings import Endpoint, Models
-from hfcf.core.stage import Stage, StageError
+from hfcf.core.settings import Endpoint, Models, Positive
+from hfcf.core.stage import StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.core.trainer import load_scorer
 from hfcf.engines.classifier import choose
-from hfcf.metrics.shared.fit import need_names
-from hfcf.metrics.shared.info import RACE, TEXT, info
-from hfcf.tasks import DEFAULT
+from hfcf.metrics.shared.metric import RACE, Metric, check_label_names
 
 log = logging.getLogger(__name__)
 
 
 def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
-    """Compute the share of counterfactuals that get the label they are meant to have; None without any."""
-    flips = [one == other for one, other in zip(predicted, meant, strict=True) if one is not None]
+    """Compute the share of counterfactuals that get the label they are meant to have; None, of a row not read, is left out."""
+    flips = [label == other for label, other in zip(predicted, meant, strict=True) if label is not None]
     return sum(flips) / len(flips) if flips else None
 
 
-def same_weights(one: Model, other: Model) -> bool:
-    """Say whether two models are one, under any name or number type: compare the weights of folders, or name and commit."""
+def same_weights(model: Model, other: Model) -> bool:
+    """Say whether two models have the same weights, under any name or number type."""
     # Names first: files are read, and the Hub's cache asked for a commit, only where they do not tell.
-    if replace(one, dtype=other.dtype) == other:
+    if replace(model, dtype=other.dtype) == other:
         return True
-    if one.source() == other.source() and one.adapter == other.adapter and not Path(one.source()).is_dir():
-        return commit(one) == commit(other)
-    return _weights(one) == _weights(other)
+    if model.source() == other.source() and model.adapter == other.adapter and not Path(model.source()).is_dir():
+        return commit(model) == commit(other)
+    return _weights(model) == _weights(other)
 
 
 def _weights(model: Model) -> tuple[Any, ...]:
@@ -49,7 +46,7 @@ def _weights(model: Model) -> tuple[Any, ...]:
 
 
 def _of(folder: str) -> tuple[str, ...]:
-    """Hash a folder's weights, whatever else lies there and however they are named; nothing for what is no folder."""
+    """Hash the files of weights in a folder; () where there is no such folder."""
     weights = (path for path in Path(folder).rglob("*") if path.suffix in (".safetensors", ".bin"))
     files = [path for path in weights if path.name != "training_args.bin"]
     return tuple(sorted(_hash(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
@@ -62,10 +59,10 @@ def _hash(path: str, size: int, time: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureFlipRate(Stage):
+class MeasureFlipRate(Metric):
     """Check whether a model that did not filter the counterfactual predicts its label, or answers its question.
 
-    Input columns: the task's with `label`, which is that of the counterfactual; of questions `answers` stands for it, and a
+    Input columns: the task's with `label`, which is that of the counterfactual; of questions it is `answers`, and a
     reader's answer flips if the task's scorer calls it right (SQuAD's exact match with one of them). Output column: `flip_rate`,
     `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
     counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
@@ -90,13 +87,13 @@ class MeasureFlipRate(Stage):
     """
 
     better: ClassVar = "more"
+    citation: ClassVar = f"{RACE}, Table 4"
     inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.columns, **({"label": schema.TEXT} if task.labelled else {})})
     outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
 
-    task: str = DEFAULT
     verifier: Annotated[Model, Endpoint()]
     filtered_by: Annotated[Models, Endpoint()] = ()
-    max_length: int = 256
+    max_length: Positive = 256
 
     def check_fitted(self) -> None:
         for model in self.filtered_by:
@@ -109,7 +106,7 @@ class MeasureFlipRate(Stage):
     def __call__(self, rows: Mapping[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
         if "label" in rows:
             # One row's label, or a batch's.
-            need_names(self, rows["label"] if isinstance(rows["label"], list) else [rows["label"]])
+            check_label_names(self, rows["label"] if isinstance(rows["label"], list) else [rows["label"]])
         return super().__call__(rows, *args, **kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,10 +132,15 @@ class MeasureFlipRate(Stage):
                     _warn(self.verifier.name, str(label))
         return [{"flip_rate": _verdict(*pair, right)} for pair in zip(answers, meant, strict=True)]
 
+    @classmethod
+    def over_lists(
+        cls, predictions: Sequence[str | None], references: Sequence[str] | None = None, **settings: Any
+    ) -> dict[str, Any]:
+        return {"flip_rate": flip_rate(predictions, references or ())}
+
 
 @lru_cache(maxsize=256)
 def _warn(verifier: str, label: str) -> None:
-    """Say it once."""
     log.warning("flip_rate: %s has no class %s, so no row of that label can flip: set its labels= if it has", verifier, label)
 
 
@@ -148,17 +150,5 @@ def _verdict(
     if answer is None:
         return None
     predicted, texts = choose(answer, list(answer)), list(answer)
-    probability = sum(answer[text] for text, one in zip(texts, right(meant, texts), strict=True) if one)
+    probability = sum(answer[text] for text, is_right in zip(texts, right(meant, texts), strict=True) if is_right)
     return {"flipped": right(meant, [predicted])[0], "predicted": predicted, "probability": round(probability, 5)}
-
-
-class FlipRate(evaluate.Metric):  # type: ignore[misc]
-    """The share of `predictions`, the labels that a verifier gives counterfactuals, that are the `references`, those meant; 0–1.
-
-    A prediction of None, of a row that it could not read, is left out.
-    """
-
-    _info = info(f"{RACE}, Table 4", predictions=TEXT, references=TEXT)
-
-    def _compute(self, predictions: Sequence[str | None], references: Sequence[str]) -> dict[str, Any]:
-        return {"flip_rate": flip_rate(predictions, references)}

@@ -5,23 +5,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import evaluate
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
-from hfcf.core.stage import Stage, StageError
-from hfcf.metrics.shared.fit import learned, need_fit, to_fit
-from hfcf.metrics.shared.info import TEXT, info
-from hfcf.metrics.shared.rows import ColumnsOf
-from hfcf.tasks import DEFAULT
+from hfcf.core.stage import StageError
+from hfcf.metrics.shared.changes import ColumnsOf
+from hfcf.metrics.shared.metric import TEXT, Metric
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
-    """Count a set's labels; rows without one are left out."""
+    """Count a set's labels; rows without one are left out.
+
+    Returns:
+        `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest that so many could have:
+        1 where all are as common, 0 where there is one; `labels`, how many there are. None, None and 0 of no rows.
+    """
     counts = Counter(label for label in labels if label is not None)
     if not counts:
         return {"majority": None, "balance": None, "labels": 0}
@@ -31,20 +33,15 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
     return {"majority": round(max(shares), 5), "balance": round(balance, 5), "labels": len(shares)}
 
 
-def overall(ds: Dataset) -> dict[str, Any]:
-    """Compute `label_balance` of the set's rows."""
-    return label_balance(ds["label"])
-
-
 @dataclass(frozen=True, kw_only=True)
-class MeasureLabelBalance(Stage):
+class MeasureLabelBalance(Metric):
     """Compute the share of the set's rows that have this row's label.
 
     Input column: `label`. Output column: `label_balance`, 0–1; null without a label.
+    As an `evaluate.Metric`: `predictions` are labels; it gives what `label_balance` does.
 
     Args:
         task: of the rows.
-        fitted: the sha256 that `fit` sets.
 
     >>> ds = Dataset.from_dict({"id": ["1", "2"], "label": ["REFUTES", "REFUTES"]})
     >>> MeasureLabelBalance().fit(ds).row({"id": "1", "label": "REFUTES"})
@@ -54,33 +51,30 @@ class MeasureLabelBalance(Stage):
     better: ClassVar = "`balance` near 1"
     of_candidates: ClassVar = False
     published: ClassVar = False
+    lists: ClassVar = {"predictions": TEXT}
     inputs: ClassVar[Any] = ColumnsOf("label", why="they have no labels")
     outputs: ClassVar = {"label_balance": schema.FLOAT}
 
-    task: str = DEFAULT
-    fitted: str | None = None
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("label",)
 
-    def check_fitted(self) -> None:
-        need_fit(self, self.fitted, "counts the labels of the whole set")
-
-    def fit(self, ds: Dataset) -> Self:
-        """Count the labels of `ds`; returns the fitted stage."""
-        labels = to_fit(self, ds)["label"]
-        return replace(self, fitted=save_artifact(dict(Counter(label for label in labels if label is not None))))
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        """Count the labels of the set."""
+        return save_artifact(dict(Counter(label for label in ds["label"] if label is not None)))
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        counts, label = learned(self.fitted), row["label"]
+        counts, label = self.learned(), row["label"]
         if label is None:
             return {"label_balance": None}
         if label not in counts:
             raise StageError(f"{self.name} was fitted to rows without the label {label!r}: fit it to the set that it measures")
         return {"label_balance": round(counts[label] / sum(counts.values()), 5)}
 
-
-class LabelBalance(evaluate.Metric):  # type: ignore[misc]
-    """How evenly `predictions`, labels, are spread: `majority`, `balance` (0–1) and `labels`, as `label_balance` gives them."""
-
-    _info = info("", predictions=TEXT)
-
-    def _compute(self, predictions: Sequence[str]) -> dict[str, Any]:
+    @classmethod
+    def over_lists(cls, predictions: Sequence[str], references: Any = None, **settings: Any) -> dict[str, Any]:
         return label_balance(predictions)
+
+    @classmethod
+    def overall(cls, ds: Dataset) -> dict[str, Any]:
+        return label_balance(ds["label"])

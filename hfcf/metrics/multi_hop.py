@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import evaluate
-
 from hfcf.core import schema
-from hfcf.core.stage import Stage
 from hfcf.metrics.shared.evidence_text import TextsOfPieces, content_words, read_new_text
-from hfcf.metrics.shared.info import TEXT, TEXTS, info, mean
-from hfcf.tasks import DEFAULT
-
-CITATION = "ours"
+from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
 
 
 def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
-    """Count the claim's content words that stand in any piece, and those of the piece that has most of them."""
+    """Count the claim's content words that any piece has, and those of the piece that has most of them."""
     words = content_words(claim)
     shared = [words & content_words(text) for text in texts]
     return len(set().union(*shared)), max(map(len, shared), default=0)
 
 
 def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
-    """Say whether no single piece has all of the claim's content words that stand in any piece.
+    """Say whether no single piece has all of the claim's content words that any piece has; None of a claim without such a word.
 
-    In other words: two of the pieces together have more of them than any piece alone. Content words are words that are no English
-    stop words, compared as `copy_rate` compares them; each different one counts once. Words that stand nowhere in the evidence do
-    not count. It is a matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes one.
+    In other words: two of the pieces together have more of them than any piece alone. Content words are words that are not English
+    stop words, compared as `copy_rate` compares them; each different one counts once. Words that no piece has do not count. It is a
+    matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes one.
     """
     if not content_words(claim):
         return None
@@ -38,11 +32,12 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureMultiHop(Stage):
+class MeasureMultiHop(Metric):
     """Check whether the new claim's words come from two or more pieces of its evidence.
 
     Input columns: the task's texts, `edits`. Output column: `multi_hop`, whether no single piece has all of the claim's content
-    words that stand in any piece; null where the claim is the source's, and where it has no content word. See `multi_hop`.
+    words that any piece has; null where the claim is the source's, and where it has no content word. See `multi_hop`.
+    As an `evaluate.Metric`: `predictions` are claims, `references` lists of pieces of evidence.
 
     The evidence is that of the row: words that RACE's edited evidence alone has do not count.
 
@@ -59,24 +54,14 @@ class MeasureMultiHop(Stage):
     """
 
     better: ClassVar = "more"
+    citation: ClassVar = "ours"
+    lists: ClassVar = {"predictions": TEXT, "references": TEXTS}
     inputs: ClassVar[Any] = TextsOfPieces()
     outputs: ClassVar = {"multi_hop": schema.BOOL}
 
-    task: str = DEFAULT
-
-    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+    def read(self, row: Mapping[str, Any]) -> tuple[str, list[str]] | None:
         new = read_new_text(row)
-        return {"multi_hop": multi_hop(new[0], [" ".join(piece) for piece in new[1]]) if new else None}
+        return (new[0], [" ".join(piece) for piece in new[1]]) if new else None
 
-
-class MultiHop(evaluate.Metric):  # type: ignore[misc]
-    """The share of `predictions`, claims, whose words come from two or more of `references`, lists of pieces of evidence; 0–1.
-
-    Gives `multi_hop` and the `scores` of all claims; more is better.
-    """
-
-    _info = info(CITATION, predictions=TEXT, references=TEXTS)
-
-    def _compute(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Any]:
-        scores = [multi_hop(claim, texts) for claim, texts in zip(predictions, references, strict=True)]
-        return {"multi_hop": mean(scores), "scores": scores}
+    def score(self, prediction: str, reference: Sequence[str]) -> bool | None:
+        return multi_hop(prediction, reference)

@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
-import evaluate
 from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.edits import plain_words
-from hfcf.core.stage import Stage
-from hfcf.metrics.shared.info import TEXT, info
-from hfcf.metrics.shared.rows import TextsWith, changed, changes
-from hfcf.tasks import DEFAULT
+from hfcf.metrics.shared.changes import ColumnsOf, changes
+from hfcf.metrics.shared.metric import TEXT, Metric
 
-CITATION = "Paranjape et al. 2022, Retrieval-guided Counterfactual Generation for QA (RGF), appendix C.1 and figure 5"
 TOP = 20
 """Types that the paper's figure shows."""
 
@@ -27,9 +23,6 @@ def question_type(question: str) -> str:
     """Return the first two words of a question, in lower case, without punctuation; fewer where there are no more.
 
     The paper does not say what a question type is; its figure's bars are such as "who is".
-
-    >>> question_type("Who’s the captain of RFC?"), question_type("Where?"), question_type("?")
-    ("who's the", 'where', '')
     """
     return " ".join(plain_words(question)[:2])
 
@@ -40,29 +33,16 @@ def common_types(questions: Iterable[str], top: int = TOP) -> dict[str, float]:
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:
-    """Return the share of each type, the commonest first."""
     return {name: round(counts[name] / counts.total(), 5) for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
-def overall(ds: Dataset) -> dict[str, Any]:
-    """Compare the types of a set's questions with those of their sources'."""
-    counts = Counter[str](), Counter[str]()
-    for pair in changes(ds):
-        for side, question in zip(counts, pair, strict=True):
-            side[question_type(question)] += 1
-    every = [_shares(side) for side in counts]
-    tops = [dict(list(shares.items())[:TOP]) for shares in every]
-    distance = sum(abs(every[0].get(name, 0.0) - every[1].get(name, 0.0)) for name in {*every[0], *every[1]}) / 2
-    numbers = {"top_before": sum(tops[0].values()), "top_after": sum(tops[1].values()), "distance": distance}
-    return {**{name: round(number, 4) for name, number in numbers.items()}, "before": tops[0], "after": tops[1]}
-
-
 @dataclass(frozen=True, kw_only=True)
-class MeasureQuestionTypes(Stage):
+class MeasureQuestionTypes(Metric):
     """Name the type of the source's question and of the counterfactual's: their first two words.
 
     Input columns: the task's texts, `edits`. Output column: `question_types`, `{before, after, same}`; neither same types nor
     others are better. Read the numbers of the set, which `overall` computes: a generator prefers popular types.
+    As an `evaluate.Metric`: `predictions` are questions; it gives the shares of their 20 commonest types.
 
     Source: RGF, Figure 5, the 20 commonest types before and after. Deviation: the paper does not define a type; here it is what
     `question_type` says.
@@ -75,21 +55,35 @@ class MeasureQuestionTypes(Stage):
     hfcf.core.stage.StageError: measure_question_types reads 'question' and can't measure verification rows: they ask nothing
     """
 
-    better: ClassVar = ""
-    inputs: ClassVar[Any] = TextsWith("question", why="they ask nothing")
+    citation: ClassVar = "Paranjape et al. 2022, Retrieval-guided Counterfactual Generation for QA (RGF), appendix C.1 and figure 5"
+    lists: ClassVar = {"predictions": TEXT}
+    inputs: ClassVar[Any] = ColumnsOf("question", why="they ask nothing", edits=True)
     outputs: ClassVar = {"question_types": {"before": schema.TEXT, "after": schema.TEXT, "same": schema.BOOL}}
 
-    task: str = DEFAULT
+    def score(self, prediction: str, reference: str) -> dict[str, Any]:
+        before, after = map(question_type, (reference, prediction))
+        return {"before": before, "after": after, "same": before == after}
 
-    def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        before, after = map(question_type, changed(row))
-        return {"question_types": {"before": before, "after": after, "same": before == after}}
-
-
-class QuestionTypes(evaluate.Metric):  # type: ignore[misc]
-    """The shares (0–1) of the 20 commonest types of `predictions`, questions, as `common_types` gives them."""
-
-    _info = info(CITATION, predictions=TEXT)
-
-    def _compute(self, predictions: Sequence[str]) -> dict[str, Any]:
+    @classmethod
+    def over_lists(cls, predictions: Sequence[str], references: Any = None, **settings: Any) -> dict[str, Any]:
+        """Return the shares of the 20 commonest types, as `common_types` gives them."""
         return common_types(predictions)
+
+    @classmethod
+    def overall(cls, ds: Dataset) -> dict[str, Any]:
+        """Compare the types of a set's questions with those of their sources'.
+
+        Returns:
+            `before` and `after`, {type: share} of the 20 commonest of each; `top_before` and `top_after`, the share of all
+            questions that these are; `distance`, how much of the questions is of another type than before: half the sum of the
+            differences of all shares, 0–1. A source counts once for each of its counterfactuals.
+        """
+        counts = Counter[str](), Counter[str]()
+        for pair in changes(ds):
+            for side, question in zip(counts, pair, strict=True):
+                side[question_type(question)] += 1
+        every = [_shares(side) for side in counts]
+        tops = [dict(list(shares.items())[:TOP]) for shares in every]
+        distance = sum(abs(every[0].get(name, 0.0) - every[1].get(name, 0.0)) for name in {*every[0], *every[1]}) / 2
+        numbers = {"top_before": sum(tops[0].values()), "top_after": sum(tops[1].values()), "distance": distance}
+        return {**{name: round(number, 4) for name, number in numbers.items()}, "before": tops[0], "after": tops[1]}

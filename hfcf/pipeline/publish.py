@@ -20,9 +20,8 @@ from hfcf.core.task import task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.existing_result import write_record
 from hfcf.hub.folder import Files, as_list, configs, remove_others, write_parquet
-from hfcf.metrics import is_published, names
 from hfcf.metrics.shared.measure import measure, measure_candidates
-from hfcf.metrics.shared.settings import Metrics
+from hfcf.metrics.shared.parsing import Metrics, parse_metrics
 from hfcf.metrics.shared.summary import summaries
 from hfcf.pipeline.run_stats import tally
 from hfcf.report import report
@@ -54,9 +53,11 @@ def publish(
         "augmented": augment.augmented(ds),
         "rejected": augment.rejected(ds, system=run["system"]),
     }
-    measured = measure(configurations["default"], metrics or {})
-    numbers = summaries(measured, measure_candidates(measured, configurations["rejected"], metrics)) if metrics else {}
-    private = [name for name in names() if name in measured.features and not is_published(name)]
+    measures = parse_metrics(metrics or {}, task_of(configurations["default"].features).name)
+    measured = measure(configurations["default"], measures)
+    before = measure_candidates(measured, configurations["rejected"], measures) if measures else None
+    numbers = summaries(measured, before, measures) if measures else {}
+    private = [column for column, stage in measures.items() if not stage.published]
     counterfactuals = configurations["default"] = measured.remove_columns(private)
     parts = {name: _by_split(part) for name, part in configurations.items()}
     parts["augmented"], divided = _training_splits(configurations["augmented"], run)

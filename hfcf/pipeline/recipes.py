@@ -11,7 +11,7 @@ from pydantic import Field, WithJsonSchema, field_validator, model_validator
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
-from hfcf.metrics.shared.settings import parse_metrics
+from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
 from hfcf.training.open_domain import OpenDomain
 from hfcf.training.rationale_losses import Weights
@@ -57,7 +57,7 @@ class RunRecipe(RowsRecipe):
 
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:
-        parse_metrics(self.metrics)
+        read_metrics(self.metrics)
         return self
 
 

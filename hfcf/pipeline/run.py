@@ -19,10 +19,10 @@ from hfcf.core.preflight import check
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.custom.errors import LayoutError
-from hfcf.hub.existing_card import read_restriction
+from hfcf.hub.existing_card import read_restriction, read_source
 from hfcf.hub.existing_result import check_result
-from hfcf.hub.source import read_source
-from hfcf.metrics.shared.settings import Metrics, as_list, check_metrics, parse_metrics, pop_evaluation_sets, stage_of
+from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
 from hfcf.pipeline.runners import choose_engine, choose_runner
@@ -118,7 +118,7 @@ def _run(
             "citation": system.citation, "corpus": corpora.corpus_name(parsed.corpus), "split": parsed.split or "train",
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
-            "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics, system.task)},
+            "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
             "checked_by": next(iter(system.confirming() or ()), None), "stages": costs,
         },
         recipe=content, corpus=corpus,
@@ -221,27 +221,23 @@ def model_names(settings: Mapping[str, Any]) -> dict[str, str]:
     return {name: named(model) for name, model in models.items() if isinstance(model, Model)}
 
 
-def metric_models(metrics: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, str]:
+def metric_models(metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Name the weights that metrics read, by "METRIC.SETTING"."""
-    names: dict[str, str] = {}
-    for metric, metric_settings in metrics.items():
-        settings = dict(metric_settings)
-        pop_evaluation_sets(metric, settings)
-        names |= {f"{metric}.{setting}": model for setting, model in model_names(vars(stage_of(metric, task, settings))).items()}
-    return names
+    models = {name: model_names(vars(stage)) for name, stage in metrics.items()}
+    return {f"{name}.{setting}": model for name, own in models.items() for setting, model in own.items()}
 
 
-def select_metrics(metrics: Metrics | None, system: System) -> dict[str, dict[str, Any]]:
-    """Check the metrics of a recipe and return {metric: settings}: by default those that need no model; none of `{}`.
+def select_metrics(metrics: Metrics | None, system: System) -> dict[str, Metric]:
+    """Make the stages of a recipe's metrics and check them: by default those that need no model; none of `{}`.
 
     The flip rate's verifier must not be one of the models that the system filters by.
     """
-    selected = parse_metrics(metrics, system.task)
+    selected = read_metrics(metrics, system.task)
     _, confirming = system.confirming() or ("", [])
     if "flip_rate" in selected and confirming:
-        selected["flip_rate"]["filtered_by"] = [*as_list(selected["flip_rate"].get("filtered_by")), *confirming]
-    check_metrics(selected, system.task)
-    return selected
+        given = selected["flip_rate"].get("filtered_by") or []
+        selected["flip_rate"]["filtered_by"] = [*(given if isinstance(given, list | tuple) else [given]), *confirming]
+    return parse_metrics(selected, system.task)
 
 
 def _front_matter(name: Any) -> dict[str, Any]:

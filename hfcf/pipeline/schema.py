@@ -16,7 +16,7 @@ KINDS = {
     "run": "hfcf.pipeline.recipes:RunRecipe",
     "train": "hfcf.pipeline.recipes:AnyTrainRecipe",
     "compare": "hfcf.studies.compare.recipe:Comparison",
-    "attack": "hfcf.studies.attack.recipe:AttackRecipe",
+    "attack": "hfcf.studies.attack.run:AttackRecipe",
 }
 """The type of each kind of recipe, imported when it is first used."""
 

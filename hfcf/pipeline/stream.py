@@ -19,7 +19,7 @@ from hfcf.core import expand, schema
 from hfcf.core.columns import as_tables, decode
 from hfcf.core.task import Task, task_of
 from hfcf.hub.shards import ROWS, Shards
-from hfcf.metrics.shared.settings import Metrics
+from hfcf.metrics.shared.parsing import Metrics
 from hfcf.metrics.shared.streaming import RunningMetrics
 from hfcf.pipeline.publish import PAIRS, write_folder
 from hfcf.pipeline.run_stats import Tally

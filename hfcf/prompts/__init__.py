@@ -61,9 +61,9 @@ def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
 def dialogue(name: str, *, shots: int, answers: Sequence[Mapping[str, Any]] = (), **values: Any) -> list[Message]:
     """Fill in a prompt as a conversation: each worked example is a question of the user with the answer of the assistant.
 
-    Small models keep to a form that they see in turns, and take the same examples inside one message for part of the question. The
-    template has two blocks: `task`, said once, and `question`, said before every answer. An example has values that the template
-    names, and `answers`; a question with several answers is asked step by step, and `step` counts from 1.
+    Small models keep to a form that they see in turns, and take the same examples inside one message for part of the question.
+    The template has two blocks: `task`, said once, and `question`, said before every answer. An example has values that the
+    template names, and `answers`; a question with several answers is asked step by step, and `step` counts from 1.
     """
     check_shots(name, shots)
     values = _one_line(values)

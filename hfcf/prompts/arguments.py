@@ -15,31 +15,13 @@ TEMPLATE = "arguments"
 
 
 def schema(task: int, ways: int) -> str:
-    """Return the JSON schema that an answer must fit: thoughts, then a label or a program.
-
-    >>> import json
-    >>> json.loads(schema(1, 2))["properties"]["label"]
-    {'enum': ['SUPPORTS', 'REFUTES']}
-    """
+    """Return the JSON schema that an answer must fit: thoughts, then a label or a program."""
     answer: dict[str, Any] = {"program": {"type": "string"}} if task in WRITTEN else {"label": {"enum": list(LABELS[:ways])}}
     return object_schema({"thoughts": {"type": "string"}, **answer})
 
 
 def messages(view: View, *, ways: int = 2, shots: int = 3) -> list[prompts.Message]:
-    """Ask for the label, in Tasks 3 and 4 also for the structure, after so many worked examples.
-
-    Args:
-        view: what the model is given.
-        ways: 3 asks for NOT ENOUGH INFO, too; with 2, an example of that label is left out.
-        shots: examples; the paper says "few" and prints one a task.
-
-    >>> text = messages(View(1, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"))[0]["content"]
-    >>> print(text.rpartition("Claim: ")[2])
-    It melts.
-    Evidence:
-    Sentence1: It is hot.
-    Answer as JSON, {"thoughts": "…", "label": "…"}:
-    """
+    """Ask for the label, in Tasks 3 and 4 also for the structure, after so many worked examples."""
     conclusions, links = {}, []
     if view.structure is not None:
         texts = view.structure.texts

@@ -39,21 +39,7 @@ def schema(candidates: Sequence[str]) -> str:
 
 
 def messages(row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1) -> list[prompts.Message]:
-    """Ask for a sentence in which the entities of a row have another relation.
-
-    Args:
-        row: `tokens`, `head`, `tail` and `label`.
-        candidates: the relations to choose from, named so that their order tells which entity is which.
-        shots: worked examples to show; the first is the paper's.
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}, "label": "a-b"}
-    >>> print(messages(row, ["a-b", "b-a"], shots=0)[0]["content"].partition("Sentence: ")[2])
-    eggs in buckets
-    First entity: eggs
-    Second entity: buckets
-    Relation: a-b
-    Answer as JSON, {"causal_terms": […], "relation": "…", "replacements": […], "sentence": "…"}:
-    """
+    """Ask for a sentence in which the entities of a row have another relation."""
     head, tail = entities(row)
     return prompts.messages(
         "relations", shots=shots, candidates=candidates, sentence=" ".join(row["tokens"]), head=head, tail=tail,

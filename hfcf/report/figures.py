@@ -15,32 +15,41 @@ _NAMED = {"n": "rows", "q1": "lower quartile", "q3": "upper quartile", "min": "l
 
 
 def metric_figures(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Prepare what the template draws of each metric."""
+    """Prepare what the template draws of each metric.
+
+    Args:
+        metrics: of `run.json`: metric → {"after": summary, "before": summary or nothing}.
+
+    Returns:
+        `name`, and one of: `bars` (with `medians`, `low`, `high`, `rows`) of a distribution, `shares` (label, when, summary) of a
+        yes-or-no metric, `table` of anything else.
+    """
     figures = []
     for name, entry in metrics.items():
         summaries = {when: entry[when] for when in WHEN if entry.get(when)} if isinstance(entry, Mapping) else {}
-        if not any(_of_parts(one) for one in summaries.values()):
+        if not any(_of_parts(summary) for summary in summaries.values()):
             figures.append(_figure(name, {"": summaries}, summaries or entry))
             continue
-        parts = dict.fromkeys(part for one in summaries.values() for part in one)
-        each = {part: {when: one[part] for when, one in summaries.items() if part in one} for part in parts}
-        drawn = {part: by_time for part, by_time in each.items() if any("histogram" in one for one in by_time.values())}
+        parts = dict.fromkeys(part for summary in summaries.values() for part in summary)
+        each = {part: {when: summary[part] for when, summary in summaries.items() if part in summary} for part in parts}
+        drawn = {part: by_time for part, by_time in each.items() if any("histogram" in summary for summary in by_time.values())}
         figures += [_figure(f"{name}.{part}", {"": by_time}, by_time) for part, by_time in drawn.items()]
         figures.append(_figure(name, {part: by_time for part, by_time in each.items() if part not in drawn}, {}))
-    return [one for one in figures if one]
+    return [figure for figure in figures if figure]
 
 
 def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> dict[str, Any]:
     """Prepare the figure of a metric, or of parts that belong together; empty if there are no numbers."""
     summaries = parts.get("", {})
-    drawn = {when: one for when, one in summaries.items() if isinstance(one, Mapping) and one.get("n") and one.get("histogram")}
+    mappings = {when: summary for when, summary in summaries.items() if isinstance(summary, Mapping)}
+    drawn = {when: summary for when, summary in mappings.items() if summary.get("n") and summary.get("histogram")}
     if drawn:
         return {"name": name, **_distribution(drawn)}
     shares = [
-        (f"{part} {when}" if part and len(entries) > 1 else part or when, when, one)
+        (f"{part} {when}" if part and len(entries) > 1 else part or when, when, summary)
         for part, entries in parts.items()
-        for when, one in entries.items()
-        if isinstance(one, Mapping) and isinstance(one.get("share"), int | float)
+        for when, summary in entries.items()
+        if isinstance(summary, Mapping) and isinstance(summary.get("share"), int | float)
     ]
     if shares:
         return {"name": name, "shares": shares}
@@ -51,24 +60,27 @@ def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> di
 
 def _of_parts(summary: Any) -> bool:
     """Say whether a metric of several numbers has a summary of each."""
-    return isinstance(summary, Mapping) and "histogram" not in summary and all(isinstance(one, Mapping) for one in summary.values())
+    return (
+        isinstance(summary, Mapping) and "histogram" not in summary and all(isinstance(part, Mapping) for part in summary.values())
+    )
 
 
 def _distribution(summaries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    edges = [edge for one in summaries.values() for edge in one["histogram"]["edges"]]
+    edges = [edge for summary in summaries.values() for edge in summary["histogram"]["edges"]]
     low, high = (min(edges), max(edges)) if edges else (0.0, 1.0)
     span = (high - low) or 1.0
-    densities = {when: _densities(one, span) for when, one in summaries.items()}
+    densities = {when: _densities(summary, span) for when, summary in summaries.items()}
     peak = max((height for bars in densities.values() for _, _, height in bars), default=0) or 1.0
-    bars = {when: [_bar(one, low, span, peak) for one in heights if one[2]] for when, heights in densities.items()}
-    medians = {when: _at(min(one["median"], high), low, span) for when, one in summaries.items() if one.get("median") is not None}
+    bars = {when: [_bar(density, low, span, peak) for density in heights if density[2]] for when, heights in densities.items()}
+    medians = {when: summary["median"] for when, summary in summaries.items() if summary.get("median") is not None}
+    medians = {when: _at(min(median, high), low, span) for when, median in medians.items()}
     rows = [
-        (_NAMED.get(key, key), {when: number(one.get(key)) for when, one in summaries.items()})
+        (_NAMED.get(key, key), {when: number(summary.get(key)) for when, summary in summaries.items()})
         for key in QUANTITIES
-        if any(one.get(key) is not None for one in summaries.values())
+        if any(summary.get(key) is not None for summary in summaries.values())
     ]
     # The last bar may hold a long tail.
-    more = " and more" if any((one.get("max") or high) > high for one in summaries.values()) else ""
+    more = " and more" if any((summary.get("max") or high) > high for summary in summaries.values()) else ""
     return {"bars": bars, "medians": medians, "low": number(low), "high": number(low + span) + more, "rows": rows}
 
 

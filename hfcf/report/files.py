@@ -18,28 +18,37 @@ from hfcf.hub.folder import as_list
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
-    """Read `run.json`; None where there is none."""
+    """Read `run.json`; None where there is none.
+
+    Raises:
+        ValueError: it is not a JSON object.
+    """
     path = folder / "run.json"
     if not path.is_file():
         return None
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON: {error}; run the recipe again to write it anew") from error
+        raise ValueError(f"{path} is not JSON: {error}; run the recipe again to write it anew") from error
     if not isinstance(run, dict) or "funnel" not in run:
         raise ValueError(f"{path} was not written by hfcf run: it has no funnel")
     return run
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
-    """List each configuration's Parquet files, as the card does: a folder can hold an older run's beside them."""
+    """List each configuration's Parquet files, as the card does: a folder can also hold an older run's.
+
+    Raises:
+        FileNotFoundError: there is no card, or a file that it lists is missing.
+        ValueError: the card can't be read, or lists a file outside of the folder.
+    """
     card = folder / "README.md"
     if not card.is_file():
         raise FileNotFoundError(f"{folder} has no README.md, whose front matter lists a run's files: give the folder of hfcf run")
     try:
         listed = data_files(front_matter(card.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
-        raise ValueError(f"{card}: its front matter is no YAML: {str(error).splitlines()[0]}") from error
+        raise ValueError(f"{card}: its front matter is not YAML: {str(error).splitlines()[0]}") from error
     paths_of = {}
     for config, splits in listed.items():
         paths_of[config] = [inside(folder, path) for paths in splits.values() for path in as_list(paths)]

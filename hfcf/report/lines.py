@@ -1,4 +1,4 @@
-"""Rows as lines on the terminal: a counterfactual beside its source, a source with what was rejected of it, a row alone."""
+"""Rows as lines on the terminal: a counterfactual with its source, a source with what was rejected of it, a row alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hfcf.core import schema
 from hfcf.core.edits import diff
 from hfcf.core.segments import blocks, plain
 from hfcf.core.task import nearest_task, task_of
-from hfcf.report.rows import rejected_row, source_of
+from hfcf.report.page_rows import rejected_row, source_of
 from hfcf.text.check import CONTROL
 
 STYLE = {"same": "", "out": "red", "in": "bold green"}
@@ -47,11 +47,12 @@ def other_texts(row: Mapping[str, Any], shown: Collection[str]) -> dict[str, str
     """Return the texts of a row that its task does not show: a cause and its effect, and columns that a corpus adds."""
     names = [name for name in row if name not in (*schema.COMMON, "id", "label", "status")]
     joined = {name: " / ".join(value) if _is_texts(value) else value for name in names if (value := row[name])}
-    return {name: text for name, text in joined.items() if isinstance(text, str) and not any(text in one for one in shown)}
+    texts = {name: text for name, text in joined.items() if isinstance(text, str)}
+    return {name: text for name, text in texts.items() if not any(text in other for other in shown)}
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def pair_lines(row: Mapping[str, Any], label: str | None, said: Sequence[str], *, marks: bool) -> Iterator[Text]:

@@ -1,4 +1,4 @@
-"""The numbers by which accepted pairs are compared: columns that metrics wrote, and the scores that the system gave."""
+"""The numbers of accepted pairs, columns of metrics and scores of the system: which is better, their order, and their words."""
 
 from __future__ import annotations
 
@@ -9,11 +9,44 @@ from typing import Any
 from hfcf import metrics
 
 LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
-"""Scores of which less is better, by how their name begins; of all others more is. A reader can turn it round."""
+"""How the names of scores begin that are better when lower; all others are better when higher."""
+_PHRASES = {
+    "minimality.distance": "word edits {:.0f}",
+    "minimality.share": "{:.0%} of the source's words",
+    "diversity.bleu": "BLEU with the source {:.2f}",
+    "diversity.inverse": "",  # 1 / BLEU, which is there
+    "copy_rate": "",  # the report and the card have it, with `multi_hop`
+    "similarity": "similarity to the source {:.2f}",
+    "coherence": "claim and evidence {:.2f} alike",
+    "entity_overlap": "{:.0%} of the source's entities kept",
+    "fluency": "perplexity {:.0f}",
+    "grammar": "grammatical {:.0%}",
+    "verifier": "the verifier says {detail} {:.0%}",
+}
+"""How a measure is said; "" where another one says the same."""
+_VERDICTS = {
+    "duplicates.repeat": ("repeats another row", ""),
+    "duplicates.near": ("nearly repeats another row", ""),
+    "duplicates.leak": ("is in an evaluation set", ""),
+    "duplicates.near_leak": ("is nearly in an evaluation set", ""),
+    "flip_rate.flipped": ("another model agrees with the label", "another model does not agree with the label"),
+    "claim_only.guessed": ("the claim alone tells the label", "the claim alone does not tell the label"),
+    "multi_hop": ("", ""),
+    "question_types.same": ("the question is of the same type", "the question is of another type"),
+}
+"""How a yes and a no are said; "" where it goes without saying."""
+_LOG = "log-probability"
+_JUDGE = "judge "
+"""How the scores of judges after the verifier begin; a number follows (`hfcf.tasks.ensemble`)."""
 
 
 def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]:
-    """Collect a row's numbers by name: its metrics' columns, then its scores, named by what stands before a colon."""
+    """Collect a row's numbers by name: its metrics' columns, then its scores, named by the text before a colon.
+
+    Args:
+        row: of the default configuration, or a rejected candidate.
+        columns: the metrics', from `hfcf.report.files.numbers`.
+    """
     values = {name: _inside(row, name) for name in columns}
     for score in row.get("scores") or []:
         values.setdefault(str(score["name"]).partition(":")[0], score["value"])
@@ -32,12 +65,17 @@ def low_is_better(name: str) -> bool:
     metric, _, number = name.lower().partition(".")
     if metric not in metrics.names():
         return name.lower().startswith(LOW_SCORES)
-    better = metrics.better(metric)
+    better = metrics.load(metric, stage=True).better
     return better == "less" or f"less `{number}`" in better
 
 
 def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
-    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the others as they come."""
+    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the others as they come.
+
+    Args:
+        names: of measures.
+        first: metrics in the order in which the run has them.
+    """
     metrics = [name.partition(".")[0] for name in first]
 
     def place(name: str) -> tuple[bool, int]:
@@ -45,3 +83,30 @@ def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
         return not name.startswith("minimality"), metrics.index(metric) if metric in metrics else len(metrics)
 
     return sorted(dict.fromkeys(names), key=place)
+
+
+def phrases(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    """Say a row's numbers in words: first its system's scores, then its metrics.
+
+    Args:
+        row: of the default configuration.
+        columns: the metrics', from `hfcf.report.files.numbers`.
+    """
+    details = {kind: detail for kind, _, detail in (str(score["name"]).partition(": ") for score in row.get("scores") or [])}
+    values = measures(row, columns)
+    scores = [name for name in values if name in details]
+    said = [_phrase(name, values[name], details.get(name, "")) for name in dict.fromkeys([*scores, *values])]
+    return [text for text in said if text]
+
+
+def _phrase(name: str, value: float, detail: str) -> str:
+    if name in _VERDICTS:
+        yes, no = _VERDICTS[name]
+        return yes if value else no
+    if name in _PHRASES:
+        return " ".join(_PHRASES[name].format(value, detail=detail).split())
+    if name.startswith(_JUDGE):
+        return f"{name} says {detail} {value:.0%}"
+    if name.startswith(_LOG):  # a mean over tokens
+        return f"probability of a token{name.removeprefix(_LOG)} {math.exp(value):.2f}"
+    return f"{name.replace('.', ' ').replace('_', ' ')} {value:.{0 if value.is_integer() or abs(value) >= 100 else 2}f}"

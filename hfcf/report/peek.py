@@ -18,9 +18,8 @@ from hfcf.core.names import did_you_mean
 from hfcf.core.task import problem, task_of
 from hfcf.report.files import files, numbers, read, read_run
 from hfcf.report.lines import other_texts, pair_lines, rejected_lines, row_lines
-from hfcf.report.measures import low_is_better, measures, ordered
-from hfcf.report.phrases import phrases
-from hfcf.report.rows import rejected_row, texts
+from hfcf.report.measures import low_is_better, measures, ordered, phrases
+from hfcf.report.page_rows import rejected_row, texts
 
 SEED = 13
 
@@ -42,7 +41,31 @@ def peek(
 ) -> Iterator[Text]:
     """Yield lines about rows of a run, without control characters: the first rows, the best, the worst or some at random.
 
-    A counterfactual is shown beside its source; what was rejected, under its source, by stage and reason.
+    A counterfactual is shown with its source; what was rejected, under its source, by stage and reason.
+
+    Args:
+        folder: of the run.
+        config: "default", the counterfactuals, or "rejected".
+        rows: how many, if none of the next three says so; of what was rejected, how many sources.
+        best: how many of the best.
+        worst: how many of the worst.
+        random: how many at random, the same ones each time.
+        by: the metric, or the system's score, that ranks them; as in the report minimality, else the run's first metric, else the
+            first score.
+        find: words that a row's texts, id or reason must all hold, in any case.
+        stage: of "rejected", the stage that rejected.
+        reason: of "rejected", a part of the reason, in any case.
+        marks: put `[-what went-]` and `{+what came+}` into the texts, for where colours don't show.
+        scores: end each row with its metrics and scores.
+
+    Raises:
+        FileNotFoundError: the folder is not a run's.
+        ValueError: a configuration, a metric or a stage that the run does not have, fewer than one
+            row, or two ways to choose them.
+
+    >>> list(peek("/nowhere"))
+    Traceback (most recent call last):
+    FileNotFoundError: there is no folder /nowhere, and no corpus of that name (hfcf list corpora)
     """
     _check(rows, best=best, worst=worst, random=random)
     if config != "rejected" and (stage or reason):
@@ -126,7 +149,7 @@ def _choose(
         ranked = _measure(paths, columns, by)
         turn = 1 if low_is_better(ranked) == bool(best) else -1
         scored = ((values[ranked], row) for row in matching if ranked in (values := measures(row, columns)))
-        return [row for _, row in heapq.nsmallest(best or worst or 0, scored, key=lambda one: turn * one[0])]
+        return [row for _, row in heapq.nsmallest(best or worst or 0, scored, key=lambda pair: turn * pair[0])]
     if random:
         return heapq.nsmallest(random, matching, key=lambda row: _draw(json.dumps(row, default=str)))
     return list(islice(matching, rows))
@@ -137,7 +160,7 @@ def _draw(key: str) -> float:
 
 
 def _labels(configs: Mapping[str, Sequence[Path]], ids: Collection[str]) -> dict[str, str]:
-    """Return the labels of sources, which stand in the configuration "augmented"."""
+    """Return the labels of sources, from the configuration "augmented"."""
     rows = read(configs.get("augmented", []), columns=["id", "label"])
     return {row["id"]: row["label"] for row in rows if row["id"] in ids and row.get("label") is not None}
 
@@ -186,5 +209,5 @@ def _rejected(
         if stage in (None, row["stage"]) and (reason or "").casefold() in (row["reason"] or "").casefold()
     )  # fmt: skip
     sources = ((source, list(rows)) for source, rows in groupby(matching, key=itemgetter("source_id")))
-    chosen = heapq.nsmallest(n, sources, key=lambda one: _draw(str(one[0]))) if drawn else islice(sources, n)
+    chosen = heapq.nsmallest(n, sources, key=lambda pair: _draw(str(pair[0]))) if drawn else islice(sources, n)
     return (line for _, rejections in chosen for line in rejected_lines(rejections, marks=marks))

@@ -11,7 +11,18 @@ COMPARISONS, RATINGS = ("table.md", "rationales.md"), ("ratings.md",)
 
 
 def tables(folder: Path, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Render Markdown files that lie in a folder, or in one right below it, as HTML."""
+    """Render Markdown files that lie in a folder, or in one right below it, as HTML.
+
+    Args:
+        folder: of a run or of a comparison.
+        names: of the files.
+
+    Returns:
+        `title`, `html` (HTML in the Markdown is text in it) and `figure` (an SVG as a data URI, or none) of each.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+    """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
     paths = [path for name in names for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()]
@@ -42,7 +53,7 @@ def flat(value: Any, name: str = "") -> list[tuple[str, str]]:
     if isinstance(value, Mapping):
         return [row for key, part in value.items() for row in flat(part, f"{name}.{key}" if name else str(key))]
     if isinstance(value, list):
-        if any(isinstance(one, Mapping | list) for one in value):
+        if any(isinstance(part, Mapping | list) for part in value):
             return [row for i, part in enumerate(value, 1) for row in flat(part, f"{name}.{i}" if name else str(i))]
         return [(name, ", ".join(map(_text, value)) or "–")]
     return [(name, _text(value))]

@@ -64,14 +64,7 @@ def _ranks(row: Mapping[str, Any]) -> list[tuple[int, float]]:
 
 
 def distance_by_rank(ranks: Iterable[tuple[int, float]]) -> dict[int, tuple[float, int]]:
-    """Average the edit distance by retrieval rank (Figure 4).
-
-    Returns:
-        {rank: (mean distance, how many)}, the best rank first.
-
-    >>> distance_by_rank([(2, 5.0), (1, 3.0), (2, 6.0)])
-    {1: (3.0, 1), 2: (5.5, 2)}
-    """
+    """Average the edit distance by retrieval rank (Figure 4)."""
     groups: dict[int, list[float]] = {}
     for rank, distance in ranks:
         groups.setdefault(rank, []).append(distance)
@@ -79,11 +72,7 @@ def distance_by_rank(ranks: Iterable[tuple[int, float]]) -> dict[int, tuple[floa
 
 
 def histogram(distances: Iterable[int]) -> dict[int, float]:
-    """Return the share (0–1) of each distance from 0; the last one holds all longer ones (Figure 3).
-
-    >>> {distance: share for distance, share in histogram([1, 1, 3, 99]).items() if share}
-    {1: 0.5, 3: 0.25, 20: 0.25}
-    """
+    """Return the share (0–1) of each distance from 0; the last one holds all longer ones (Figure 3)."""
     capped = [min(distance, LONGEST) for distance in distances]
     return {n: capped.count(n) / max(len(capped), 1) for n in range(LONGEST + 1)}
 
@@ -93,7 +82,7 @@ def analyse(runs: Mapping[str, str | Path], out: str | Path) -> dict[str, Any]:
     if not runs:
         raise ValueError("analyse: give one run or more, as NAME=FOLDER")
     texts, folder = {name: read_run(path) for name, path in runs.items()}, Path(out)
-    means = {name: statistics.fmean(one.distances) if one.pairs else None for name, one in texts.items()}
+    means = {name: statistics.fmean(run.distances) if run.pairs else None for name, run in texts.items()}
     folder.mkdir(parents=True, exist_ok=True)
     store(lambda: _figure(texts), folder)
     path = folder / "analyses.md"
@@ -103,19 +92,19 @@ def analyse(runs: Mapping[str, str | Path], out: str | Path) -> dict[str, Any]:
 
 def _page(texts: Mapping[str, Texts], means: Mapping[str, float | None]) -> str:
     rows = []
-    for name, one in texts.items():
-        of_bins = [edit_bin(distance) for distance in one.distances]
+    for name, run in texts.items():
+        of_bins = [edit_bin(distance) for distance in run.distances]
         shares = [points(of_bins.count(each) / len(of_bins)) if of_bins else "–" for each in ORDER]
         mean = means[name]
-        rows.append([name, f"{len(one.pairs):,}", "–" if mean is None else f"{mean:.1f}", *shares])
+        rows.append([name, f"{len(run.pairs):,}", "–" if mean is None else f"{mean:.1f}", *shares])
     header = ["Run", "Counterfactuals", "Mean distance", *(f"{each} (%)" for each in ORDER)]
     sections = ["## Word edit distance from the source (Figure 3, and the bins of Table 9)", table(header, rows)]
-    for name, one in texts.items():
-        if by_rank := distance_by_rank(one.ranks):
+    for name, run in texts.items():
+        if by_rank := distance_by_rank(run.ranks):
             lines = [[f"{rank}", f"{mean:.2f}", f"{n:,}"] for rank, (mean, n) in by_rank.items()]
             sections += [f"## Mean distance by retrieval rank: {name} (Figure 4)", table(["Rank", "Mean", "Questions"], lines)]
-    for name, one in texts.items():
-        before, after = (common_types(pair[i] for pair in one.pairs) for i in (0, 1))
+    for name, run in texts.items():
+        before, after = (common_types(pair[i] for pair in run.pairs) for i in (0, 1))
         lines = [[kind, points(before.get(kind)), points(after.get(kind))] for kind in dict.fromkeys([*before, *after])]
         sections += [f"## The 20 commonest types of questions: {name} (%, Figure 5)", table(["Type", "Before", "After"], lines)]
     legend = [
@@ -131,11 +120,11 @@ def _figure(texts: Mapping[str, Texts]) -> Any:
 
     drawn = Figure(figsize=(8, 3), layout="constrained")
     left, right = drawn.subplots(1, 2)
-    for i, (name, one) in enumerate(texts.items()):
+    for i, (name, run) in enumerate(texts.items()):
         colour = COLOURS[i % len(COLOURS)]
-        shares = histogram(one.distances)
+        shares = histogram(run.distances)
         left.plot(list(shares), [100 * share for share in shares.values()], color=colour, label=name, marker=".")
-        if by_rank := distance_by_rank(one.ranks):
+        if by_rank := distance_by_rank(run.ranks):
             right.plot(list(by_rank), [mean for mean, _ in by_rank.values()], color=colour, label=name, marker=".")
     left.set_xlabel(f"word edit distance ({LONGEST}: all longer ones)")
     left.set_ylabel("% of the counterfactuals")

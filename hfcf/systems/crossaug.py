@@ -21,9 +21,9 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.contradiction import contradiction
+from hfcf.engines.contradiction import why_compatible
 from hfcf.engines.generator import plain_prompt
-from hfcf.engines.label_preserving import label_preserving
+from hfcf.engines.label_preserving import why_preserving
 from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
 from hfcf.tasks.ensemble import Certainty, JudgeModels, VerifierModel, check_judges, vote
@@ -31,7 +31,7 @@ from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, TASK, candidate
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts
-from hfcf.text.normalise import bare
+from hfcf.text.normalise import dedup_key
 from hfcf.text.words import Word, split
 
 PROMPT = "negative_claims"
@@ -130,11 +130,13 @@ class GenerateNegativeClaim(Stage):
         judges: further verifiers, which must agree; they are asked only about what the verifier says is refuted.
         certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
-        exclude_same: leave out hypotheses that can't be refuted, by English WordNet: those that differ from c only in articles,
-            case or inflection, by a synonym or a broader word, or by words of the evidence. The paper has no such check.
-        exclusive: keep only hypotheses that exclude c, by their words: another number, date, name or nationality, an antonym, a
-            negation, another kind of thing. A person may be an actor and a singer, so the verifiers of the offline preset are wrong
-            about most others. The paper has no such check.
+        exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
+            articles, case or inflection, by a synonym or a broader word, or by words that stand in the evidence already; see
+            `hfcf.engines.label_preserving.why_preserving`. A row that has no others is rejected with the reason of the first. The
+            paper has no such check.
+        exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
+            another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
+            singer, so the verifiers of the offline preset are wrong about most others. The paper has no such check.
 
     >>> GenerateNegativeClaim().generator.name
     'minwhoo/bart-base-negative-claim-generation'
@@ -207,7 +209,7 @@ class GenerateNegativeClaim(Stage):
         finished = [spaced_like(answer["text"], claim) for answer in results if answer["finished"]]
         if not finished:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
-        others = [text for text in finished if bare(text) != bare(claim)]
+        others = [text for text in finished if dedup_key(text) != dedup_key(claim)]
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
         problems = {text: text_problem(text, "the negative claim") or _loose_quote(text, claim) for text in others}
@@ -220,8 +222,8 @@ class GenerateNegativeClaim(Stage):
         return refutable or Reject(f"the negative claim can't be refuted: it {reasons[sound[0]]}", negative_claim=first)
 
     def _why_not_refuted(self, claim: str, text: str, evidence: Sequence[str]) -> str | None:
-        same = label_preserving(claim, text, evidence) if self.exclude_same else None
-        return same or (contradiction(claim, text) if self.exclusive else None)
+        same = why_preserving(claim, text, evidence) if self.exclude_same else None
+        return same or (why_compatible(claim, text) if self.exclusive else None)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool | str]:
         """Say for each candidate, in order, whether the evidence refutes it, or why the judges do not say."""

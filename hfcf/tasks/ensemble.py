@@ -20,7 +20,7 @@ Certainty = Annotated[Share, GoesWith("verifier")]
 
 
 def check_judges(verifier: Model | None, judges: Sequence[Model], certainty: float) -> None:
-    """Check the judges of a stage."""
+    """Raise `ValueError` for judges without a verifier, or for a judge that is named twice."""
     if verifier is None and (judges or certainty):
         raise ValueError(f"{'judges' if judges else 'certainty'} needs a verifier: give verifier=…")
     everyone = [*([verifier] if verifier else []), *judges]
@@ -46,7 +46,7 @@ class Verdict:
 
     Args:
         label: the verifier's; None where it gave none.
-        scores: `{"name", "value"}` of each judge that was asked: the label that it gives, and its probability.
+        scores: `{"name", "value"}` of each judge that was asked: its label and the label's probability.
         reason: why the label does not count: a judge gave none, gave another label or is uncertain; None where it counts.
     """
 
@@ -61,7 +61,8 @@ def vote(
 ) -> list[Verdict]:  # fmt: skip
     """Ask the judges for the label of each row, each judge only about the rows that those before it accept.
 
-    A label that is not among those accepted is given without a reason: what it means is for the caller to say.
+    `accepted` has the labels that the caller accepts for each row; another label is returned without a reason. `judges` are the
+    verifier and those that must agree with it, and `certainty` the probability that each must give an accepted label.
     """
     verdicts = [Verdict() for _ in rows]
     asked = list(range(len(rows)))
@@ -111,5 +112,5 @@ def _add_vote(
 
 
 def no_label(answer: str | None, judge: str = "the verifier") -> str:
-    """Say why a judge gave no label: the text that `Task.verdicts` has instead, or None for a text that is too long."""
+    """Say why a judge gave no label: `answer` is the text that `Task.verdicts` has instead, or None for a row that is too long."""
     return f"longer than {judge} reads" if answer is None else f"{judge} gives no label: {answer}"

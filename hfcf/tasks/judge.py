@@ -76,7 +76,7 @@ class JudgeCandidates(Stage):
 
 
 def _reject_broken(task: Task, row: Mapping[str, Any], one: Candidate, stage: str) -> Candidate:
-    """Reject an undecided candidate of which no row can be made that a model can read."""
+    """Reject an undecided candidate whose edits do not fit the row, or lead to a row that no model can read."""
     if not undecided(one):
         return one
     try:
@@ -89,7 +89,10 @@ def _reject_broken(task: Task, row: Mapping[str, Any], one: Candidate, stage: st
 def decide(
     stage: str, system: str, rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict] | None
 ) -> list[dict[str, Any] | Reject]:
-    """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`."""
+    """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`.
+
+    `verdicts` are of the undecided candidates, in order; those that get their label are accepted. Without verdicts all are.
+    """
     remaining = None if verdicts is None else iter(verdicts)
     results: list[dict[str, Any] | Reject] = []
     for row in rows:
@@ -115,12 +118,6 @@ def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], sys
     """Make the counterfactual rows of a source's accepted candidates, in order, with provenance.
 
     Ids are `<source>:<system>:<change>`, with a number from the second of a change on.
-
-    >>> row = {"id": "7", "group_id": "7", "corpus": "c", "split": "train", "claim": "a", "evidence": [], "label": "SUPPORTS"}
-    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 1, "before": "a", "after": "b"}
-    >>> one = {"claim": "b", "label": "REFUTES", "change": "claim", "edits": [edit], "scores": [], "status": {"accepted": True}}
-    >>> [made["id"] for made in counterfactuals(row, [one, one], "polyjuice")]
-    ['7:polyjuice:claim', '7:polyjuice:claim:2']
     """
     task, rows, numbers = task_of(row), [], Counter[str]()
     for one in candidates:

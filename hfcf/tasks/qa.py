@@ -83,14 +83,14 @@ class QuestionAnswering(Task):
         return [(kind, text) for kind, text in texts if text]  # open questions share no context
 
     def candidate_edits(self, row: Row, candidate: Row) -> Sequence[Row]:
-        """Return the edits of a candidate; those of one that was rejected before it had any follow from what it has of the row."""
+        """Return a candidate's edits; if it was rejected before it had any, derive them from its texts."""
         fields = {name: value for name in self.columns if (value := candidate.get(name)) is not None}
         if not (fields.get("answers") or NO_ANSWERS)["text"]:
             fields.pop("answers", None)
         return candidate["edits"] or rewrite_all(row, **fields)
 
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
-        """Return the counterfactual that a candidate is of a row."""
+        """Return the counterfactual that a candidate is of a row; raise `ValueError` if it has no question yet."""
         if candidate["question"] is None:
             raise ValueError("the candidate has no question yet")
         return super().counterfactual_row(row, {**candidate, "edits": self.candidate_edits(row, candidate)})
@@ -103,7 +103,6 @@ class QuestionAnswering(Task):
         return self.revert_edits(row, row["edits"])["question"], row["question"]
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
-        """Ask a reader for its answers, with their probabilities."""
         from hfcf.engines.reader import Reader
 
         answers = Reader(model=model, max_length=max_length).run([[row["question"], row["context"] or ""] for row in rows])
@@ -111,7 +110,7 @@ class QuestionAnswering(Task):
 
 
 def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
-    """Say which answer does not stand at its place, or None."""
+    """Say which answer is not at its place in the context, or None."""
     texts, starts = answers["text"], answers["answer_start"] or []
     if starts and len(starts) != len(texts):
         return f"there are {len(texts)} answers and {len(starts)} places of answers"
@@ -147,7 +146,12 @@ def answers_text(answers: Mapping[str, Any]) -> str:
 
 
 def rewrite_all(row: Row, **new: Any) -> list[Edit]:
-    """Return the edits that make of a row's texts and answers new ones: one over the whole of each that differs."""
+    """Return the edits that change a row's texts and answers to `new`: one edit for each text that differs.
+
+    >>> row = {"title": "", "context": "Ada wrote it.", "question": "who?", "answers": {"text": ["Ada"], "answer_start": [0]}}
+    >>> [edit["field"] for edit in rewrite_all(row, question="what?", answers={"text": ["it"], "answer_start": [10]})]
+    ['question', 'answers']
+    """
     before = {**{name: row.get(name) or "" for name in TEXTS}, "answers": answers_text(row["answers"])}
     after = {name: answers_text(value) if name == "answers" else value for name, value in new.items()}
     changes = [name for name in before if name in after and before[name] != after[name]]

@@ -91,7 +91,7 @@ class Relation(Task):
         return [("sentence", " ".join(row["tokens"] or []))]
 
     def check_model(self, model: Model, max_length: int | None) -> None:
-        from hfcf.engines.check import check_classifier
+        from hfcf.engines.classifier_spec import check_classifier
 
         check_classifier(model, None)
 
@@ -120,7 +120,6 @@ COUNTERFACTUALS = List(dict(TASK.counterfactual))
 
 
 def _edited(row: Row, edits: Sequence[Row]) -> dict[str, Any]:
-    """Apply edits to the tokens, and move the entities along."""
     tokens, last = list(row["tokens"]), len(row["tokens"])
     spans = {name: dict(row[name]) for name in ("head", "tail")}
     for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
@@ -142,12 +141,7 @@ def _edited(row: Row, edits: Sequence[Row]) -> dict[str, Any]:
 
 
 def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> list[Edit]:
-    """Make the edits that take tokens out of a sentence and put a term where the first of them stood.
-
-    >>> made = token_edits("eggs are moved slowly into buckets".split(), [2, 4], "from")
-    >>> [(edit["start"], edit["end"], edit["before"], edit["after"]) for edit in made]
-    [(2, 3, 'moved', 'from'), (4, 5, 'into', '')]
-    """
+    """Make the edits that remove tokens from a sentence and put a term at the place of the first of them."""
     runs: list[Edit] = []
     for i in sorted(set(removed)):
         if runs and runs[-1]["end"] == i:
@@ -160,17 +154,17 @@ def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> lis
 
 
 def token_starts(tokens: Iterable[str]) -> list[int]:
-    """List where each token starts in the text that joins them by spaces, and where one after the last would."""
+    """List where each token starts in the text that joins them by spaces, and where one after the last would start."""
     return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 
 def marked(row: Row) -> str:
-    """Write a row's sentence with its entities in brackets."""
+    """Write a row's sentence with its entities in brackets: "[eggs]₂ in [buckets]₁"."""
     return plain(TASK.segments(row))
 
 
 def roles(label: str, forward: bool = True) -> str:
-    """Write a relation in words for a model: where the label has a direction, the head's role before the tail's, or after it."""
+    """Write a relation in words for a model: a directed label's role of the head before that of the tail, or after it."""
     match = _DIRECTED.fullmatch(label)
     if match is None:
         return label.lower()
@@ -179,7 +173,7 @@ def roles(label: str, forward: bool = True) -> str:
 
 
 def spans(row: Row) -> tuple[Span, Span]:
-    """Return where head and tail stand, end-exclusive."""
+    """Return where head and tail are, end-exclusive."""
     head, tail = ((row[name]["start"], row[name]["end"]) for name in ("head", "tail"))
     return head, tail
 
@@ -191,7 +185,7 @@ def entities(row: Row) -> tuple[str, str]:
 
 
 def head_first(row: Row) -> bool:
-    """Say whether the head stands before the tail, as in all of SemEval."""
+    """Say whether the head precedes the tail, as in all of SemEval."""
     head, tail = spans(row)
     return head <= tail
 
@@ -202,29 +196,26 @@ def learnable(ds: Iterable[Row]) -> list[Row]:
 
 
 def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]:
-    """Turn rows into requests to a relation classifier: tokens, and where head and tail stand.
-
-    For a model that reads the entities' types, these follow (`hfcf.engines.markers`); R-BERT does not.
-    """
+    """Turn rows into requests to a relation classifier: tokens and places of entities, with types where the model reads them."""
     if model is None or not reads_types(model):
         return [[row["tokens"], *map(list, spans(row))] for row in rows]
     return [[row["tokens"], *([row[name][key] for key in ("start", "end", "type")] for name in ENTITIES)] for row in rows]
 
 
 def between(row: Row) -> range:
-    """Return the places between the two entities, whichever comes first."""
+    """Return the indices between the two entities, whichever comes first."""
     (_, start), (end, _) = sorted(spans(row))
     return range(start, max(start, end))
 
 
 def context(row: Row) -> list[int]:
-    """Return all places outside the two entities."""
+    """Return all indices outside the two entities."""
     inside = {i for start, end in spans(row) for i in range(start, end)}
     return [i for i in range(len(row["tokens"])) if i not in inside]
 
 
 def overlap(row: Row) -> str | None:
-    """Say what is wrong with a row's entities that share a word, or None."""
+    """Say what is wrong with entities that share a word, or return None."""
     one, other = sorted(spans(row), key=lambda span: (span[0], -span[1]))
     if other[1] <= one[1]:
         return "one entity lies inside the other"
@@ -232,23 +223,12 @@ def overlap(row: Row) -> str | None:
 
 
 def trouble(row: Row) -> str | None:
-    """Say why a row's entities leave nothing to edit, or None."""
+    """Say why a row's entities leave nothing to edit, or return None."""
     return overlap(row) or (None if between(row) else "there is no word between the entities")
 
 
 def candidate(row: Row, label: str, edited: Sequence[Edit], scores: Sequence[Row] = ()) -> Candidate:
-    """Make a candidate for a row's counterfactual, without a verdict.
-
-    Args:
-        row: the source.
-        label: the relation that it is meant to have.
-        edited: what makes it of the source, edits of `tokens`.
-        scores: `{"name", "value"}` of whatever made it.
-
-    >>> row = {"tokens": "eggs in buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
-    >>> candidate(row, "Entity-Origin(e1,e2)", token_edits(row["tokens"], [1], "from"))["text"]
-    'eggs from buckets'
-    """
+    """Make a candidate for a row's counterfactual from edits of `tokens`, without a verdict."""
     text = " ".join(TASK.apply_edits(row, edited)["tokens"])
     fields = {"text": text, "label": label, "change": "relation", "edits": list(edited), "scores": list(scores)}
     return {**fields, "status": None}

@@ -34,8 +34,8 @@ class Rewriting(Protocol):
     """What is read of a row to edit words of the text."""
     prompt: str
     """"module:attribute" of the prompt by which a language model writes a counterfactual (`hfcf.prompts.Prompt`)."""
-    draws: str
-    """What stands before a baseline's name in the seeds of its draws."""
+    rng_name: str
+    """Prefix of a baseline's name in the seeds of its random generators."""
 
     def text(self, row: Row) -> str:
         """Return the text, in whose characters `protected` and edits count."""
@@ -54,18 +54,13 @@ class Rewriting(Protocol):
 
 
 class ClaimRewriting:
-    """The claim of a verification row; its evidence stays.
-
-    >>> row = {"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
-    >>> ClaimRewriting().rewritten(row, "rome is old", "SUPPORTS", "rewrite_eda")["status"]["reason"]
-    "repeats the source's claim"
-    """
+    """The claim of a verification row; its evidence stays."""
 
     noun = "claim"
     editable = "of the claim"
     columns = ("claim", "label")
     prompt = "hfcf.prompts.claims:ClaimPrompt"
-    draws = ""
+    rng_name = ""
 
     def text(self, row: Row) -> str:
         return row["claim"]
@@ -84,7 +79,7 @@ class ClaimRewriting:
 
 
 def rewriting_of(task: str) -> Rewriting:
-    """Return what may be rewritten in the rows of a task."""
+    """Return what may be rewritten in the rows of a task; raise `ValueError` if the task does not say."""
     if not (reference := get_task(task).rewriting):
         raise ValueError(f"the task {task!r} does not say what may be rewritten in its rows: give it a `rewriting`")
     return resolve_name(reference)()
@@ -96,7 +91,6 @@ def edit_columns(task: Task) -> dict[str, Any]:
 
 
 def candidate_columns(task: Task) -> dict[str, Any]:
-    """Return the column that a baseline fills."""
     return {"candidates": List(task.candidate_features)}
 
 
@@ -105,10 +99,7 @@ def model_columns(task: Task) -> dict[str, Any]:
     return {**task.columns, "label": schema.TEXT}
 
 
-def draws(stage: Stage, rewriting: Rewriting, row_id: str) -> Random:
-    """Return a row's random generator in a stage that edits words.
-
-    It is `Stage.random` under the name that the stage had when the committed comparisons drew their words (`Rewriting.draws`).
-    """
+def rng_for(stage: Stage, rewriting: Rewriting, row_id: str) -> Random:
+    """Return a row's random generator in a stage that edits words; `rng_name` keeps the words of committed comparisons."""
     verb, _, baseline = stage.name.partition("_")
-    return Random(f"{stage.seed}:{verb}_{rewriting.draws}{baseline}:{row_id}")
+    return Random(f"{stage.seed}:{verb}_{rewriting.rng_name}{baseline}:{row_id}")

@@ -35,7 +35,7 @@ class SentenceRewriting:
     editable = "outside the entities"
     columns = ("tokens", "head", "tail", "label")
     prompt = "hfcf.prompts.relations:RelationPrompt"
-    draws = "relation_"  # so the baselines of relations were called when the committed comparisons drew their words
+    rng_name = "relation_"  # the baselines of relations had this name when the committed comparisons drew their words
 
     def text(self, row: Row) -> str:
         return " ".join(row["tokens"])
@@ -44,7 +44,7 @@ class SentenceRewriting:
         return " ".join(plain(row["tokens"]))
 
     def protected(self, row: Row) -> frozenset[int]:
-        """Return the characters of the entities, and of what stands before "n't" ("ca" is no word)."""
+        """Return the characters of the entities, and of what precedes "n't" ("ca" is no word)."""
         tokens = row["tokens"]
         indices = {i for start, end in spans(row) for i in range(start, end)}
         indices |= {i for i in range(len(tokens) - 1) if _NOT.fullmatch(tokens[i + 1])}
@@ -56,10 +56,10 @@ class SentenceRewriting:
         return [_reject_repeat(row, one, stage)] if text_edits else []
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Sequence[Row] = ()) -> Candidate:
-        """Make the candidate of a sentence that a model wrote in the place of a row's.
+        """Make the candidate of a sentence that a model wrote in place of a row's.
 
-        It is rejected when it can be no relation row, does not have each entity exactly once (`find`), has them in the other order,
-        for edits move no entity, or says what the row says. An entity keeps the row's letters where the model wrote other capitals.
+        It is rejected when it can't be a relation row, does not have each entity exactly once, has them in the other order (edits
+        move no entity), or repeats the row. An entity keeps the row's capitals.
         """
         tokens = _spell(split(text, [*row["tokens"], *plain(row["tokens"])]), row["tokens"])
         try:
@@ -72,17 +72,12 @@ class SentenceRewriting:
 
 
 def plain(tokens: Sequence[str]) -> list[str]:
-    """Write brackets and double quotes of tokens as people do, in the place of the Penn Treebank's."""
+    """Write the Penn Treebank's brackets and double quotes as people do."""
     return ['"' if token in (_OPEN, _CLOSE) else unbracket(token) for token in tokens]
 
 
 def token_edits(tokens: Sequence[str], text_edits: Sequence[edits.Edit]) -> list[edits.Edit]:
-    """Turn edits of a text, each of which lies in one token, into edits of its tokens.
-
-    >>> text_edit = {"field": "claim", "piece": -1, "start": 13, "end": 17, "before": "dark", "after": "very dim"}
-    >>> [(edit["start"], edit["before"], edit["after"]) for edit in token_edits(["eggs", "in", "half-dark", "rooms"], [text_edit])]
-    [(2, 'half-dark', 'half-very dim')]
-    """
+    """Turn edits of a text, each within one token, into edits of its tokens."""
     starts, by_token = token_starts(tokens), dict[int, list[edits.Edit]]()
     for edit in text_edits:
         i = bisect_right(starts, edit["start"]) - 1
@@ -91,7 +86,7 @@ def token_edits(tokens: Sequence[str], text_edits: Sequence[edits.Edit]) -> list
 
 
 def split(text: str, row_tokens: Sequence[str]) -> list[str]:
-    """Split a text into tokens like a row's: at spaces, and punctuation, "'s" and "n't" that the row does not join."""
+    """Split a text into tokens like a row's: at spaces; punctuation, "'s" and "n't" part unless the row has the word so."""
     tokens, unsplit = list[str](), set(row_tokens)
     for chunk in text.split():
         edges = _EDGES.match(chunk)
@@ -127,7 +122,7 @@ def _spell(tokens: Sequence[str], row_tokens: Sequence[str]) -> list[str]:
 
 
 def find(row: Row, tokens: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Find a row's head and tail in other tokens, whatever their capitals."""
+    """Find a row's head and tail in other tokens, whatever their capitals; raise `ValueError` unless each occurs once."""
     spans_of = {}
     for name, entity in zip(("head", "tail"), entities(row), strict=True):
         part = entity.split()
@@ -141,18 +136,17 @@ def find(row: Row, tokens: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 def places(tokens: Sequence[str], part: Sequence[str]) -> list[int]:
-    """List where tokens stand among others, whatever their capitals."""
+    """List where tokens occur among others, whatever their capitals."""
     texts, part_texts, n = folded(tokens), folded(part), len(part)
     return [i for i in range(len(texts) - n + 1) if texts[i : i + n] == part_texts] if n else []
 
 
 def folded(tokens: Sequence[str]) -> list[str]:
-    """Fold the case of tokens."""
     return [token.casefold() for token in tokens]
 
 
 def _between(row: Row, tokens: Sequence[str]) -> list[edits.Edit]:
-    """Make the edits that lead from a row's tokens to others: of what stands before, between and after the entities."""
+    """Make the edits that lead from a row's tokens to others, before, between and after the entities."""
     if why := overlap(row):
         raise ValueError(why)
     old, new = spans(row), spans(find(row, tokens))
@@ -167,7 +161,6 @@ def _between(row: Row, tokens: Sequence[str]) -> list[edits.Edit]:
 
 
 def _gaps(entity_spans: Sequence[tuple[int, int]], tokens: Sequence[str]) -> list[tuple[int, int]]:
-    """List the spans before, between and after two entities."""
     (start, end), (begin, stop) = sorted(entity_spans)
     return [(0, start), (end, begin), (stop, len(tokens))]
 

@@ -78,7 +78,6 @@ class Structures(Task):
         return {**{name: row[name] for name in self.columns if name in row}, **VERIFICATION.apply_edits(row, edits)}
 
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
-        """Return the counterfactual that a candidate is of a row, with what is stale in it."""
         return {**super().counterfactual_row(row, candidate), "stale": stale_names(row, candidate["edits"])}
 
     def complete(self, source: Row, row: Row) -> dict[str, Any]:
@@ -102,14 +101,14 @@ class Structures(Task):
 
 
 def stale_names(source: Row, edits: Iterable[Row]) -> list[str]:
-    """List the conclusions of a row's structure that hang on a piece that edits change; see `hfcf.core.structures.stale.stale`."""
+    """List the conclusions of a row's structure that depend on a piece that edits change."""
     pieces = {edit["piece"] for edit in edits or () if edit["field"].startswith("evidence")}
     edited = [info["id"] for i, info in enumerate(source["evidence_info"] or []) if i in pieces]
     return stale(Structure.from_columns(source["structure"]), edited)
 
 
 def _readable(row: Row) -> Structure:
-    """Return a row's structure, or one without steps where it has none that can be read, as in rows that were rejected."""
+    """Return a row's structure, or an empty one if it can't be read, as in rejected rows."""
     try:
         return Structure.from_row(row)
     except (ValueError, KeyError):

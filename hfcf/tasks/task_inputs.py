@@ -54,18 +54,7 @@ class View:
 
 
 def problem(row: Mapping[str, Any], task: int) -> str | None:
-    """Say why a row can't be shown as a task, or None.
-
-    Args:
-        row: a row of argument structures.
-        task: 1 to 4. Task 1 takes every row. The others are defined on two labels, since NOT ENOUGH INFO has no structure.
-
-    Raises:
-        ValueError: there is no such task.
-
-    >>> problem({"label": "NOT ENOUGH INFO", "structure": []}, 4)
-    'tasks 2 to 4 have two labels, and this row is NOT ENOUGH INFO'
-    """
+    """Say why a row can't be shown as a task, or None. Tasks 2 to 4 have two labels, since NOT ENOUGH INFO has no structure."""
     if task not in VIEWS:
         raise ValueError(f"task {task}: CheckWhy has the tasks 1 to {max(VIEWS)}")
     if task > 1 and row["label"] == NOT_ENOUGH_INFO:
@@ -127,11 +116,7 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
 def views(
     rows: Iterable[Mapping[str, Any]], task: int, *, labels: Sequence[str] = LABELS, seed: int = 13
 ) -> tuple[list[int], list[View], Counter[str]]:
-    """Show the rows that a task takes and that have one of some labels.
-
-    Returns:
-        The place of each row that is shown, its view, and how many rows are left out for each reason.
-    """
+    """Show the rows that a task takes, with their places and how many rows are left out for each reason."""
     places, shown, left_out = [], [], Counter[str]()
     for i, row in enumerate(rows):
         why = problem(row, task)
@@ -146,16 +131,10 @@ def views(
 
 
 def evidence_text(one: View) -> str:
-    """Write what a classifier reads beside the claim: the steps of the structure, if it is given, then the other evidence.
+    """Write what a classifier reads beside the claim: the steps of a given structure, then the other evidence.
 
-    A step is written in sentences, "premise & premise -> conclusion", as the metrics compare edges: a small encoder resolves no
-    names. What is too long is cut at the end, so the steps come first, those nearest to the claim before the others. The paper does
-    not say how its classifiers read a structure.
-
-    >>> from hfcf.core.structures.model import Step
-    >>> given = Structure((Step(("Sentence2",), CLAIM),), {"Sentence2": "It is hot.", CLAIM: "It melts."})
-    >>> evidence_text(View(2, "It melts.", {"Sentence1": "It is red.", "Sentence2": "It is hot."}, "SUPPORTS", given))
-    'It is hot. -> claim ; It is red.'
+    A step is "premise & premise -> conclusion" in sentences, as the metrics compare edges: a small encoder resolves no names. Steps
+    come first, those nearest to the claim before others, because a long text is cut at its end. The paper gives no form.
     """
     if one.structure is None:
         return " ; ".join(one.pieces.values())
@@ -165,14 +144,10 @@ def evidence_text(one: View) -> str:
 
 
 def program_text(one: View) -> str:
-    """Write what a model that writes programs reads: `FACT`s of the claim and the evidence, and the structure if it is given.
+    """Write what a model that writes programs reads: `FACT`s of the claim and the evidence, and the given structure.
 
-    Everything is on one line, because the tokenizers of some models (T5) know no line breaks. Where the structure is to be written,
-    the text ends with the head of the function, as in Tables 17 and 18. Task 2 writes the steps before the evidence that they
-    do not use, because what is too long is cut at the end.
-
-    >>> program_text(View(3, "It melts.", {"Sentence1": "It is hot."}, "SUPPORTS"))
-    'Claim = FACT("It melts."); Sentence1 = FACT("It is hot."); def build_tree_proof():'
+    The text is one line, because some tokenizers (T5) know no line breaks. If the structure is to be written, the text ends with
+    the head of the function, as in Tables 17 and 18. In Task 2 steps come first, because a long text is cut at its end.
     """
     if one.structure is None:
         facts = to_program(Structure((), one.texts))
@@ -184,11 +159,7 @@ def program_text(one: View) -> str:
 
 
 def answer_text(one: View) -> str:
-    """Write the right answer as the program that a model shall write: new sentences, steps, and the label.
-
-    >>> answer_text(View(1, "It melts.", {}, "SUPPORTS"))
-    'print("SUPPORTS")'
-    """
+    """Write the right answer as a program: new sentences, steps, and the label."""
     structure = one.target or Structure((), label=one.label)
     new = {name: text for name, text in structure.texts.items() if name not in one.texts}
     return _line(to_program(replace(structure, texts=new, label=one.label), function=False))

@@ -23,20 +23,14 @@ SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS
 
 
 def opposite(label: str) -> str:
-    """Return the label that a counterfactual of a SUPPORTS or REFUTES row has."""
+    """Return the label that a counterfactual of a SUPPORTS or REFUTES row has; raise `ValueError` for another label."""
     if label not in (SUPPORTS, REFUTES):
         raise ValueError(f"the label {label!r} has no opposite: only {SUPPORTS} and {REFUTES} have one")
     return SUPPORTS if label == REFUTES else REFUTES
 
 
 def generator_prefix(label: str) -> str:
-    """Return what stands before the evidence for a generator that shall support or refute the claim (RACE, −EDIT).
-
-    The paper sets "the prefix" and does not print it.
-
-    >>> generator_prefix("REFUTES")
-    'refute: '
-    """
+    """Return the text before the evidence for RACE's ablation −EDIT. The paper names "the prefix" and does not print it."""
     return {SUPPORTS: "support: ", REFUTES: "refute: "}[label]
 
 
@@ -114,7 +108,7 @@ class Verification(Task):
         return list(Classifier(model=model, max_length=max_length).run(pairs))
 
     def check_model(self, model: Model, max_length: int | None) -> None:
-        from hfcf.engines.check import check_classifier
+        from hfcf.engines.classifier_spec import check_classifier
 
         longest = longest_input(model)
         if max_length and longest and max_length > longest:
@@ -167,6 +161,15 @@ def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], score
 def rewritten(
     source: str, claim: str, label: str, stage: str, *, edited: Sequence[Edit] | None = None, scores: Sequence[Row] = ()
 ) -> Candidate:
-    """Make a candidate whose claim was rewritten and whose evidence stays; one that says what the source says is rejected."""
+    """Make a candidate whose claim was rewritten and whose evidence stays; reject one that repeats the source.
+
+    Args:
+        source: the source's claim.
+        claim: the new claim.
+        label: its intended label on the source's evidence.
+        stage: the name of the stage that wrote it.
+        edited: what was changed in `source`; by default the whole claim.
+        scores: see `candidate`.
+    """
     one = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
     return reject(one, stage, "repeats the source's claim") if normalise(source) == normalise(claim) else one

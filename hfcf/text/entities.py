@@ -44,7 +44,7 @@ _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\
 
 
 def form(text: str, type_: str) -> str:
-    """Describe what a substitute must have in common with a text: a year stays a year, a date a date, a number its kind."""
+    """Describe what a substitute must share with a text: a year stays a year, a full date a full date, a number its kind."""
     if type_ not in ("DATE", "NUM"):
         return ""
     return " ".join(_kind(token, type_) for token in _TOKEN.findall(text))

@@ -16,15 +16,7 @@ class Part(NamedTuple):
 
 
 def join(evidence: Sequence[dict[str, Any]], titles: bool = True) -> tuple[str, list[Part]]:
-    """Join all pieces to one text, each as "title: text" (or its text alone), and say where every field stands in it.
-
-    Args:
-        evidence: the pieces.
-        titles: False leaves them out.
-
-    >>> join([{"title": "Rome", "text": "It is old."}, {"title": "", "text": "Paris too."}])[0]
-    'Rome: It is old. Paris too.'
-    """
+    """Join all pieces to one text, each as "title: text" (or its text alone), and say where every field stands in it."""
     text, parts = "", []
     for i, piece in enumerate(evidence):
         text += " " if text else ""

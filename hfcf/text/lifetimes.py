@@ -49,7 +49,7 @@ def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:
 def keeps_order(lifetimes: Iterable[Lifetime], years: Mapping[int, int]) -> bool:
     """Say whether births stay before deaths, and years within lifetimes that are as long as a life can be."""
     for start, end in lifetimes:
-        first, last = (None if one is None else years.get(one, one) for one in (start, end))
+        first, last = (None if year is None else years.get(year, year) for year in (start, end))
         for old, new in years.items():
             inside = (start is None or start <= old) and (end is None or old <= end)
             alive = start is None or old - start <= LONGEST

@@ -27,12 +27,12 @@ def normalise(text: str) -> str:
     return "".join(character for character in folded if character.isalnum())
 
 
-def bare(text: str | None) -> str:
+def dedup_key(text: str | None) -> str:
     """Reduce a text to what counts for a repeat: letters with their marks, digits with what stands between them; case folded.
 
-    The Treebank's names of brackets and the other Unicode forms of a character make no difference. It is finer than `normalise`,
-    which holds texts apart in splits, where too much is better than too little: there "1.5" is "15", and a Hindi word is equal to
-    one with other vowels.
+    The Treebank's names of brackets and the other Unicode forms of a character make no difference.
+    It is finer than `normalise`, which holds texts apart in splits, where too much is better than too little:
+    there "1.5" is "15", and a Hindi word is equal to one with other vowels.
     """
     folded = unicodedata.normalize("NFKC", BRACKET_NAMES.sub(" ", text or "")).casefold()
     return "".join(c for i, c in enumerate(folded) if c.isalnum() or unicodedata.category(c)[0] == "M" or _within(folded, i))

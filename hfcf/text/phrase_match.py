@@ -16,7 +16,7 @@ WORD_END = r"(?![\w-])(?![.,]\d)"
 
 def mentions(text: str, phrase: str) -> bool:
     """Say whether `phrase` stands in `text` as whole words, in any case, and however its accents are coded."""
-    text, phrase = (unicodedata.normalize("NFC", one) for one in (text, phrase.strip()))
+    text, phrase = (unicodedata.normalize("NFC", string) for string in (text, phrase.strip()))
     return re.search(WORD_START + re.escape(phrase) + WORD_END, text, re.IGNORECASE) is not None
 
 

@@ -39,15 +39,6 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
 
     Source: RGF refers to the QED paper (Lamm et al. 2021) for its linearisation of explanations. Ours is another: it leaves out
     the selected sentence, because RGF reads the references of the question alone.
-
-    Args:
-        question: the references of the question, `{start, text}`: `question_references` of a row of the corpus "qed".
-        sentence: those of the sentence, parallel to them: `sentence_references`.
-
-    >>> write_references([{"start": 8, "text": "the first nobel prize"}], [{"start": 0, "text": "The first Nobel Prize"}])
-    'the first nobel prize = The first Nobel Prize'
-    >>> write_references([], [])
-    'none'
     """
     pairs = sorted(zip(question, sentence, strict=True), key=lambda pair: pair[0]["start"])
     return " ; ".join(f"{one['text'].strip()} = {(other['text'] or '').strip()}".strip() for one, other in pairs) or NO_REFERENCE
@@ -62,7 +53,7 @@ def read_references(text: str, question: str) -> list[Span]:
         return []
     phrases = {part.partition(" =")[0].strip() for part in text.split(" ; ")} - {""}
     spans: list[Span] = []
-    for phrase in sorted(phrases, key=lambda one: (-len(one), one)):
+    for phrase in sorted(phrases, key=lambda phrase: (-len(phrase), phrase)):
         places = re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", question, re.IGNORECASE)
         free = [place.span() for place in places if all(place.end() <= start or place.start() >= end for start, end in spans)]
         spans += free[:1]

@@ -16,9 +16,6 @@ def normalise_answer(text: str) -> str:
     Source: Rajpurkar et al. 2016, the official script `evaluate-v1.1.py`, which MRQA uses, too. As there, only ASCII punctuation is
     dropped: “–”, “’” and “»” stay, so that scores are those of other papers. A punctuation mark leaves no space: "U.S." is "us",
     "19-20" is "1920".
-
-    >>> normalise_answer("The  Who, a band!"), normalise_answer("the 1990’s"), normalise_answer("The")
-    ('who band', '1990’s', '')
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 

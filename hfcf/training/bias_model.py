@@ -33,10 +33,7 @@ FLOOR = -10.0
 
 
 def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path) -> np.ndarray:
-    """Return log-probabilities, rows × labels, of the base model trained on the claims of these rows.
-
-    `hp` are the verifier's. The model is in the folder `work`, which is removed afterwards.
-    """
+    """Return log-probabilities, rows × labels, of the verifier's base model trained on the claims alone; `work` is removed."""
     train_classifier(rows, hp, work, labels=labels, claim_only=True)
     answers = predict(rows, Classifier(model=trained_model(hp, work), max_length=hp.max_length), claim_only=True)
     shutil.rmtree(work)
@@ -45,7 +42,11 @@ def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work
 
 
 def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarray:
-    """Return log-probabilities, rows × labels, of a regression over n-grams that did not see the row, its group or its claim."""
+    """Return log-probabilities, rows × labels, of a regression over n-grams that saw neither the row nor its group nor its claim.
+
+    Raises:
+        ValueError: all rows are one group, or the rows outside a fold have one label only.
+    """
     from sklearn.model_selection import GroupKFold
 
     claims, gold = np.array(rows["claim"], dtype=object), np.array(rows["label"], dtype=object)
@@ -64,7 +65,6 @@ def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarr
 
 
 def ngram_model() -> Any:
-    """Make a logistic regression over the words and bigrams of a claim, not trained yet."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -17,7 +17,7 @@ from hfcf.core.pretrained import PEFT
 from hfcf.core.splits import group_safe_split
 from hfcf.engines.adapters import PATCH, load_network
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.reading import read_reading
+from hfcf.engines.classifier_spec import read_spec
 from hfcf.training.classifier import predict
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ Numbers = NDArray[np.float64]
 
 
 def fit_temperature(logits: Numbers, gold: Sequence[int]) -> float:
-    """Find the temperature T for which softmax(logits / T) has the least negative log-likelihood (Guo et al. 2017, section 4.2)."""
+    """Find the temperature T with the least negative log-likelihood of softmax(logits / T) (Guo et al. 2017, section 4.2)."""
     from scipy.optimize import minimize_scalar
 
     bounds = np.log(BOUNDS)
@@ -40,16 +40,12 @@ def fit_temperature(logits: Numbers, gold: Sequence[int]) -> float:
 
 
 def log_loss(probabilities: Numbers, gold: Sequence[int]) -> float:
-    """Return the mean negative log-likelihood of the right classes."""
     right = probabilities[np.arange(len(gold)), np.asarray(gold)]
     return float(-np.log(np.maximum(right, 1e-12)).mean())
 
 
 def calibration_error(probabilities: Numbers, gold: Sequence[int], bins: int = BINS) -> float:
-    """Return the expected calibration error: how far the probability of the likeliest class is from how often it is right.
-
-    The mean over `bins` equal intervals of the probability, each weighted by its rows (Guo et al. 2017, equation 3); 0–1.
-    """
+    """Return the expected calibration error over `bins` equal intervals of the top probability (Guo et al. 2017, equation 3)."""
     sure, right = probabilities.max(-1), probabilities.argmax(-1) == np.asarray(gold)
     place = np.minimum((sure * bins).astype(int), bins - 1)
     gaps = [abs(float((sure[place == i] - right[place == i]).sum())) for i in range(bins)]
@@ -63,9 +59,21 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
     the temperature was not fitted on: each half of the groups is scored with that of the other half. The stored temperature is
     fitted on all rows.
 
+    Args:
+        model: the verifier, as `hfcf.training.trainer.trained_model` names it.
+        out: the folder of its weights, or of its adapter.
+        rows: held-out rows with `group_id`, of all its classes.
+        max_length: tokens of claim and evidence.
+
+    Returns:
+        `rows`, `temperature`, and `ECE` (15 bins) and `NLL` before and after.
+
+    Raises:
+        ValueError: see `check_held_out`; two of its outputs have the same label, or its weights have no last layer that is known.
+
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks" (ICML).
     """
-    reading = read_reading(model)
+    reading = read_spec(model)
     if (names := reading.names) != list(reading.labels):
         raise ValueError(f"calibrate: several outputs of {model.name} have the same label, and one temperature can't serve them")
     halves = check_held_out(rows, names)
@@ -87,7 +95,7 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
 
 
 def check_held_out(rows: Dataset, labels: Sequence[str]) -> DatasetDict:
-    """Return the two halves of held-out rows, by group, or raise `ValueError` where a verifier can't be calibrated on them."""
+    """Return two halves of held-out rows, split by group; raise `ValueError` where a verifier can't be calibrated on them."""
     if unknown := sorted(set(rows["label"]) - set(labels)):
         raise ValueError(f"calibrate: the verifier tells {', '.join(labels)} apart, and rows have the label {unknown[0]!r}")
     halves = group_safe_split(rows, 0.5, seed=HALVES)
@@ -110,7 +118,7 @@ def _softmax(logits: Numbers) -> Numbers:
 
 
 def divide_logits(model: Model, out: Path, temperature: float) -> None:
-    """Divide the stored weights of a classifier's last layer by a temperature, whatever form `tune` stored them in."""
+    """Divide the stored weights of a classifier's last layer in `out` by a temperature, in any form that `tune` stores."""
     import torch
     from safetensors import safe_open
     from safetensors.torch import save_file

@@ -33,7 +33,7 @@ class CheckpointError(ValueError):
 
 
 def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
-    """Return a hash of what a training reads: its rows as the network takes them, and its settings."""
+    """Hash what a training reads: tokenised rows, settings (a model's contents, not its name), and `more`, which is JSON-able."""
     settings = {**asdict(hp), "model": hp.model.key()}
     digest = hashlib.sha256(json.dumps([settings, rows.column_names, more], sort_keys=True, default=str).encode())
     for batch in rows.with_format(None).iter(1_000):
@@ -42,7 +42,11 @@ def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
 
 
 def last_checkpoint(work: Path, data: str) -> Path | None:
-    """Return the last complete checkpoint of an interrupted training; remove those that were cut off while they were written."""
+    """Return the last complete checkpoint in `work` of a training on `data`; remove incomplete ones.
+
+    Raises:
+        CheckpointError: it is of other data, or of other settings.
+    """
     from transformers.trainer_utils import get_last_checkpoint
 
     while last := get_last_checkpoint(str(work)) if work.is_dir() else None:
@@ -65,11 +69,7 @@ def last_checkpoint(work: Path, data: str) -> Path | None:
 
 
 class Order(Sampler[int]):
-    """The order of the rows; that of the epoch in which a training was cut off is drawn again as it was.
-
-    Args:
-        checkpoint: the one that the training goes on from.
-    """
+    """The order of the rows. A training that resumes within an epoch repeats the order of that epoch."""
 
     order: Any
     """A sampler, which the trainer sets: the order of every epoch. It may draw from Torch's random numbers."""
@@ -87,7 +87,6 @@ class Order(Sampler[int]):
         return len(self.order)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of an order that knows of epochs."""
         if hasattr(self.order, "set_epoch"):
             self.order.set_epoch(epoch)
 
@@ -102,7 +101,7 @@ class Order(Sampler[int]):
 
 
 def checkpoint_callback(data: str, order: Order) -> Any:
-    """Make the `TrainerCallback` that saves checkpoints by time, and writes into every one what `last_checkpoint` reads."""
+    """Make the `TrainerCallback` that saves checkpoints by time and writes what `last_checkpoint` reads into each."""
     from transformers import TrainerCallback
     from transformers.trainer_callback import ExportableState
 

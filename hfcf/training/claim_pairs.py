@@ -22,6 +22,15 @@ def claim_pairs(rows: Dataset, kind: str, judge: Classifier | None = None) -> Da
 
     CrossAug (Lee et al. 2021, section 2.2) fine-tunes its generator on claim → negative claim, and "with the source and target text
     reversed since a positive claim can be seen as a refuted version of a negative claim".
+
+    Args:
+        rows: verification rows.
+        kind: "negative" pairs a SUPPORTS claim with a REFUTES one; "paraphrase", two SUPPORTS claims.
+        judge: a three-way verifier. Two claims that the same evidence supports need not say the same: pairs stay whose claims
+            support each other.
+
+    Returns:
+        Columns `source`, `target`, and the `group_id`, `corpus` and `evidence` of the rows, in their order; no pair twice.
     """
     if kind not in KINDS:
         raise ValueError(f"pairs: {kind!r}: choose one of {', '.join(KINDS)}")

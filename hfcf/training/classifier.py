@@ -12,9 +12,9 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.adapters import load_network
 from hfcf.engines.classifier import Classifier
+from hfcf.engines.classifier_spec import MARK, check_head, load_config
 from hfcf.engines.inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
 from hfcf.engines.labels import output_names, verdicts
-from hfcf.engines.reading import MARK, check_head, load_config
 from hfcf.training.trainer import Hyperparameters, Loss, fit
 
 
@@ -22,15 +22,10 @@ def train_classifier(
     rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], claim_only: bool = False, loss: Loss | None = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:  # fmt: skip
-    """Train a classifier of verification rows and store it, or its adapter, in `out`; an interrupted run goes on.
+    """Train a classifier of verification rows and store it, or its adapter, in `out`; an interrupted run resumes.
 
-    Args:
-        rows: verification rows with these labels.
-        labels: the classes, in the order of the outputs. A classifier that tells them apart already keeps its own order, unless
-            `loss` is given, whose columns follow this one.
-        claim_only: hide the evidence.
-        loss: replaces the network's own.
-        columns: numbers of each row that `loss` reads.
+    A classifier that already has these labels keeps the order of its outputs, unless `loss` is given: its `columns` follow
+    `labels`.
     """
     from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, set_seed
 
@@ -66,12 +61,11 @@ def train_classifier(
 
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
-    """Return the class probabilities of every row."""
     return list(engine.run(_pairs(engine.model, rows["claim"], rows["evidence"], claim_only)))
 
 
 def _order(model: Model, labels: Sequence[str]) -> Sequence[str]:
-    """Return labels in the order of the outputs of a model, if these are its classes: else training would turn them round."""
+    """Return labels in the order of the model's outputs if these are its classes; otherwise training would swap them."""
     if model.adapter:
         return labels
     config = load_config(model)

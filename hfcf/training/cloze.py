@@ -30,22 +30,21 @@ _DRAWS = 8
 
 
 def cloze_questions(rows: Dataset, ner: Ner, *, seed: int = 13, words: int = 90) -> Dataset:
-    """Make a question of each entity of a claim that stands in its evidence: the entity is the answer, the rest the question.
+    """Make a question of each entity of a supported claim that occurs in its evidence: the entity is the answer.
 
     Source: Lewis et al. 2019, Unsupervised Question Answering by Cloze Translation: an entity is masked and the cloze becomes a
     question with the wh-word of the entity's type. Deviations: they mask entities of the passage's own sentences and translate the
-    clozes with a model that they train on unpaired questions; claims already say in other words what the evidence says, and a rule
-    fronts the wh-word. They read whole paragraphs; here the evidence stands among other rows' evidence.
+    clozes with a model that they train on unpaired questions. Claims already paraphrase the evidence, and a rule fronts the wh-
+    word. They read whole paragraphs; here pieces of other rows that lack the answer fill the passage up to `words` words.
 
     Args:
-        rows: verification rows. Those that are supported are read: what others claim is false or unknown.
+        rows: verification rows.
         ner: finds the claims' entities.
-        seed: of the choice of the wh-word, of the pieces that are added, and of their order.
-        words: of a passage: the row's evidence is filled up to so many with pieces of other rows that do not hold the answer.
+        seed: of the wh-words, and of the added pieces and their order.
+        words: of a passage.
 
     Returns:
-        Rows of question answering in the order of the claims, each with one answer and all its places' first; the group is the
-        claim's.
+        Question answering rows in the order of the claims, each with the first place of its one answer.
     """
     kept = rows.select([i for i, label in enumerate(rows["label"]) if label == SUPPORTS])
     entities = ner.run(list(kept["claim"]))
@@ -85,10 +84,7 @@ def _questions(
 
 
 def clause(claim: str, start: int, end: int, longest: int = 20) -> tuple[int, int]:
-    """Return the part of a claim, from comma to comma, around a span: as much of it as a question of so many words holds.
-
-    What stands before the span, the subject most often, is taken first.
-    """
+    """Return the part of a claim, from comma to comma, around a span, of at most `longest` words; what precedes comes first."""
     cuts = [0, *(match.end() for match in re.finditer(r"[,;]\s", claim)), len(claim)]
     first = max(i for i, cut in enumerate(cuts[:-1]) if cut <= start)
     last = min(i for i, cut in enumerate(cuts) if cut >= end)
@@ -100,7 +96,7 @@ def clause(claim: str, start: int, end: int, longest: int = 20) -> tuple[int, in
 
 
 def wh_question(claim: str, start: int, end: int, wh: str) -> str:
-    """Put a question word in the place of a span of a claim, and at the front."""
+    """Replace a span of a claim by a question word, and move it to the front."""
     before, after = claim[:start], claim[end:].strip().strip(_ENDS)
     before = re.sub(r"\bthe\s*$", "", _PREPOSITION.sub("", re.sub(r"\b(?:the|an?)\s*$", "", before))).strip(_ENDS)
     return " ".join(part for part in (wh, before, after) if part)
@@ -109,7 +105,6 @@ def wh_question(claim: str, start: int, end: int, wh: str) -> str:
 def _passage(
     evidence: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]], answer: str, random: Random, words: int
 ) -> str:
-    """Join the evidence with pieces of other rows, in random order."""
     texts = [piece["text"] for piece in evidence]
     for text in (random.choice(others)["text"] for _ in range(_DRAWS)):
         missing = words - sum(len(text.split()) for text in texts)

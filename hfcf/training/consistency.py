@@ -57,16 +57,7 @@ def consistency(
 
 @dataclass(frozen=True)
 class PairScorer:
-    """Rate answers to pairs by their consistency; an answer is a list: to the original, and to the counterfactual.
-
-    Args:
-        of: rates the answers to single rows.
-
-    >>> from hfcf.training.scorers import VERDICTS
-    >>> scorer, gold = PairScorer(VERDICTS), [["S", "R"], ["S", "R"]]
-    >>> scorer.scores(gold, [["S", "R"], ["R", "R"]])
-    {'consistency': 1.0, 'source_right': 0.5, 'counterfactual_right': 1.0}
-    """
+    """Rate answers to pairs by their consistency; an answer is a list: to the original, and to the counterfactual."""
 
     metrics: ClassVar[dict[str, str]] = {
         "consistency": "Pairwise consistency", "source_right": "Right on the originals of the pairs",
@@ -81,16 +72,13 @@ class PairScorer:
     of: Scorer
 
     def gold(self, rows: Dataset) -> list[list[Any]]:
-        """Return the true answers to the original and the counterfactual of each pair."""
         sides = zip(self.of.gold(sources(rows)), self.of.gold(rows), strict=True)
         return [list(pair) for pair in sides]
 
     def letters(self, labels: Any) -> None:
-        """Return None: answers are stored as they are."""
         return
 
     def right(self, gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> list[bool]:
-        """Say of each pair whether both of its answers are right."""
         old, new = self._sides(gold, predicted)
         return [one and other for one, other in zip(old, new, strict=True)]
 

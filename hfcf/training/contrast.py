@@ -16,16 +16,15 @@ from torch.utils.data import Sampler
 
 
 def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Return the mean of a layer over each row's real tokens: every encoder has one, while not each reads its first token."""
+    """Average a layer over each row's real tokens: not every encoder trains its first token."""
     weights = mask[..., None].to(hidden.dtype)
     return (hidden * weights).sum(1) / weights.sum(1)
 
 
 def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Average over rows −log of the share of rows of the same label in the similarities to the batch.
+    """Average over rows −log of the share of rows of the same label in the similarities (cosine / temperature) to the batch.
 
-    Similarities are cosines of `vectors` (rows × features) over `temperature`. A row that is alone with its label is no anchor,
-    only a negative; a batch without anchors has loss 0.
+    A row that is alone with its label is only a negative; a batch of such rows has loss 0.
     """
     vectors = torch.nn.functional.normalize(vectors.float(), dim=-1)
     itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
@@ -37,15 +36,10 @@ def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) ->
 
 
 class GroupSampler(Sampler[int]):
-    """Shuffle rows anew in every epoch, so that the rows of a group fall into the same batch.
+    """Shuffle the rows anew in every epoch, so that the rows of a group fall into the same batch.
 
-    Batches are filled with complete groups, in random order; room that the next group is too large for goes to the largest later
-    one that fits. A group is cut only where none fits, or where it is larger than a batch. The loader must cut the order into
-    batches of `batch_size`.
-
-    >>> order = list(GroupSampler(["a", "b", "a", "b", "c", "c"], 2, seed=1))
-    >>> sorted(sorted(order[i : i + 2]) for i in (0, 2, 4))
-    [[0, 2], [1, 3], [4, 5]]
+    Batches are filled with complete groups, in random order. If the next group does not fit, the largest later group that fits is
+    taken; if none fits, a group is cut. The loader cuts the order into batches of `batch_size`.
     """
 
     def __init__(self, groups: Sequence[Hashable], batch_size: int, seed: int) -> None:
@@ -59,7 +53,7 @@ class GroupSampler(Sampler[int]):
         return sum(map(len, self.members))
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, as the trainer does: a training that is continued has the order that it would have had."""
+        """Set the epoch, as the trainer does: a resumed training has the same order."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -79,7 +73,7 @@ class GroupSampler(Sampler[int]):
 
 
 def _largest(by_size: Mapping[int, deque[int]], space: int, placed: Sequence[bool], otherwise: int) -> int:
-    """Return the next group that waits, of the largest size up to `space` that there is."""
+    """Return the next waiting group of the largest size up to `space`."""
     for size in range(space, 0, -1):
         numbers = by_size.get(size, deque())
         while numbers and placed[numbers[0]]:

@@ -43,7 +43,7 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
 
 
 def _half(ds: Dataset, half: Any, name: str) -> Dataset:
-    """Select one half of the groups, or a half of a half: each time with another seed."""
+    """Select one half of the groups, or a half of a half, each time with another seed."""
     for seed, side in enumerate(sides := half if isinstance(half, list) else [half], 13):
         if side not in (0, 1):
             raise RecipeError(f"data: {name}: half: {half}: 0 or 1, or for halves of halves a list of them")
@@ -54,11 +54,7 @@ def _half(ds: Dataset, half: Any, name: str) -> Dataset:
 
 
 def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:
-    """Return the splits that are not for training: all but train, unless `role` is "train".
-
-    >>> not_for_training(["train", "paper_dev"], None), not_for_training(["paper_dev"], "train")
-    (['paper_dev'], [])
-    """
+    """Return the splits that are not for training: all but train, unless `role` is "train"."""
     return [] if role == "train" else sorted(set(splits) - {"train"})
 
 
@@ -75,7 +71,7 @@ def drop_related(ds: Dataset, training: Dataset) -> Dataset:
 
 
 def unrelated(ds: Dataset, training: Dataset) -> list[int]:
-    """List the places of the rows that `drop_related` keeps."""
+    """List the indices of the rows that `drop_related` keeps."""
     groups = set(zip(training["corpus"], training["group_id"], strict=True))
     texts = {key for keys in text_keys(training) for key in keys}
     keep = set(range(len(ds)))

@@ -111,13 +111,7 @@ def _check_type(name: str, value: Any, types: type | tuple[type, ...], cure: str
 def prepare(
     debias: Debias, rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path
 ) -> tuple[Loss, dict[str, list[Any]]]:
-    """Return the loss of a training, and the columns of numbers that only this loss reads.
-
-    Args:
-        rows: verification rows, counterfactuals included, which have their source's `group_id`.
-        labels: the classes, in the order of the network's outputs.
-        work: a folder for a biased model, which is removed afterwards.
-    """
+    """Return the loss of a training, and the columns that only this loss reads; `work` is for a biased model and is removed."""
     if debias.kind == "reweight":
         settings = {name: getattr(debias, name) for name in SETTINGS["reweight"]}
         alpha = row_weights(list(rows["claim"]), list(rows["label"]), **settings)
@@ -137,12 +131,12 @@ def prepare(
 
 
 def weighted_cross_entropy(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy, each row with its weight, over the sum of the weights."""
+    """Average the cross-entropy with a weight for each row."""
     return (weights * cross_entropy(logits.float(), labels, reduction="none")).sum() / weights.sum()
 
 
 def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Return the cross-entropy of the product of two experts' probabilities; the biased expert learns nothing."""
+    """Return the cross-entropy of the product of two experts; the biased one (log-probabilities) gets no gradient."""
     return cross_entropy(logits.float().log_softmax(-1) + bias.detach(), labels)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,15 +11,20 @@ from datasets import Dataset
 
 from hfcf.core.structures.model import CLAIM, Structure
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-from hfcf.text.negation import deny
 
 Row = Mapping[str, Any]
+
+_VERBS = "is|are|was|were|can|could|will|would|must|may|might|should|does|do|did"
+_VERB = re.compile(rf"\b({_VERBS})\b(?! not\b)")
+_DENIED = re.compile(rf"\b({_VERBS}) not\b|\b(can)not\b")
+_CLAUSE = re.compile(r"\b(if|when|while|as|that|which|who|because|where|whether|than|but|and|or)\b", re.IGNORECASE)
+_OUTSIDE = "it is not true that "
 
 
 def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dataset:
     """Make a SUPPORTS, a REFUTES and a NOT ENOUGH INFO row of each tree, all three with the same claim, as CheckWhy has them.
 
-    A chain of the tree from one leaf up to the claim is denied sentence by sentence (`hfcf.text.negation.deny`). The tree supports
+    A chain of the tree from one leaf up to the claim is denied sentence by sentence (`deny`). The tree supports
     its claim, and with the chain denied it supports the denied claim; each refutes the other's claim. Half of the trees keep
     their claim, the others get the denied one. A claim has every label once, so that no model that reads claims alone can do better
     than always giving one label; and the same evidence is in SUPPORTS and in REFUTES rows.
@@ -45,7 +51,7 @@ def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dat
 
 
 def chain(structure: Structure, rng: random.Random) -> list[str]:
-    """List the names of a chain from the claim, left out, down to a leaf; it goes through conclusions as long as it can."""
+    """List the names of a chain from the claim, left out, to a leaf; it prefers conclusions to leaves."""
     names, concluded, place = [], set(structure.intermediates()), CLAIM
     while premises := next((step.premises for step in structure.steps if step.conclusion == place), None):
         options = [name for name in premises if name not in names] or [""]
@@ -87,3 +93,19 @@ def _three(row: Row, distractors: int, rng: random.Random) -> list[dict[str, Any
         make("ref", REFUTES, refuting, names),
         make("nei", NOT_ENOUGH_INFO, {**side, extra: other[leaf]}, rest),
     ]
+
+
+def deny(sentence: str) -> str:
+    """Say the opposite: put "not" after the first auxiliary, or take it away; without one, put "it is not true that" before all.
+
+    An auxiliary after a word that may begin a clause (if, that, which, and …) is not touched: it may not be the main verb.
+    """
+    if sentence.startswith(_OUTSIDE):
+        return sentence.removeprefix(_OUTSIDE)
+    clause = _CLAUSE.search(sentence)
+    main = sentence[: clause.start()] if clause else sentence
+    if denied := _DENIED.search(main):
+        return sentence[: denied.start()] + (denied[1] or denied[2]) + sentence[denied.end() :]
+    if verb := _VERB.search(main):
+        return f"{sentence[: verb.end()]} not{sentence[verb.end() :]}"
+    return _OUTSIDE + sentence

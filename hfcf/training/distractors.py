@@ -69,7 +69,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
 
 
 def _mixed(row: Mapping[str, Any], evidence: list[Any], gold: list[bool], rng: Random) -> dict[str, Any]:
-    """Put the distractors, which are last, anywhere among the gold pieces; these keep their order."""
+    """Put the distractors, which are last, anywhere among the gold pieces, whose order stays."""
     places = sorted(rng.sample(range(len(gold)), sum(gold)))  # where the gold pieces go
     rest = iter(range(sum(gold), len(gold)))
     order = [places.index(i) if i in places else next(rest) for i in range(len(gold))]
@@ -80,11 +80,7 @@ def _mixed(row: Mapping[str, Any], evidence: list[Any], gold: list[bool], rng: R
 
 
 def from_recipe(ds: Dataset, settings: Mapping[str, Any] | None) -> Dataset:
-    """Fill the evidence as a recipe's `distractors: {collection: FILE, pieces: 5}` says; without it, return the rows unchanged.
-
-    Raises:
-        ValueError: there is no such file, or it is no passage collection (`hfcf.corpora.formats.passages`).
-    """
+    """Fill the evidence as a recipe's `distractors: {collection: FILE, pieces: 5}` says; without it, return the rows unchanged."""
     if not settings:
         return ds
     collection = [{"title": row["title"], "text": row["text"]} for row in load_passages(data_files=settings["collection"])]

@@ -33,10 +33,10 @@ from datasets import Dataset
 
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import Classifier, load_classifier
+from hfcf.engines.classifier_spec import ClassifierSpec, read_spec
 from hfcf.engines.cure import encode_pieces, pad_pieces
 from hfcf.engines.gates import OUTSIDE, Gates, check_encoder, membership, sample, save_gates, spread, weights_key
 from hfcf.engines.inputs import join_for
-from hfcf.engines.reading import Reading, read_reading
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess
 from hfcf.training.trainer import Hyperparameters
@@ -60,7 +60,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
     device = Classifier(model=hp.model, max_length=hp.max_length).device()
     network, tokenizer = load_classifier(hp.model, device, torch.float32)
     check_encoder(hp.model, network)
-    reading = read_reading(hp.model)
+    reading = read_spec(hp.model)
     items = [item for item in encode(tokenizer, rows, hp) if set(item.extra[0]) != {OUTSIDE}]
     if not items:
         raise ValueError("there is nothing to explain: no row has evidence that the verifier reads")
@@ -95,18 +95,14 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
 def losses(
     gates: Gates,
     network: Any,
-    reading: Reading,
+    reading: ClassifierSpec,
     batch: dict[str, Any],
     pieces: torch.Tensor,
     weights: Weights,
     *,
     bf16: bool = False,
 ) -> dict[str, Any]:
-    """Compute the weighted losses of one batch: means over its rows that are explained, nothing if it has none.
-
-    `batch` is what the verifier `network` takes, and `pieces` (rows × tokens) says which piece of evidence a token is in. With
-    `bf16` the verifier computes in bfloat16, the gates and the losses in float32.
-    """
+    """Compute the weighted losses of a batch, averaged over its explained rows; {} if it has none. `pieces` is rows × tokens."""
     mixed = torch.autocast(pieces.device.type, torch.bfloat16, enabled=bf16)
     with torch.no_grad(), mixed:
         full = network(**batch, output_hidden_states=True)
@@ -131,27 +127,26 @@ def losses(
     }
 
 
-def explained_rows(reading: Reading, logits: torch.Tensor) -> torch.Tensor:
+def explained_rows(reading: ClassifierSpec, logits: torch.Tensor) -> torch.Tensor:
     """Mark the rows that are explained: those that the verifier predicts to be anything but NOT ENOUGH INFO."""
     predicted = reading.merge(logits).argmax(-1).tolist()
     return torch.tensor([reading.names[i] != NOT_ENOUGH_INFO for i in predicted], device=logits.device)
 
 
 def encode(tokenizer: Any, rows: Dataset, hp: Hyperparameters) -> list[Encoded]:
-    """Encode rows as the verifier `hp.model` takes them, with the piece of every token."""
+    """Encode rows as the verifier takes them, with the piece of every token."""
     joined = [join_for(hp.model, evidence) for evidence in rows["evidence"]]
     requests = [[claim, text, parts] for claim, (text, parts) in zip(rows["claim"], joined, strict=True)]
-    return encode_pieces(tokenizer, requests, hp.max_length, read_reading(hp.model).form) if requests else []
+    return encode_pieces(tokenizer, requests, hp.max_length, read_spec(hp.model).form) if requests else []
 
 
 def pad_batch(tokenizer: Any, items: Sequence[Encoded], device: torch.device) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Pad a batch; also return the pieces of its tokens."""
     batch = pad(tokenizer, items, device)
     return batch, pad_pieces(items, batch["input_ids"].shape[1], device)
 
 
 def _batches(items: Sequence[Encoded], size: int, seed: int) -> Iterator[list[Encoded]]:
-    """Yield batches of like length in random order, pass after pass, without end."""
+    """Yield batches of like length in random order, without end."""
     rng = random.Random(f"{seed}:explainer")
     while True:
         order = sorted(range(len(items)), key=lambda i: (len(items[i]) * rng.uniform(0.8, 1.2), i))

@@ -11,8 +11,8 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, load_classifier
+from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
-from hfcf.engines.reading import read_reading
 from hfcf.training.explainer import encode, explained_rows, pad_batch
 from hfcf.training.trainer import Hyperparameters
 
@@ -30,7 +30,7 @@ def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[st
     for start in range(0, len(items), hp.batch_size):
         batch, pieces = pad_batch(tokenizer, items[start : start + hp.batch_size], device)
         full = network(**batch, output_hidden_states=True)
-        explained = explained_rows(read_reading(hp.model), full.logits)
+        explained = explained_rows(read_spec(hp.model), full.logits)
         if not explained.any():
             continue
         pieces, predicted = pieces[explained], full.logits[explained].argmax(-1)
@@ -55,7 +55,7 @@ def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[st
 
 
 def _at_least_one(sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-    """Mark the open pieces, or the likeliest where none is open, as `Explain` does."""
+    """Mark the open pieces, or the likeliest if none is open, as `Explain` does."""
     probabilities = torch.where(membership(pieces).sum(1) > 0, is_open(sentences), -1.0)
     best = probabilities == probabilities.amax(-1, keepdim=True)
     return ((probabilities > 0.5) | best).float()

@@ -39,11 +39,13 @@ def train_texts(
     """Train a model that writes one text for another, for `hfcf.engines.generator.Generator`, and store it in `out`.
 
     Args:
-        pairs: rows of `source` and `target`, of which `hp.max_length` and `max_target` tokens are read, and the columns of `loss`.
+        pairs: `source` and `target`, of which `hp.max_length` and `max_target` tokens are read, and the columns of `loss`.
         hp: how.
-        out: a folder; an interrupted run in it goes on.
-        prompt: for a decoder-only model, {} for the source and what stands after it.
-        checkpoints: see `hfcf.training.trainer.fit`, as for `loss`.
+        out: a folder; an interrupted run in it resumes.
+        max_target: tokens of the target.
+        prompt: for a decoder-only model, {} for the source and what follows it.
+        checkpoints: see `fit`.
+        loss: see `fit`.
     """
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
@@ -78,7 +80,7 @@ def train_texts(
 
 
 def usable(rows: Dataset, prefixed: bool) -> Dataset:
-    """Select the rows whose claim a generator learns to write: SUPPORTS, and for a prefixed one REFUTES too."""
+    """Select the rows whose claim a generator learns to write: SUPPORTS, and REFUTES for a prefixed generator."""
     labels = (SUPPORTS, REFUTES) if prefixed else (SUPPORTS,)
     return rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
 

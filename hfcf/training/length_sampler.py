@@ -11,14 +11,10 @@ _SPREAD = 1.5
 
 
 class LengthSampler(Sampler[int]):
-    """Shuffle rows of some lengths anew in every epoch, in batches of like lengths.
+    """Shuffle the rows anew in every epoch, in batches of like lengths; the loader cuts the order into batches of `batch_size`.
 
-    Transformers' own sorts within pools of four batches or more, and so not at all what makes fewer than eight: it pads 72
-    sentences to twice their length, this to 1.3 times. The loader must cut the order into batches of `batch_size`.
-
-    >>> order = list(LengthSampler([1, 9, 1, 9], 2, seed=1))
-    >>> sorted([sorted(order[:2]), sorted(order[2:])])
-    [[0, 2], [1, 3]]
+    Transformers' own sampler sorts within pools of four batches or more, so it does not sort fewer than eight batches at all: it
+    pads 72 sentences to twice their length, this one to 1.3 times.
     """
 
     def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
@@ -28,7 +24,7 @@ class LengthSampler(Sampler[int]):
         return len(self.lengths)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, as the trainer does: a training that is continued has the order that it would have had."""
+        """Set the epoch, as the trainer does: a resumed training has the same order."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:

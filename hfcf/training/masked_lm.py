@@ -99,7 +99,7 @@ def head_at_labels(network: Any) -> Iterator[None]:
 
 
 def words(coded: Any, i: int, text: str) -> list[tuple[int, tuple[int, int]]]:
-    """List the words and numbers of a tokenised text that are one token each: (place, span in the text)."""
+    """List the words and numbers of a tokenised text that are one token each: (index, span in the text)."""
     numbers = coded.word_ids(i)
     sizes, results = Counter(numbers), []
     for k, number in enumerate(numbers):

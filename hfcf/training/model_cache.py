@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train: Callable[[Path], None]) -> str:
     """Train a model unless the cache folder holds one of the same kind, rows and settings; return its digest for `stored_model`.
 
-    A training that was killed goes on from its last checkpoint; a second process waits for the first, and takes its model.
+    An interrupted training resumes; a second process waits for the first, and takes its model.
 
     Args:
         kind: the kind of model, with a version: "indicator 1".
@@ -56,7 +56,7 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
 
 
 def check_full_tuning(name: str, hp: Hyperparameters) -> Hyperparameters:
-    """Return the settings of a training if it stores all weights, as `stored_model` expects."""
+    """Return the settings if they store all weights, as `stored_model` expects; raise `ValueError` with their `name` otherwise."""
     if hp.tune != "full":
         cure = "systems store all weights of what they train: set tune='full'"
         raise ValueError(f"{name}: tune={hp.tune!r} would store an adapter, but {cure}")
@@ -69,7 +69,7 @@ def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
 
 
 def stored_model(digest: str) -> Model:
-    """Return the model that `train_once` stored; raise `FileNotFoundError` when its folder no longer exists."""
+    """Return the model that `train_once` stored; raise `FileNotFoundError` if its folder no longer exists."""
     folder = _folder(digest)
     if not folder.is_dir():
         raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")
@@ -77,7 +77,7 @@ def stored_model(digest: str) -> Model:
 
 
 def _is_stored(folder: Path) -> bool:
-    """Say whether a model is stored there; one whose weights end too early is set aside."""
+    """Say whether a model is stored there; one with cut-off weights is set aside."""
     if not folder.is_dir():
         return False
     for path in folder.glob("*.safetensors"):

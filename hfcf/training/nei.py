@@ -48,7 +48,7 @@ def _drop_piece(row: dict[str, Any], rng: random.Random) -> tuple[list[dict[str,
 
 
 def _gold(row: dict[str, Any]) -> list[bool]:
-    """Mark the pieces that are true evidence and no distractors: all, where nothing says otherwise."""
+    """Mark the pieces that are gold evidence: all, without a column `gold`."""
     return row.get("gold") or [True] * len(row["evidence"])
 
 

@@ -62,7 +62,7 @@ class OpenDomain(Recipe):
         return self
 
     def retriever(self, data_dir: str | None, where: str) -> Retriever:
-        """Load the collection and return its retriever."""
+        """Load the collection from `data_dir` and return its retriever; `where` is the recipe's key, for errors."""
         source = self.passages
         settings = source.model_dump(by_alias=True, exclude_unset=True) if isinstance(source, PassageSource) else source
         return Retriever(
@@ -71,6 +71,5 @@ class OpenDomain(Recipe):
         )  # fmt: skip
 
     def hyperparameters(self, hp: Hyperparameters, data_dir: str | None, where: str = "open_domain") -> OpenHyperparameters:
-        """Return the settings of the training: those of any, and these."""
         plain = {field.name: getattr(hp, field.name) for field in fields(Hyperparameters)}
         return OpenHyperparameters(**plain, retriever=self.retriever(data_dir, where), scale=self.scale, no_answer=self.no_answer)

@@ -18,7 +18,7 @@ from hfcf.engines.generator import two_sided
 from hfcf.engines.open_reader import ENCODER, OpenReader, store_retriever
 from hfcf.engines.reader import Reader, encode_windows, first_texts
 from hfcf.engines.retriever import Retriever
-from hfcf.metrics.scores import answers as scores
+from hfcf.metrics.scores import em_f1 as scores
 from hfcf.text.spans import find_places
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.reader import STRIDE, TASK_TYPE, load_start, tokens_of
@@ -103,7 +103,11 @@ def _check(rows: Dataset, hp: OpenHyperparameters) -> None:
 
 
 def encode_questions(rows: Dataset, retriever: Retriever, tokenizer: Any, max_length: int) -> Dataset:
-    """Tokenise each question with its passages."""
+    """Tokenise each question with its passages, in lists of windows.
+
+    `readable` marks the tokens of the context and the first; `scores` are the retriever's, `numbers` the passages'; `spans` are
+    answers' places, each [window, first token, last token]; `why` says why a question can't be trained on, or is "".
+    """
     names = [name for name in WINDOWS if name in tokenizer.model_input_names]
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -147,20 +151,13 @@ def _encode(
 
 
 class BiOutput(NamedTuple):
-    """What the reader says of windows, and what the retriever scores them."""
-
     start_logits: torch.Tensor
     end_logits: torch.Tensor
     scores: torch.Tensor
 
 
 class Bi(torch.nn.Module):
-    """A reader and the encoder of questions of a dense retriever, trained together.
-
-    Args:
-        reader: the network.
-        retriever: whose encoder of questions is trained; the vectors of passages are read from its index.
-    """
+    """A reader and a dense retriever's encoder of questions, trained together; passages' vectors are read from the index."""
 
     def __init__(self, reader: Any, retriever: Retriever) -> None:
         super().__init__()
@@ -179,7 +176,6 @@ class Bi(torch.nn.Module):
         return BiOutput(output.start_logits, output.end_logits, (asked[window_of] * vectors).sum(-1))
 
     def save_pretrained(self, folder: Path) -> None:
-        """Store the reader, and the encoder in a folder of its own."""
         self.reader.save_pretrained(folder)
         self.encoder.save_pretrained(Path(folder) / ENCODER)
         self.tokenizer.save_pretrained(Path(folder) / ENCODER)
@@ -187,12 +183,7 @@ class Bi(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Collator:
-    """Make one batch of the windows of several questions.
-
-    Args:
-        tokenizer: the reader's.
-        bi: the network with the encoder of questions, if there is one.
-    """
+    """Make one batch of the windows of several questions; `bi` is the network if the encoder is trained."""
 
     tokenizer: Any
     bi: Bi | None
@@ -227,7 +218,7 @@ class Collator:
 
 
 def marginal_loss(output: Any, batch: Mapping[str, torch.Tensor], scale: float, no_answer: float) -> torch.Tensor:
-    """Compute the loss of a batch of questions; `train_open_reader` says what it is."""
+    """Compute the loss of a batch of questions; see `train_open_reader`. A trained retriever's scores are in `output`."""
     start, end = (
         torch.where(batch["readable"], logits.float(), -torch.inf).log_softmax(-1)
         for logits in (output.start_logits, output.end_logits)
@@ -246,7 +237,7 @@ def marginal_loss(output: Any, batch: Mapping[str, torch.Tensor], scale: float, 
 
 
 def _log_sums(values: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
-    """Return the log of the sum of exponentials of each group's values; groups are numbered from 0, and none is empty."""
+    """Return the log-sum-exp of each group's values; groups are numbered from 0, and none is empty."""
     numbers = torch.arange(int(groups.max()) + 1, device=groups.device)
     return torch.where(groups == numbers[:, None], values, -torch.inf).logsumexp(-1)
 
@@ -267,7 +258,7 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> dict[str, Any]:
 
 
 def holds_answer(gold: scores.Gold, passage: str) -> bool:
-    """Say whether an answer stands in a passage, as whole words in any case; a pattern, whether it matches anywhere."""
+    """Say whether an answer occurs in a passage, as whole words in any case; a pattern, whether it matches anywhere."""
     if isinstance(gold, Mapping):
         return any(scores.compile_pattern(pattern).search(passage) for pattern in gold["regex"])
     return any(find_places(text, passage) for text in gold)

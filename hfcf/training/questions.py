@@ -49,7 +49,11 @@ WRITERS: Mapping[str, tuple[type[QuestionGenerator], Callable[[Row], list[Any]],
 
 
 def writer_pairs(kind: str, rows: Dataset, model: Model, max_length: int) -> Dataset:
-    """Make the pairs that a writer learns from: what its engine reads of each row, and what it shall write."""
+    """Make the pairs, `source` and `target`, that a writer of a kind learns from.
+
+    Rows without spans are left out, as is one whose answer alone is longer than `max_length`. A decomposer reads QED's columns
+    `question_references` and `sentence_references`, too.
+    """
     engine, request, target = WRITERS[kind]
     kept = [row for row in rows if span_problem(row) is None]
     sources = engine(model=model, max_length=max_length).texts(load_tokenizer(model), [request(row) for row in kept])

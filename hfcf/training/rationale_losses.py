@@ -36,22 +36,22 @@ class Weights:
 
 
 def divergence(full: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
-    """Compute KL from the full input's class distribution to that of each masked one, from logits."""
+    """Compute KL from the class distribution of the full input to that of the masked one, from logits."""
     log_p, log_q = full.log_softmax(-1), masked.log_softmax(-1)
     return (log_p.exp() * (log_p - log_q)).sum(-1)
 
 
 def complement_loss(full: torch.Tensor, complement: torch.Tensor) -> torch.Tensor:
-    """−log(1 − p) of the full input's predicted class on the complement, from logits: 0 when it lost all its probability."""
+    """Compute −log(1 − p) of the full input's predicted class on the complement, from logits."""
     p = complement.softmax(-1).gather(1, full.argmax(-1, keepdim=True)).squeeze(-1)
     return -torch.log1p(-p.clamp(max=1 - 1e-4))
 
 
 def disagreement(tokens: torch.Tensor, sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-    """Compute the Jensen–Shannon divergence, 0 to log 2, between two distributions over a row's pieces, from gates' locations.
+    """Compute the Jensen–Shannon divergence between two distributions over a row's pieces, from gates' locations.
 
-    One is proportional to the mean probability of a piece's token gates, the other to that of its own gate. It asks that the two
-    rank pieces alike, not that they mark as much.
+    One is proportional to the mean probability of a piece's token gates, the other to that of its own gate: the two should rank
+    pieces alike, not mark as much.
     """
     members = membership(pieces)
     sizes = members.sum(1)
@@ -68,7 +68,7 @@ def _distribution(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
 
 
 def excess(location: torch.Tensor, present: torch.Tensor, budget: float) -> torch.Tensor:
-    """Measure by how much the expected share of gates that are not shut is over the budget; there is always room for one gate."""
+    """Measure by how much the expected share of gates that are not shut exceeds the budget; one gate is always allowed."""
     count = present.sum(-1).clamp(min=1)
     share = torch.where(present, not_shut(location), 0.0).sum(-1) / count
     return (share - torch.clamp(1 / count, min=budget)).clamp(min=0)

@@ -57,10 +57,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
 
 
 class Start(NamedTuple):
-    """An extractive reader before its training.
-
-    `head` has the names of its new modules; `base` the tensors of the model without its adapter, if it has one.
-    """
+    """An extractive reader before its training; `base` has the tensors of the model without its adapter, if it has one."""
 
     network: Any
     tokenizer: Any
@@ -91,7 +88,7 @@ def _check_rows(kept: Dataset, total: int, what: str) -> None:
 
 
 def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:
-    """Tokenise rows in windows, each with the tokens at which the first answer begins and ends: 0 and 0 where it is not in it."""
+    """Tokenise rows in windows, each with the first and last token of the first answer: 0 and 0 where it has none."""
 
     def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         requests = list(zip(batch["question"], batch["context"], strict=True))
@@ -112,7 +109,7 @@ def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:
 
 
 def tokens_of(places: Sequence[tuple[int, int] | None], start: int, end: int) -> tuple[int, int]:
-    """Return the first and the last token of the words that a span touches; 0 and 0 unless the whole span is in the window."""
+    """Return the first and last token of the words that a span touches; 0 and 0 unless the whole span is in the window."""
     inside = [i for i, place in enumerate(places) if place is not None and place[0] < end and start < place[1]]
     covered = [place for i in inside if (place := places[i]) is not None]
     if not inside or min(first for first, _ in covered) > start or max(last for _, last in covered) < end:

@@ -22,9 +22,9 @@ from hfcf.core.pretrained import read_weights
 from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
+from hfcf.engines.classifier_spec import is_rbert
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation import RelationClassifier
-from hfcf.engines.relation_reading import is_rbert
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
 from hfcf.training.length_sampler import LengthSampler
@@ -99,10 +99,7 @@ def _loss(output: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
 
 
 class _BestEpoch(TrainerCallback):
-    """Score every epoch on development rows, and put the weights of the best back in the end.
-
-    The best so far are kept in memory, and once there is a checkpoint also in a file, from which a resumed training takes them.
-    """
+    """Score every epoch on development rows, and restore the best weights at the end; a checkpoint stores them in a file."""
 
     def __init__(self, tokenizer: Any, dev: Dataset, most: int, file: Path) -> None:
         self.file = file

@@ -31,10 +31,7 @@ def row_weights(
     claims: Sequence[str], labels: Sequence[str], *, sizes: Sequence[int] = (2,), common: int = 10, at_least: int = 5,
     top: int = 0, penalty: float = 0.01, steps: int = 400,
 ) -> np.ndarray:  # fmt: skip
-    """Compute α of every row: how much more than 1 it counts; 0 if nothing in its claim is tied to another label.
-
-    The settings are those of `hfcf.training.debias.Debias`; `steps` are the optimiser's.
-    """
+    """Compute α of every row: how much more than 1 it counts; `hfcf.training.debias.Debias` has the settings."""
     classes = np.unique(np.asarray(labels, dtype=str), return_inverse=True)[1]
     _, held = ngrams(claims, sizes, common=common, at_least=at_least)
     if top:
@@ -43,7 +40,7 @@ def row_weights(
 
 
 def ngrams(claims: Sequence[str], sizes: Sequence[int] = (2,), *, common: int = 10, at_least: int = 5) -> tuple[list[str], Any]:
-    """List the n-grams of claims, sorted, with a sparse matrix, n-grams × claims, that is 1 where a claim holds one."""
+    """List the n-grams of claims, sorted, with a sparse 0/1 matrix, n-grams × claims."""
     from scipy.sparse import csr_array
 
     texts = [re.findall(r"\w+", claim.lower()) for claim in claims]
@@ -64,7 +61,7 @@ def ngrams(claims: Sequence[str], sizes: Sequence[int] = (2,), *, common: int = 
 def most_biased(held: Any, classes: np.ndarray, top: int) -> np.ndarray:
     """Return the numbers of the `top` n-grams of each class by local mutual information, p(j, c) log (p(c | j) / p(c)).
 
-    Both are shares of the rows; theirs are of the n-grams of all claims, which differ by as much as claims do in length.
+    Deviation: both are shares of the rows; theirs are of the n-grams of all claims.
     """
     own = np.eye(classes.max(initial=0) + 1)[classes]
     information = local_mutual_information(held @ own, own.sum(0) / max(len(own), 1))
@@ -73,10 +70,7 @@ def most_biased(held: Any, classes: np.ndarray, top: int) -> np.ndarray:
 
 
 def local_mutual_information(counts: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Compute count(j, c) log (p(c | j) / p(c)), n-grams × classes: the information times the number of all that is counted.
-
-    `counts` are of each n-gram with each class, and `shares` are p(c), of whatever is counted.
-    """
+    """Compute count(j, c) log (p(c | j) / p(c)), n-grams × classes; `shares` are p(c)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.nan_to_num(counts * np.log(counts / counts.sum(1, keepdims=True) / shares), neginf=0.0)
 
@@ -93,10 +87,7 @@ def objective(held: Any, classes: np.ndarray, alpha: np.ndarray, penalty: float)
 
 
 def balance(held: Any, classes: np.ndarray, penalty: float = 0.01, steps: int = 400) -> np.ndarray:
-    """Find the α ≥ 0 with the lowest objective, by Adam from 0 with a rate that falls from 0.3 to 0.
-
-    `held` is n-grams × rows, 1 where a row holds one; rows without an n-gram keep 0. `penalty` is λ.
-    """
+    """Find the α ≥ 0 with the lowest objective, by Adam from 0; `held` is n-grams × rows, and `penalty` is λ."""
     alpha = np.zeros(held.shape[1])
     if not held.nnz:
         return alpha

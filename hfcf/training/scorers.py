@@ -11,7 +11,7 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hfcf.metrics.scores import answers, relation
+from hfcf.metrics.scores import em_f1, relation
 from hfcf.tasks.relation import OTHER
 from hfcf.tasks.verification import LABELS
 
@@ -28,10 +28,8 @@ class LabelScorer:
     Args:
         labels: macro-F1 is the mean over these even where no row has them, and over others that rows have.
 
-    >>> LabelScorer().letters(["yes", "no"]), LabelScorer().letters(["no", "none"])
-    ({'no': 'n', 'yes': 'y'}, {'no': 'a', 'none': 'b'})
-    >>> VERDICTS.resample(np.ones((1, 4)), np.array(list("SSRR")), np.array([list("SSRS")])).round(4).tolist()
-    [[[0.75]], [[0.7333]]]
+    >>> VERDICTS.scores(["SUPPORTS", "REFUTES"], ["SUPPORTS", "SUPPORTS"])
+    {'accuracy': 0.5, 'macro_f1': 0.3333}
     """
 
     metrics: ClassVar[Mapping[str, str]] = {"accuracy": "Accuracy", "macro_f1": "Macro-F1"}
@@ -72,8 +70,6 @@ class RelationScorer:
 
     >>> RELATIONS.letters(["PHYS", "Other", "ART"])
     {'Other': '-', 'ART': 'a', 'PHYS': 'b'}
-    >>> RELATIONS.resample(np.ones((1, 4)), np.array(list("aab-")), np.array([list("ac--")])).round(4).tolist()
-    [[[0.4]]]
     """
 
     metrics: ClassVar[Mapping[str, str]] = {
@@ -102,22 +98,20 @@ class RelationScorer:
 
 @dataclass(frozen=True)
 class AnswerScorer:
-    """Rate answers in words by exact match and F1; see `hfcf.metrics.scores.answers`.
+    """Rate answers in words by exact match and F1; see `hfcf.metrics.scores.em_f1`.
 
-    The gold answer of a row is the list of its alternatives, those of a column `aliases` too; it is empty where the row has no
-    answer. Rows with a true column `regex` (Curated TREC) have patterns instead. An answer is a text, "" where the model gives
-    none.
+    The gold answer of a row is the list of its alternatives, with those of a column `aliases`, or empty. Rows with a true column
+    `regex` (Curated TREC) have patterns instead. A predicted answer is a text, "" where the model gives none.
 
-    >>> gold, predicted = np.array([["Ada"], []], dtype=object), np.array([["Ada King", ""]], dtype=object)
-    >>> ANSWERS.resample(np.array([[1.0, 1.0], [2.0, 0.0]]), gold, predicted).round(4).tolist()
-    [[[0.5], [0.0]], [[0.8333], [0.6667]]]
+    >>> ANSWERS.scores([["Ada"]], ["Ada King"])
+    {'em': 0.0, 'f1': 0.6667}
     """
 
     metrics: ClassVar[Mapping[str, str]] = {"em": "Exact match", "f1": "F1"}
     compared: ClassVar[tuple[str, ...]] = ("em", "f1")
     note: ClassVar[str] = "Exact match and F1 are SQuAD's, the best over a row's alternative answers."
 
-    def gold(self, rows: Dataset) -> list[answers.Gold]:
+    def gold(self, rows: Dataset) -> list[em_f1.Gold]:
         patterns = rows["regex"] if "regex" in rows.column_names else [False] * len(rows)
         aliases = rows["aliases"] if "aliases" in rows.column_names else [None] * len(rows)
         both = zip(rows["answers"], aliases, strict=True)
@@ -127,16 +121,16 @@ class AnswerScorer:
     def letters(self, labels: Iterable[str]) -> None:
         return None
 
-    def scores(self, gold: Sequence[answers.Gold], predicted: Sequence[str]) -> dict[str, float]:
-        return answers.scores(gold, predicted)
+    def scores(self, gold: Sequence[em_f1.Gold], predicted: Sequence[str]) -> dict[str, float]:
+        return em_f1.scores(gold, predicted)
 
-    def right(self, gold: Sequence[answers.Gold], predicted: Sequence[str]) -> list[bool]:
-        return [answers.exact_match(one, other) == 1 for one, other in zip(gold, predicted, strict=True)]
+    def right(self, gold: Sequence[em_f1.Gold], predicted: Sequence[str]) -> list[bool]:
+        return [em_f1.exact_match(one, other) == 1 for one, other in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         of_rows = [
             np.array([[score(one, said) for one, said in zip(gold, each, strict=True)] for each in predicted])
-            for score in (answers.exact_match, answers.f1)
+            for score in (em_f1.exact_match, em_f1.f1)
         ]
         return np.stack([counts @ each.T / counts.sum(axis=1, keepdims=True) for each in of_rows])
 

@@ -12,8 +12,8 @@ from hfcf.core.model import REMOTE, Model, find_file, is_remote
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program, repair_program
 from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
-from hfcf.engines.programs import ProgramWriter
 from hfcf.engines.remote.engine import Remote
 from hfcf.prompts import arguments
 from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
@@ -27,13 +27,7 @@ LLM = "llm"
 
 
 class Answer(NamedTuple):
-    """What a model says of a row.
-
-    Args:
-        label: None where it gives none, which counts as wrong.
-        structure: with the names of the view; empty where it gives none, or none that can be read.
-        fault: why the model's text can't be read, or why the endpoint gave none.
-    """
+    """A model's answer: `label` is None and `structure` empty where it gives none; `fault` says why a text can't be read."""
 
     label: str | None
     structure: Structure = Structure(())
@@ -42,14 +36,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a model was trained for.
-
-    Args:
-        task: 1 to 4, see `hfcf.tasks.task_inputs.VIEWS`.
-        kind: one of `KINDS`, or "llm".
-        max_length: tokens that it read in training.
-        seed: of the order of the evidence.
-    """
+    """What a model was trained for: the task (1 to 4), its kind, the tokens it read, and the seed of the evidence's order."""
 
     task: int
     kind: str
@@ -57,12 +44,19 @@ class Purpose:
     seed: int = 13
 
     def save(self, folder: Path) -> None:
-        """Write it beside a model."""
         (folder / SETTINGS).write_text(json.dumps(vars(self)) + "\n", encoding="utf-8")
 
 
 def purpose(model: Model, task: int | None = None) -> Purpose:
-    """Return what a model was trained for, or is asked for."""
+    """Return what a model was trained for, or is asked for.
+
+    Args:
+        model: a folder of `hfcf.training.structures.train_structures`, its Hub id, or "llm:NAME".
+        task: must be given for a language model; can be 3 or 4 for a model that was trained for the other.
+
+    Raises:
+        ValueError: nothing says what the model is for, or it can't do the task.
+    """
     if is_remote(model):
         if task is None:
             raise ValueError(f"{model.name}: say which of the tasks 1 to 4 to ask it for: --task 3")
@@ -107,14 +101,9 @@ def ask(
 
 
 def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list[Answer]:
-    """Let a second model read the structures that a first one wrote, and give the labels (CheckWhy, Table 7).
+    """Let a second model label the structures that a first one wrote (CheckWhy, Table 7).
 
-    Args:
-        written: views of Task 3 or 4, and the first model's answers.
-        settings: of `ask`, for the second model, which was trained for Task 2.
-
-    Returns:
-        The structures of the first answers with the labels of the second.
+    `settings` are those of `ask` for the second model, which was trained for Task 2.
     """
     read = ask([with_structure(one, answer.structure) for one, answer in written], **settings)
     return [
@@ -124,7 +113,7 @@ def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list
 
 
 def with_structure(view: View, structure: Structure) -> View:
-    """Return Task 2's view of a row with another structure than its own; conclusions of it are no leaf evidence."""
+    """Return Task 2's view of a row with another structure than its own, whose conclusions are no leaf evidence."""
     concluded = structure.intermediates()
     pieces = {name: text for name, text in view.pieces.items() if name not in concluded}
     given = replace(structure, label=None, texts={**view.texts, **structure.texts})
@@ -132,7 +121,7 @@ def with_structure(view: View, structure: Structure) -> View:
 
 
 def graph(view: View) -> list[Any]:
-    """Return a view as `hfcf.engines.graph_verifier.GraphClassifier` takes it; without a structure, all nodes are linked."""
+    """Return a view as a request of `GraphClassifier`; without a structure, all nodes are linked."""
     if view.structure is None:
         return [view.claim, list(view.pieces.values()), None]
     texts = {**view.pieces, **view.structure.texts}
@@ -143,11 +132,7 @@ def graph(view: View) -> list[Any]:
 
 
 def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool = False) -> Answer:
-    """Read the program that a model wrote, which is parsed and never executed.
-
-    What can't be parsed is an empty structure without a label, with the parser's message in `fault`. A label that the task does not
-    have is none.
-    """
+    """Parse the program that a model wrote, which is never executed; a label that the task lacks counts as none."""
     try:
         structure = repair_program(text, view.texts)[0] if repaired else parse_program(text, view.texts)
     except StructureError as error:

@@ -25,16 +25,7 @@ NOTHING = "-"
 
 
 def to_answer(structure: Structure | None, label: str | None, **more: Any) -> dict[str, Any]:
-    """Write a structure and a label as comparisons store answers.
-
-    Args:
-        structure: None where nothing could be read.
-        label: None where none could be read.
-        more: of a gold answer, `distractors`, how many pieces of evidence are; None where the rows do not say.
-
-    >>> to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS")["structure"]
-    [{'premises': ['s1'], 'conclusion': 'claim'}]
-    """
+    """Write a structure and a label as comparisons store answers; None where nothing could be read."""
     steps, texts = (None, {}) if structure is None else (structure.to_columns(), dict(structure.texts))
     return {"label": label, "structure": steps, "texts": texts, **more}
 
@@ -105,15 +96,8 @@ class StructureScorer:
     def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
         """Score all rows, then those with each number of steps (Table 6) and of distractors (Table 5).
 
-        Steps are those of the gold structure; rows without one stand under "all" and their distractors only. Rows that do not say
-        which pieces are distractors stand in no group of distractors.
-
-        Returns:
-            For each group that has rows: `group`, `rows`, `with_structure` (rows that have one) and `metrics`.
-
-        >>> gold = to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS", distractors=8)
-        >>> [(line["group"], line["rows"], line["es"]) for line in STRUCTURES.table([gold, gold], [gold, None])]
-        [('all', 2, 0.5), ('1 step', 2, 0.5), ('7–8 distractors', 2, 0.5)]
+        Steps are those of the gold structure. Rows without a structure are only under "all" and their distractors; rows that do not
+        say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the metrics.
         """
         by_steps = [group_of(len(one["structure"] or ()), STEPS) if one["structure"] else None for one in gold]
         by_distractors = [None if one["distractors"] is None else group_of(one["distractors"], DISTRACTORS) for one in gold]
@@ -128,7 +112,6 @@ class StructureScorer:
         ]  # fmt: skip
 
     def right(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[bool]:
-        """Say of each answer whether its label is right."""
         return [one["label"] == read_answer(other)[0] for one, other in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
@@ -141,7 +124,7 @@ class StructureScorer:
         return np.concatenate([labels, np.stack([counts @ each.T / number for each in rows])])
 
     def _rows(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, float] | None]:
-        """Return the scores of each row's structure; None for a row that has none, and for all if no structure was asked for."""
+        """Score each row's structure; None for a row that has none, and for all if no structure was asked for."""
         asked = not predicted or any(not isinstance(one, str) for one in predicted)
         which = [i for i, one in enumerate(gold) if asked and one["structure"]]
         structures = [read_answer(predicted[i])[1] for i in which]

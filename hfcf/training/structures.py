@@ -13,8 +13,7 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model
-from hfcf.engines.generator import load_tokenizer, two_sided
-from hfcf.engines.programs import ProgramWriter
+from hfcf.engines.generator import ProgramWriter, load_tokenizer, two_sided
 from hfcf.tasks.task_inputs import WRITTEN, View, answer_text, evidence_text, program_text, views
 from hfcf.tasks.verification import LABELS
 from hfcf.training.generator import train_texts
@@ -124,7 +123,7 @@ class StructureTrainer:
     def answers(
         self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]
     ) -> tuple[list[int], list[View], list[Answer]]:
-        """Ask about the rows that the model's task takes and that have one of some labels."""
+        """Ask about the rows that the model's task takes; return their places, views and answers."""
         trained = purpose(model, self.task)
         if trained.max_length not in (None, max_length):
             log.warning("%s was trained to read %d tokens, and reads %d", model.name, trained.max_length, max_length)

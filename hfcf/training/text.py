@@ -54,7 +54,7 @@ def sentences(rows: Dataset) -> Iterator[str]:
 
 
 def glosses(folder: Path) -> Iterator[str]:
-    """Yield every definition and example of WordNet, from the folder of its `data.noun`, `data.verb`, `data.adj` and `data.adv`."""
+    """Yield every definition and example of WordNet from its folder."""
     for part in ("noun", "verb", "adj", "adv"):
         for line in (folder / f"data.{part}").read_text(encoding="utf-8").splitlines():
             if not line.startswith("  "):  # the licence
@@ -62,14 +62,13 @@ def glosses(folder: Path) -> Iterator[str]:
 
 
 def gloss_parts(gloss: str) -> list[str]:
-    """List the definition and the examples of one gloss."""
     definition, quote, examples = gloss.partition('"')
     parts = [definition.strip(" ;"), *_EXAMPLE.findall(quote + examples)]
     return [text for part in parts if (text := _plain(part))]
 
 
 def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) -> list[str]:
-    """Select texts that differ in their letters and digits and have at least `words` words, in order."""
+    """Select texts of at least `words` words that differ in letters and digits and are not in `without` (normalised)."""
     by_key: dict[str, str] = {}
     for text in texts:
         if (key := normalise(text)) not in without and len(text.split()) >= words:
@@ -78,7 +77,7 @@ def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) 
 
 
 def is_held_out(text: str, share: float, seed: int) -> bool:
-    """Say whether a text is of the expected share that is held out. Its letters decide, not its numbers."""
+    """Say whether a text is held out. Its letters decide: texts that differ in numbers go together."""
     letters = "".join(character for character in text.casefold() if character.isalpha())
     return int(hashlib.sha256(f"{seed}:{letters}".encode()).hexdigest()[:12], 16) / 16**12 < share
 

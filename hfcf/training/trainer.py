@@ -84,7 +84,7 @@ class Loss:
 
 
 def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
-    """Make the class of the trainer."""
+    """Make the trainer's class: `loss` replaces the network's own, and `order` gets its order or else the trainer's."""
     from transformers import Trainer
 
     class OrderedTrainer(Trainer):
@@ -115,27 +115,20 @@ def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
 
 
 def remove_weights(out: Path) -> None:
-    """Remove the weights of an earlier training from its folder: if their kind or `tune` differs, they would be read first.
-
-    Call it when the new weights are ready: a training that breaks off removes nothing, and may start from the old weights.
-    """
+    """Remove an earlier training's weights, which would be read first if `tune` differs. Call it when the new ones are ready."""
     for pattern in WEIGHTS:
         for path in out.glob(pattern):
             path.unlink()
 
 
 def remove_checkpoints(out: Path) -> None:
-    """Remove what an unfinished training left in a model's folder and in those inside it: another recipe must not go on from it."""
+    """Remove an unfinished training's checkpoints from a model's folder and its subfolders: another recipe must not resume it."""
     for folder in (*out.glob(CHECKPOINTS), *out.glob(f"*/{CHECKPOINTS}")):
         shutil.rmtree(folder)
 
 
 def trained_model(hp: Hyperparameters, out: Path) -> Model:
-    """Return the reference to the model that `fit` stored in `out`.
-
-    It reads rows as it was trained to, and computes in the number type of the model that it was trained from. Training itself is in
-    float32, or mixed with `bf16`.
-    """
+    """Return the reference to the model that `fit` stored in `out`; inputs and number type are those of the start model."""
     start = hp.model
     if hp.tune == "full":
         return Model(str(out), dtype=start.dtype, inputs=start.inputs)

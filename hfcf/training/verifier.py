@@ -40,17 +40,16 @@ def train_verifier(
 
 
 def of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
-    """Select the rows that have one of some labels."""
     return rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
 
 
 def two_way(rows: Dataset) -> Dataset:
-    """Select the rows that are SUPPORTS or REFUTES, on which RACE's paper trains and evaluates its two-way verifier."""
+    """Select the SUPPORTS and REFUTES rows, on which RACE's paper trains and evaluates its two-way verifier."""
     return of_labels(rows, LABELS[:2])
 
 
 def scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] = ()) -> dict[str, float]:
-    """Accuracy and macro-F1 over `labels`; if none are given, over those that occur in `gold`."""
+    """Compute accuracy, and macro-F1 over `labels` or those that occur in `gold`."""
     from sklearn.metrics import accuracy_score, f1_score
 
     labels = labels or sorted(set(gold))

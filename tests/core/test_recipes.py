@@ -19,7 +19,7 @@ from hfcf.core.system import System
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.recipes import TRAININGS, parse_train
 from hfcf.pipeline.schema import json_schema, kind_of
-from hfcf.studies.attack.recipe import parse_attack
+from hfcf.studies.attack.run import parse_attack
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import RationaleComparison, hyperparameters, parse_comparison
 from hfcf.training.trainer import Hyperparameters

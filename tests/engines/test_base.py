@@ -17,7 +17,7 @@ import pytest
 import torch
 from accelerate import PartialState
 
-from hfcf.engines import base, process
+from hfcf.engines import base
 from hfcf.engines.base import Encoded, Engine, usage
 
 LOADED: list[torch.device] = []
@@ -221,7 +221,7 @@ def test_a_rank_takes_its_own_accelerator_before_the_others_have_joined(monkeypa
         monkeypatch.setenv("LOCAL_RANK", rank)
         assert Lengths().device() == torch.device("cuda", number)
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(process, "PartialState", lambda: SimpleNamespace(device=torch.device("meta")))
+    monkeypatch.setattr(base, "PartialState", lambda: SimpleNamespace(device=torch.device("meta")))
     assert Lengths().device() == torch.device("meta")  # of a group that exists, accelerate's device
 
 

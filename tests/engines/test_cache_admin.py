@@ -1,9 +1,8 @@
-"""The caches: their limit, what is removed by age and engine, what is found damaged; those of earlier versions stay readable."""
+"""The caches: their limit, what is removed by age and engine, what is found damaged."""
 
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -27,14 +26,8 @@ def at(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def fill(cache: Path, at: list[float]) -> RequestCache:
-    """Two answers of an earlier version, then one of each of two engines a day for three days."""
-    path = cache / "requests.sqlite"
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
-    db.executemany("INSERT INTO answers VALUES (?, ?)", [("old 1", '"a"'), ("old 2", '"b"')])
-    db.commit()
-    db.close()
-    requests = RequestCache(path)
+    """One answer of each of two engines a day for three days."""
+    requests = RequestCache(cache / "requests.sqlite")
     for day in range(3):
         requests.put({f"c{day}": day}, "Classifier")
         requests.put({f"n{day}": day}, "Ner")
@@ -43,21 +36,17 @@ def fill(cache: Path, at: list[float]) -> RequestCache:
 
 
 def keys(requests: RequestCache) -> list[str]:
-    names = ["old 1", "old 2", *(f"{engine}{day}" for engine in "cn" for day in range(3))]
+    names = [f"{engine}{day}" for engine in "cn" for day in range(3)]
     return [name for name in names if requests.get([name])]
-
-
-def test_answers_of_an_earlier_version_are_read(cache: Path, at: list[float]) -> None:
-    assert fill(cache, at).get(["old 1", "c1"]) == {"old 1": "a", "c1": 1}
 
 
 def test_old_answers_and_those_of_an_engine_are_removed(cache: Path, at: list[float]) -> None:
     requests = fill(cache, at)
     assert cache_admin.prune(older_than=2.5)["answers"] == 2
-    assert keys(requests) == ["old 1", "old 2", "c1", "c2", "n1", "n2"]
+    assert keys(requests) == ["c1", "c2", "n1", "n2"]
     assert cache_admin.prune(engine="Ner", older_than=1.5) == {"answers": 1}
     assert cache_admin.prune(engine="Ner") == {"answers": 1}
-    assert keys(requests) == ["old 1", "old 2", "c1", "c2"]
+    assert keys(requests) == ["c1", "c2"]
     with pytest.raises(ValueError, match="--older-than DAYS"):
         cache_admin.prune()
 
@@ -126,7 +115,7 @@ def test_the_command_says_sizes_prunes_and_verifies(cache: Path, at: list[float]
     requests, cli = fill(cache, at), CliRunner()
     shown = cli.invoke(app, ["cache", "size"])
     assert shown.exit_code == 0
-    assert all(name in shown.output for name in ("answers: Classifier", "answers: Ner", "of an earlier version", "requests.sqlite"))
+    assert all(name in shown.output for name in ("answers: Classifier", "answers: Ner", "requests.sqlite"))
     assert "2 answers" in cli.invoke(app, ["cache", "prune", "--older-than", "2.5"]).output
     assert cli.invoke(app, ["cache", "verify"]).exit_code == 0
     requests._db.execute("UPDATE answers SET answer = '{' WHERE key = 'c2'")

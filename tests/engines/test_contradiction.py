@@ -6,7 +6,7 @@ import pytest
 from offline_models import installed
 
 from hfcf.core import offline
-from hfcf.engines.contradiction import COMPATIBLE, contradiction
+from hfcf.engines.contradiction import COMPATIBLE, why_compatible
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is no
     ],
 )
 def test_claims_that_exclude_each_other(claim: str, other: str) -> None:
-    assert contradiction(claim, other) is None
-    assert contradiction(other, claim) is None
+    assert why_compatible(claim, other) is None
+    assert why_compatible(other, claim) is None
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_claims_that_exclude_each_other(claim: str, other: str) -> None:
     ],
 )
 def test_claims_that_may_both_be_true(claim: str, other: str) -> None:
-    assert contradiction(claim, other) == COMPATIBLE
-    assert contradiction(other, claim) == COMPATIBLE
+    assert why_compatible(claim, other) == COMPATIBLE
+    assert why_compatible(other, claim) == COMPATIBLE

@@ -7,7 +7,7 @@ from offline_models import installed
 
 from hfcf.core import offline
 from hfcf.engines.entity_types import may_be_person, organisation_kind, place_kind
-from hfcf.engines.label_preserving import INFLECTED, LISTED, SYNONYM, label_preserving, says_same
+from hfcf.engines.label_preserving import INFLECTED, LISTED, SYNONYM, says_same, why_preserving
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -32,11 +32,11 @@ pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is no
     ],
 )
 def test_why_two_claims_say_the_same(claim: str, other: str, expected: str | None) -> None:
-    assert label_preserving(claim, other) == expected
+    assert why_preserving(claim, other) == expected
 
 
 def test_a_broader_word_says_the_same_only_where_that_is_asked() -> None:
-    assert label_preserving("He has a dog.", "He has an animal.", broader=False) is None
+    assert why_preserving("He has a dog.", "He has an animal.", broader=False) is None
     assert says_same("dog", "hound") or says_same("film", "movie", broader=False)
 
 
@@ -51,9 +51,9 @@ def test_a_broader_word_says_the_same_only_where_that_is_asked() -> None:
 )
 def test_a_substitute_that_stands_in_the_evidence(evidence: str, anywhere: str | None, listed: str | None) -> None:
     claims = ("He saw Delhi once.", "He saw Mumbai once.")
-    assert label_preserving(*claims, [evidence]) == anywhere
-    assert label_preserving(*claims, [evidence], listed=True) == listed
-    assert label_preserving(*claims) is None
+    assert why_preserving(*claims, [evidence]) == anywhere
+    assert why_preserving(*claims, [evidence], listed=True) == listed
+    assert why_preserving(*claims) is None
 
 
 @pytest.mark.parametrize(

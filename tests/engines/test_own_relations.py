@@ -15,7 +15,7 @@ from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from hfcf.core.model import Model
-from hfcf.engines.check import check_classifier
+from hfcf.engines.classifier_spec import check_classifier
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.markers import FORMS, parse_markers
 from hfcf.engines.relation import RelationClassifier

@@ -15,11 +15,10 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hfcf.core.model import Model
 from hfcf.engines.attribution import Attribution
-from hfcf.engines.check import check_classifier
 from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.classifier_spec import MARK, check_classifier, read_spec
 from hfcf.engines.cure import Cure
 from hfcf.engines.inputs import encode_spans, join_for, parse_form
-from hfcf.engines.reading import MARK, read_reading
 from hfcf.tasks.verification import LABELS, TASK
 from hfcf.text.evidence import join
 
@@ -219,25 +218,25 @@ def test_an_answer_of_other_labels_has_no_verdict() -> None:
 def test_where_the_form_comes_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     nli = Path(save(tmp_path / "nli", "bert", ["contradiction", "neutral", "entailment"], range(3)))
-    assert read_reading(Model(str(nli))).form == parse_form("evidence-claim")
+    assert read_spec(Model(str(nli))).form == parse_form("evidence-claim")
     assert "is read as evidence-claim" in caplog.text
-    assert read_reading(Model(str(nli), inputs="hypothesis-premise")).form == parse_form("claim-evidence")
+    assert read_spec(Model(str(nli), inputs="hypothesis-premise")).form == parse_form("claim-evidence")
     (nli / "README.md").write_text(f"---\n{MARK}: claim-evidence\n---\n# A card\n")
     config = json.loads((nli / "config.json").read_text())
     (nli / "config.json").write_text(json.dumps({**config, "changed": True}))
     caplog.clear()
-    assert read_reading(Model(str(nli))).form == parse_form("claim-evidence")
+    assert read_spec(Model(str(nli))).form == parse_form("claim-evidence")
     (nli / "config.json").write_text(json.dumps({**config, MARK: "evidence-claim"}))
-    assert read_reading(Model(str(nli))).form == parse_form("evidence-claim")
+    assert read_spec(Model(str(nli))).form == parse_form("evidence-claim")
     assert not caplog.text
-    assert read_reading(Model(save(tmp_path / "ours", "bert", LABELS, range(3)))).form == parse_form("claim-evidence")
+    assert read_spec(Model(save(tmp_path / "ours", "bert", LABELS, range(3)))).form == parse_form("claim-evidence")
     assert "is read as claim-evidence, because its classes are named as in this library" in caplog.text
 
 
 def test_a_form_without_titles_is_a_setting(tmp_path: Path) -> None:
     folder = save(tmp_path, "bert", LABELS, range(3), **{MARK: "claim-text"})
     with pytest.raises(ValueError, match=r'trained without titles: type .*inputs="claim-text"'):
-        read_reading(Model(folder))
+        read_spec(Model(folder))
     same = Classifier(model=Model(folder, inputs="claim-evidence"), max_length=64).run(
         [[ROWS[0]["claim"], ROWS[0]["evidence"][0]["text"]]]
     )
@@ -413,5 +412,5 @@ def test_a_verifier_is_read_as_it_was_trained(tiny_model: Callable[[str], str], 
         hp = Hyperparameters(model=Model(tiny_model("classifier"), inputs=inputs), max_length=48, epochs=1, batch_size=4)
         train_verifier(rows, hp, out)
         for model in (Model(str(out)), trained_model(hp, out)):
-            reading = read_reading(model)
+            reading = read_spec(model)
             assert (reading.form.name, reading.labels) == (inputs or "claim-evidence", LABELS)

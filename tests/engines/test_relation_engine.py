@@ -14,7 +14,8 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, Roberta
 from hfcf.core.model import Model
 from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
-from hfcf.engines.rbert import HEAD, RBert, collate, encode_marked, load_rbert, load_tokenizer
+from hfcf.engines.heads import RBERT
+from hfcf.engines.rbert import RBert, collate, encode_marked, load_rbert, load_tokenizer
 from hfcf.engines.relation import RelationClassifier
 from hfcf.tasks.relation import spans
 
@@ -135,9 +136,9 @@ def test_what_is_no_rbert_is_named_with_the_cure(tiny_model: Tiny, model: Model,
         load_rbert(Model(model.name, adapter="hfcf:verifier"), CPU, torch.float32)
     network, _ = load_rbert(model, CPU, torch.float32)
     network.save_pretrained(tmp_path)
-    head = load_file(tmp_path / HEAD)
+    head = load_file(tmp_path / RBERT)
     head.pop("entity.weight")
-    save_file(head, tmp_path / HEAD)
+    save_file(head, tmp_path / RBERT)
     with pytest.raises(ValueError, match="R-BERT"):
         load_rbert(Model(str(tmp_path)), CPU, torch.float32)
 

@@ -19,7 +19,7 @@ from hfcf import metrics
 from hfcf.core import edits
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
-from hfcf.metrics.shared.settings import stage_of
+from hfcf.metrics.shared.parsing import make_metric
 
 pytestmark = [
     pytest.mark.usefixtures("no_request_cache"),
@@ -72,7 +72,7 @@ def fuzz(stage: Any, task: str, examples: int, counted: Counter[str]) -> None:
         rows = nasty.storable(rows)
         features = get_task(task).counterfactual
         ds = Dataset.from_list(rows, features=Features({name: features[name] for name in rows[0]}))
-        fitted = stage.fit(ds) if hasattr(stage, "fit") else stage
+        fitted = stage.fit(ds)
         done = map_stages([fitted], rows, counted)
         for row, result in zip(rows, done, strict=True):
             assert {name: result[name] for name in row} == row
@@ -93,7 +93,7 @@ def test_nasty_counterfactuals_are_measured(
     measured = []
     for task in SOURCES:
         try:
-            stage = stage_of(name, task, settings(name, task, tiny_model))
+            stage = make_metric(name, task, settings(name, task, tiny_model))
         except StageError:  # it says nothing of this task
             continue
         fuzz(stage, task, examples, counted)

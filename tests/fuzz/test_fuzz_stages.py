@@ -31,6 +31,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.core.task import get_task
+from hfcf.metrics.shared.metric import FunctionMetric, Metric
 from hfcf.systems import system_class, systems
 from hfcf.systems.checkwhy.system import CheckWhy
 
@@ -56,7 +57,7 @@ def test_every_stage_of_the_package_is_fuzzed() -> None:
         import_module(module.name)
     chains = {part.stage for cls in map(system_class, systems()) for part in cls.parts.values()}
     scored = {metrics.load(name, stage=True) for name in metrics.names()}
-    assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored
+    assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored | {Metric, FunctionMetric}
 
 
 def answer_rightly(asked: dict[str, Any]) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from hfcf.corpora.formats import answers as answer_places
 from hfcf.corpora.formats.feverous_pages import plain
 from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import tokenise
-from hfcf.engines.label_preserving import label_preserving
+from hfcf.engines.label_preserving import why_preserving
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.studies import spreadsheets
 from hfcf.systems.crossaug import spaced_like
@@ -33,9 +33,8 @@ BOUND = 0.5
 # Files whose patterns are put together from texts: functions below. The gold answers of one corpus are patterns themselves.
 PUT_TOGETHER = {
     "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.claim_llm",
-    "hfcf.text.phrase_match",
-    "hfcf.text.enumerations", "hfcf.text.spans", "hfcf.text.questions", "hfcf.training.cloze",
-    "hfcf.corpora.curated_trec", "hfcf.metrics.scores.answers", "hfcf.core.secrets",
+    "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.spans", "hfcf.text.questions", "hfcf.training.cloze",
+    "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.secrets",
 }  # fmt: skip
 
 
@@ -140,7 +139,7 @@ def test_a_function_is_linear(name: str) -> None:
 
 COMPARISONS: dict[str, Callable[[str, str], Any]] = {
     "diff": edits.diff,
-    "label_preserving": label_preserving,
+    "why_preserving": why_preserving,
     "copy_rate": lambda one, other: copy_rate(one, [other]),
     "rewritten": lambda one, other: rewritten(one),
 }

@@ -24,13 +24,12 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.safe_yaml import front_matter
 from hfcf.core.task import get_task, task_of
 from hfcf.corpora import builder_class, names
-from hfcf.hub.check_card import check_card
-from hfcf.hub.citation import AUTHORS, TITLE, YEAR, citation
 from hfcf.hub.contents import data_files
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.errors import HubError
 from hfcf.hub.model_card import model_card
 from hfcf.hub.push import check_name
+from hfcf.hub.render import AUTHORS, TITLE, YEAR, citation
 from hfcf.pipeline import build_corpus as build
 from hfcf.pipeline import publish
 from hfcf.pipeline import train as training
@@ -49,9 +48,8 @@ CONFIGS = [{"config_name": "default", "default": True, "data_files": [{"split": 
 
 
 def valid(card: str, kind: str) -> str:
-    """The card, when the server's rules and ours find nothing wrong with it."""
+    """The card, when the server's rules find nothing wrong with it."""
     (ModelCard if kind == "model" else DatasetCard)(card).validate()
-    assert check_card(front_matter(card), kind) == []
     return card
 
 
@@ -460,22 +458,17 @@ def test_a_score_that_is_no_number_is_no_result(hub: LocalHub) -> None:
     scores = {"held out: fever": {"2-way": {"verifier": {"accuracy": float("nan"), "macro_f1": 0.5}}}}
     card = valid(carded(Model("offline:minilm"), scores), "model")
     assert [one.metric_value for one in ModelCard(card).data.eval_results or []] == [0.5]
-    front = front_matter(carded(Model("offline:minilm")))
-    front["model-index"][0]["results"][0]["metrics"][0]["value"] = float("nan")
-    assert [fault.split(":")[0] for fault in check_card(front, "model")] == ["model-index"]
 
 
-@pytest.mark.parametrize("name", ["me/x.git", "me/naïve", "a-/b", "a/b-", "a./b", "a--b", "a/b/c", "/b", "a/"])
+@pytest.mark.parametrize("name", ["me/x.git", "a-/b", "a/b-", "a./b", "a--b", "a/b/c", "/b", "a/"])
 def test_names_that_the_hub_refuses_are_none(name: str) -> None:
     with pytest.raises(HubError, match="repository"):
         check_name(name)
 
 
-def test_names_and_languages_that_the_hub_takes_are_taken() -> None:
+def test_names_that_the_hub_takes_are_taken() -> None:
     for name in ("me/x", "x", "FacebookAI/roberta-base", "a_b/c.d-e", "me/git"):
         check_name(name)
-    for language in ("multilingual", "code", "en", "zh-Hant"):
-        assert check_card({"license": "mit", "language": language, "pipeline_tag": "fill-mask"}, "model") == []
 
 
 def test_the_cards_of_the_adapters_that_ship_are_valid(hub: LocalHub) -> None:
@@ -484,23 +477,6 @@ def test_the_cards_of_the_adapters_that_ship_are_valid(hub: LocalHub) -> None:
     for path in cards:
         card = ModelCard(valid(path.read_text(encoding="utf-8"), "model"))
         assert card.data.eval_results, path
-
-
-def test_faults_of_a_card_are_named() -> None:
-    front = {
-        "license": "public", "language": ["english"], "task_categories": ["text-classification", "nli"],
-        "task_ids": ["fact-checks"], "size_categories": ["small"], "source_datasets": ["a b"],
-        "configs": [
-            {"config_name": "a", "default": True, "data_files": [{"split": "tr ain", "path": "../x.parquet"}]},
-            {"config_name": "a", "default": True, "data_files": []},
-        ],
-    }  # fmt: skip
-    found = check_card(front, "dataset")
-    assert [fault.split(":")[0] for fault in found] == [
-        "license", "language", "task_categories", "task_ids", "size_categories", "source_datasets", *["configs"] * 5,
-    ]  # fmt: skip
-    model = {"license": "mit", "language": "en", "pipeline_tag": "nli", "base_model": "offline:t5", "model-index": [{}]}
-    assert [fault.split(":")[0] for fault in check_card(model, "model")] == ["pipeline_tag", "base_model", "model-index"]
 
 
 def test_the_citation_file_says_what_the_cards_say() -> None:

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from hfcf.cli import app
 from hfcf.hub.contents import read_contents
 from hfcf.hub.errors import ATTEMPTS, HubError
-from hfcf.hub.files import PLACEHOLDER
-from hfcf.hub.push import plan, push
+from hfcf.hub.push import PLACEHOLDER, plan, push
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
 
@@ -307,7 +306,6 @@ def broken(out: Path, name: str) -> Path:
         ("half written", "is half written"),
         ("cut off", r"parquet is damaged: .* run it again"),
         ("of two runs", "are of different runs"),
-        ("an unknown licence", "license: 'free'"),
         ("a token in it", r"recipe\.yaml.*token"),
         ("another's token in it", r"report\.html.*token"),
         ("run.json", r"run\.json.*missing.*did not finish"),
@@ -327,6 +325,15 @@ def test_a_folder_that_is_not_fit_is_refused(hub: LocalHub, run_out: Path, name:
         assert OTHER_TOKEN not in str(caught.value)
         assert "\n" not in str(caught.value)
     assert hub.requests == []
+
+
+def test_a_card_that_the_hub_refuses_changes_nothing(hub: LocalHub, run_out: Path) -> None:
+    push(run_out, NAME)
+    head = hub.repository(NAME).heads[-1]
+    with pytest.raises(HubError, match="license") as caught:
+        push(broken(run_out, "an unknown licence"), NAME)
+    assert "\n" not in str(caught.value)
+    assert hub.repository(NAME).heads[-1] == head
 
 
 @pytest.mark.parametrize(

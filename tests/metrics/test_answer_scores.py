@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from hfcf.metrics.scores.answers import exact_match, f1, scores
+from hfcf.metrics.scores.em_f1 import exact_match, f1, scores
 from hfcf.text.squad import normalise_answer
 from hfcf.training.scorers import ANSWERS
 
@@ -58,7 +58,7 @@ def test_no_answer_is_an_empty_one() -> None:
 
 
 def test_a_broken_pattern_is_told() -> None:
-    with pytest.raises(ValueError, match=r"'\(Ada' is no regular expression"):
+    with pytest.raises(ValueError, match=r"'\(Ada' is not a regular expression"):
         exact_match({"regex": ["(Ada"]}, "Ada")
 
 

@@ -17,7 +17,7 @@ from hfcf.metrics import load
 from hfcf.metrics.copy_rate import MeasureCopyRate, copy_rate
 from hfcf.metrics.multi_hop import MeasureMultiHop, multi_hop
 from hfcf.metrics.shared.measure import measure
-from hfcf.metrics.shared.settings import parse_metrics
+from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.metrics.shared.summary import summaries
 
 JAWS = "Jaws: Jaws is a 1975 American thriller film directed by Steven Spielberg."
@@ -88,8 +88,8 @@ def test_tasks_without_pieces_are_refused_and_measured_by_the_others(name: str) 
     with pytest.raises(StageError, match=f"measure_{name}.*relation rows: they list none"):
         measure(relation_set(relation_row(0)), [name])
     for task in ("relation", "qa"):
-        assert name not in parse_metrics(None, task)
-    assert name in parse_metrics(None, "verification")
+        assert name not in read_metrics(None, task)
+    assert name in read_metrics(None, "verification")
     with pytest.raises(RecipeError, match=f"metrics: {name}.*'share'"):
         measure(Dataset.from_list([claim_row(0, "a", "b")]), {name: {"share": 1}})
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, concatenate_dat
 from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row, verification
 
 import hfcf
-from hfcf.core import edits, schema
+from hfcf.core import edits, plugins, schema
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
@@ -27,13 +28,12 @@ from hfcf.metrics.diversity import _against_the_others, distinct, diversity, inv
 from hfcf.metrics.duplicates import duplicates
 from hfcf.metrics.label_balance import label_balance
 from hfcf.metrics.minimality import minimality
-from hfcf.metrics.shared import fit
-from hfcf.metrics.shared.candidates import candidates
-from hfcf.metrics.shared.lsh import Bands
+from hfcf.metrics.shared import metric
+from hfcf.metrics.shared.changes import changed
 from hfcf.metrics.shared.measure import measure, measure_candidates
-from hfcf.metrics.shared.near_duplicates import Near, jaccard
-from hfcf.metrics.shared.rows import changed
-from hfcf.metrics.shared.settings import DEFAULT, check_metrics
+from hfcf.metrics.shared.near_duplicates import Bands, Near, jaccard
+from hfcf.metrics.shared.parsing import DEFAULT, parse_metrics
+from hfcf.metrics.shared.rejected_candidates import candidates
 from hfcf.metrics.shared.summary import summaries, summary
 from hfcf.tasks.verification import LABELS
 
@@ -223,7 +223,7 @@ def test_relations_are_measured_too() -> None:
 @pytest.mark.parametrize("name", ["minimality", "diversity", "duplicates", "label_balance", "claim_only"])
 def test_every_way_to_map_gives_equal_rows(name: str, made: Dataset) -> None:
     stage = load(name, stage=True)()
-    stage = stage.fit(made) if hasattr(stage, "fit") else stage
+    stage = stage.fit(made)
     ready = prepare(made, stage)
     wanted = measure(made, {name: None})[name][:]
     assert any(one is not None for one in wanted)
@@ -260,9 +260,9 @@ def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
         ("minimality", r"metrics.*list.*mapping.*'minimality'"),
         (3, r"metrics.*list.*mapping.*number"),
         (["minimality", "fluensy"], "unknown key 'fluensy'"),
-        ({"claim_only": {"folds": 0}}, r"metrics: claim_only.*folds=0.*2"),
-        ({"similarity": {"n_gram": 0}}, r"metrics: similarity.*n_gram=0.*1"),
-        ({"coherence": {"n_gram": 0}}, r"metrics: coherence.*n_gram=0.*1"),
+        ({"claim_only": {"folds": 0}}, "metrics: claim_only: folds must be at least 2, got 0"),
+        ({"similarity": {"n_gram": 0}}, r"metrics: similarity.*n_gram must be at least 1, got 0"),
+        ({"coherence": {"n_gram": 0}}, r"metrics: coherence.*n_gram must be at least 1, got 0"),
         ({"fluency": {"model": "./not/there"}}, r"metrics: fluency.*./not/there"),
         ({"fluency": {"model": "offline:gpt5"}}, r"metrics: fluency.*'gpt5'"),
         (
@@ -283,7 +283,7 @@ def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
 )
 def test_a_wrong_metric_or_setting_is_an_error(made: Dataset, metrics: Any, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
-        check_metrics(metrics, "verification")
+        parse_metrics(metrics, "verification")
     with pytest.raises(RecipeError, match=message):
         measure(made, metrics)
 
@@ -356,8 +356,8 @@ def test_a_fit_to_classes_says_what_names_them(name: str, made: Dataset) -> None
 def test_what_was_fitted_is_read_once(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     stages = [load(name, stage=True)().fit(made) for name in ("claim_only", "duplicates", "label_balance")]
     read: list[str] = []
-    ours = fit.read_artifact
-    monkeypatch.setattr(fit, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
+    ours = metric.read_artifact
+    monkeypatch.setattr(metric, "read_artifact", lambda sha, cure: read.append(sha) or ours(sha, cure))
     for stage in stages:
         prepare(made, stage).map(stage)
     assert sorted(read) == sorted(stage.fitted for stage in stages)
@@ -607,12 +607,12 @@ def test_relation_candidates_are_read_back() -> None:
 def test_every_metric_loads_by_its_path_without_a_network() -> None:
     import evaluate
 
-    folder = Path(hfcf.__file__).parent / "metrics"
+    path = str(Path(hfcf.__file__).parent / "metrics" / "shared" / "evaluate_metric.py")
     for name in names():
-        metric, ours = evaluate.load(str(folder / f"{name}.py")), load(name)
-        assert type(metric).__name__ == type(ours).__name__
-        assert metric.description.split("\n")[0] == ours.description.split("\n")[0] != ""
-    loaded = evaluate.load(str(folder / "minimality.py"))
+        metric, ours = evaluate.load(path, name), load(name)
+        assert metric.description == ours.description != ""
+        assert metric.citation == ours.citation
+    loaded = evaluate.load(path, "minimality")
     given: dict[str, Any] = {"predictions": ["Oslo is old.", "a b"], "references": ["Rome is old.", "a b"]}
     assert loaded.compute(**given) == load("minimality").compute(**given)
     assert loaded.compute(**given)["share"] == 0.125
@@ -638,3 +638,56 @@ def test_a_name_that_is_no_metric_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Fluensy'"):
         _ = hfcf.metrics.Fluensy
     assert set(Features(dict.fromkeys(names(), schema.FLOAT))) == set(names())
+
+
+# --- a metric of one's own
+
+
+def longer(text: str, source: str) -> bool:
+    return len(text) > len(source)
+
+
+def words_less(text, source):  # type: ignore[no-untyped-def]
+    return None if not source else len(source.split()) - len(text.split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureMarks(hfcf.Metric):
+    """Count a mark in the changed text."""
+
+    better: ClassVar = "less"
+    outputs: ClassVar = {"marks": schema.INT}
+
+    mark: str = "!"
+
+    def score(self, prediction: str, reference: str) -> int:
+        return prediction.count(self.mark)
+
+
+def test_functions_and_classes_of_ones_own_are_measured(made: Dataset) -> None:
+    unchanged = Dataset.from_list([*made, {**made[0], "edits": []}], features=made.features)
+    found = measure(unchanged, ["minimality", longer, words_less, MeasureMarks(mark="."), hfcf.metrics.MeasureDiversity])
+    assert found["longer"][:] == [False, True, False, True, None]
+    assert found["words_less"][:] == [0.0, -4.0, 0.0, -2.0, None]
+    assert found["marks"][:] == [1, 1, 1, 1, 0]
+    assert {"minimality", "diversity"} <= set(found.column_names)
+    assert measure(relation(relation_row(0)), [MeasureMarks])["marks"][:] == [0]
+    with pytest.raises(RecipeError, match="unknown key 'longr'"):
+        measure(made, ["longr"])
+    with pytest.raises(ValueError, match="'<lambda>': write it with def"):
+        measure(made, [lambda text, source: 1])
+
+
+def test_a_metric_of_another_package_is_known_to_recipes(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = (("longer", f"{__name__}:longer"), ("marks", f"{__name__}:MeasureMarks"))
+    monkeypatch.setattr(plugins, "_entry_points", lambda group, path: points if group == "hfcf.metrics" else ())
+    stages = parse_metrics({"marks": {"mark": "?"}, "longer": None, "minimality": None}, "verification")
+    assert parse_metrics(stages, "verification") == stages
+    found = measure(made, stages)
+    assert found["marks"][:] == [0, 0, 0, 0]
+    told = summaries(found, metrics=stages)
+    assert told["longer"]["after"] == {"n": 4, "yes": 2, "share": 0.5}
+    assert load("marks").compute(predictions=["a!"], references=["a"])["marks"] == 1
+    assert load("longer").compute(predictions=["ab"], references=["a"])["longer"] == 1
+    with pytest.raises(RecipeError, match=r"metrics: marks: unknown key 'marc'.*'mark'"):
+        parse_metrics({"marks": {"marc": "?"}}, "verification")

@@ -21,10 +21,11 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.ner import Ner
-from hfcf.metrics import MeasureFlipRate, load
+from hfcf.metrics import load
+from hfcf.metrics.flip_rate import MeasureFlipRate
+from hfcf.metrics.shared.changes import changed
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
-from hfcf.metrics.shared.rows import changed
 from hfcf.metrics.shared.summary import summaries
 from hfcf.tasks.verification import LABELS
 
@@ -146,7 +147,7 @@ def test_entity_overlap_is_the_share_of_the_sources_entities(spacy_ner: Ner) -> 
     given = {"backend": "spacy", "model": "offline:spacy"}
     found = measure(made, {"entity_overlap": {"ner": given}})["entity_overlap"][:]
     assert found == [pytest.approx(2 / 3, abs=1e-5), None, pytest.approx(2 / 3, abs=1e-5)]
-    told = load("entity_overlap").compute(predictions=[before.lower()], references=[before], **given)
+    told = load("entity_overlap").compute(predictions=[before.lower()], references=[before], ner=given)
     assert told["entity_overlap"] is None or told["entity_overlap"] <= 1
 
 

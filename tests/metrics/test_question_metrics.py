@@ -11,9 +11,9 @@ from hfcf import metrics
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
-from hfcf.metrics.question_types import overall
+from hfcf.metrics.question_types import MeasureQuestionTypes
 from hfcf.metrics.shared.measure import measure
-from hfcf.metrics.shared.settings import DEFAULT, parse_metrics
+from hfcf.metrics.shared.parsing import DEFAULT, read_metrics
 from hfcf.tasks.qa import TASK, QuestionAnswering, rewrite_all
 
 
@@ -41,8 +41,8 @@ def rows() -> Dataset:
 
 def test_what_is_measured_unless_said(rows: Dataset) -> None:
     """A task without labels has no balance of them; those that have are measured as before."""
-    assert list(parse_metrics(None, TASK.name)) == ["minimality", "diversity", "duplicates"]
-    assert list(parse_metrics(None, "verification")) == list(parse_metrics(None)) == list(DEFAULT)
+    assert list(read_metrics(None, TASK.name)) == ["minimality", "diversity", "duplicates"]
+    assert list(read_metrics(None, "verification")) == list(read_metrics(None)) == list(DEFAULT)
     done = measure(rows)
     assert done["minimality"][0] == {"distance": 3, "share": 0.75}, "of the question alone: a comma, a word and a mark"
     assert [one["repeat"] for one in done["duplicates"]] == [False, False, True], "the question and its passage"
@@ -59,7 +59,7 @@ def test_what_says_nothing_of_questions_says_so(name: str, rows: Dataset) -> Non
 def test_types_of_questions(rows: Dataset) -> None:
     done = measure(rows, ["question_types"])
     assert done["question_types"][1] == {"before": "who built", "after": "when was", "same": False}
-    numbers = overall(done)
+    numbers = MeasureQuestionTypes.overall(done)
     assert numbers["before"] == {"who built": 1.0}
     assert numbers["after"] == {"when was": 0.66667, "who built": 0.33333}
     assert numbers["distance"] == pytest.approx(2 / 3, abs=1e-4)

@@ -424,7 +424,7 @@ def test_evidence_without_a_word_has_no_rationale(evidence: Any) -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
 def test_a_share_is_from_0_to_1(share: float) -> None:
-    with pytest.raises(ValueError, match="from 0 to 1"):
+    with pytest.raises(ValueError, match=f"share must be between 0 and 1, got {share}"):
         random_rationales(ROW, share, seed=0)
-    with pytest.raises(ValueError, match="from 0 to 1"):
+    with pytest.raises(ValueError, match=f"share must be between 0 and 1, got {share}"):
         lexical_rationales(ROW, share)

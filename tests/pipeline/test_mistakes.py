@@ -86,7 +86,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["labels=3"], ["labels is of type mapping | list of str"]),
         (["corpus=3"], ["corpus is of type str | mapping", "was 3"]),
         (["seed=x"], ["seed is of type int"]),
-        (["metrics=3"], ["metrics: a list of names, or a mapping"]),
+        (["metrics=3"], ["metrics must be a list of names, or a mapping"]),
     ],
 )
 def test_settings(

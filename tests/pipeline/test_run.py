@@ -38,7 +38,7 @@ from hfcf.hub.existing_result import ExistingResultError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.pipeline.recipes import parse_train
-from hfcf.studies.attack.recipe import parse_attack
+from hfcf.studies.attack.run import parse_attack
 from hfcf.systems import system_class
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from hfcf.cli import app
 from hfcf.hub.render import render
-from hfcf.report import report
-from hfcf.report import rows as page_rows
+from hfcf.report import page_rows, report
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files
 from hfcf.report.page import read_template

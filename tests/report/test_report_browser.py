@@ -19,8 +19,7 @@ from browser import browser, until, visit
 from run_folder import EVIL, HEBREW, attacked, measured, published, relation, verification
 from structure_rows import judged
 
-from hfcf.report import report
-from hfcf.report import rows as page_rows
+from hfcf.report import page_rows, report
 
 
 @pytest.fixture(scope="module")

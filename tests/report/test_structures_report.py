@@ -10,8 +10,8 @@ from run_folder import published, verification
 from structure_rows import judged, rows
 
 from hfcf.report.files import files
+from hfcf.report.page_rows import contents
 from hfcf.report.peek import peek, rows_of_corpus
-from hfcf.report.rows import contents
 
 MARKED = "structure: (s1, s2) → [s3]? → [s4]? ([s4]?, s5) → [Claim]?"
 

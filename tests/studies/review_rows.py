@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.rating import Row
 from hfcf.studies.human.export import RATERS
+from hfcf.studies.human.protocol import Row
 
 YES = {"fluency": 1, "faithfulness": 1, "validity": 1, "acceptability": 1}
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from hfcf.cli import app
 from hfcf.core.schema import TEXT
 from hfcf.core.task import get_task
-from hfcf.studies.analyses import analyse, read_run
+from hfcf.studies.analyses import analyse, distance_by_rank, histogram, read_run
 from hfcf.systems.rgf.answer_candidates import DISTANCE, RANK
 from hfcf.tasks.qa import rewrite_all
 
@@ -73,3 +73,8 @@ def test_rows_without_edits_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"id": "1", "question": "who", "edits": null}\n', encoding="utf-8")
     with pytest.raises(ValueError, match="row '1' has no edits"):
         read_run(tmp_path)
+
+
+def test_distances_by_rank_and_their_histogram() -> None:
+    assert distance_by_rank([(2, 5.0), (1, 3.0), (2, 6.0)]) == {1: (3.0, 1), 2: (5.5, 2)}
+    assert {distance: share for distance, share in histogram([1, 1, 3, 99]).items() if share} == {1: 0.5, 3: 0.25, 20: 0.25}

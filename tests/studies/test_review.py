@@ -21,7 +21,7 @@ from hfcf.studies.human.export import KEY, RATERS
 from hfcf.studies.review.collect import REJECTED, RESULTS, REVIEWED, TABLE, import_
 from hfcf.studies.review.decide import Review, decide
 from hfcf.studies.review.edits import apply_review, find_review_edits, revert_review
-from hfcf.studies.review.entry import parse_version, to_entry, to_texts
+from hfcf.studies.review.entry import parse_pieces, parse_version, to_entry, to_texts
 from hfcf.studies.review.export import export
 from hfcf.studies.review.forms import FORMS, RECORDS
 from hfcf.studies.review.version import Piece, Version, name_pieces
@@ -365,3 +365,8 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "Kept: 2 rows, 2 of them edited." in told.output
     assert "reviewed.jsonl" in told.output
     assert len(kept(out)) == 2
+
+
+def test_a_line_without_a_name_goes_on_with_the_piece_before() -> None:
+    pieces = parse_pieces("s1 [leaf] It rained.\ns2 [distractor] Cork is wet\nand green.")
+    assert pieces[1] == {"id": "s2", "role": "distractor", "text": "Cork is wet\nand green."}

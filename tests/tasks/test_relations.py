@@ -162,3 +162,11 @@ def test_a_relation_set_is_published_with_its_corpus_labels(tmp_path: Any) -> No
     for part in ("relation-extraction", "token indices", "no person and no model checked them", "`tokens`, `head`, `tail`"):
         assert part in card
     assert r"Old \[eggs\]₁ are from the \[large buckets\]₂ ." in card
+
+
+def test_what_rows_are_learned_from_and_how_relations_read() -> None:
+    rejected = {**ROW, "status": {"accepted": False, "stage": schema.LOAD, "reason": "the label is unknown"}}
+    assert relations.learnable([ROW, rejected, {**ROW, "tokens": []}]) == [ROW]
+    named = [relations.roles(label) for label in ("Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "PHYS")]
+    assert named == ["cause-effect", "effect-cause", "phys"]
+    assert relations.roles("Cause-Effect(e1,e2)", forward=False) == "effect-cause"

@@ -13,8 +13,7 @@ from hfcf.core.structures.legality import problems
 from hfcf.core.structures.model import Structure
 from hfcf.core.task import get_task
 from hfcf.tasks.task_inputs import view
-from hfcf.text.negation import deny
-from hfcf.training.derived_labels import derive_labels
+from hfcf.training.derived_labels import deny, derive_labels
 
 MORE = [f"x{i}" for i in range(4)]
 

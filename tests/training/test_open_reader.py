@@ -25,7 +25,7 @@ from hfcf.engines.retriever import Retriever
 from hfcf.tasks.qa import TASK
 from hfcf.training.consistency import consistency
 from hfcf.training.open_domain import OpenHyperparameters
-from hfcf.training.open_reader import Collator, encode_questions, marginal_loss, train_open_reader
+from hfcf.training.open_reader import Collator, encode_questions, holds_answer, marginal_loss, train_open_reader
 from hfcf.training.reader import load_start
 from hfcf.training.reader_trainer import TRAINER
 from hfcf.training.trainer import Hyperparameters, trained_model
@@ -243,3 +243,9 @@ def test_consistency_and_patterns_without_passages(hp: OpenHyperparameters, tmp_
     assert TRAINER.evaluate(trec, Model(str(tmp_path)), max_length=48) == {
         "rows": 1, "em": 1.0, "f1": 1.0, "retrieved": 1.0, "no_passage": 0
     }  # fmt: skip
+
+
+def test_an_answer_is_held_as_whole_words_and_a_pattern_wherever_it_matches() -> None:
+    assert holds_answer(["Ada  King"], "by ada king.")
+    assert not holds_answer(["Ada"], "in Adana")
+    assert holds_answer({"regex": ["19(63|64)"]}, "in 1964")

@@ -15,7 +15,8 @@ from tiny_relation import row
 from hfcf.cli import models
 from hfcf.core.model import Model, folder_hash
 from hfcf.core.task import get_task
-from hfcf.engines.rbert import HEAD, load_rbert
+from hfcf.engines.heads import RBERT
+from hfcf.engines.rbert import load_rbert
 from hfcf.engines.relation import RelationClassifier
 from hfcf.pipeline.train import train
 from hfcf.training import relation
@@ -52,9 +53,9 @@ def hp(tiny_model: Tiny) -> Hyperparameters:
 def test_it_learns_and_is_stored_whole(hp: Hyperparameters, tmp_path: Path) -> None:
     out = tmp_path / "out"
     train_relation(rows(), Hyperparameters(**{**vars(hp), "epochs": 20}), out)
-    assert {path.name for path in out.iterdir()} >= {"config.json", "model.safetensors", HEAD, "tokenizer.json"}
+    assert {path.name for path in out.iterdir()} >= {"config.json", "model.safetensors", RBERT, "tokenizer.json"}
     assert not (out / "checkpoints").exists()
-    stored = {**load_file(out / "model.safetensors"), **load_file(out / HEAD)}
+    stored = {**load_file(out / "model.safetensors"), **load_file(out / RBERT)}
     assert {tensor.dtype for tensor in stored.values()} == {torch.float32}
     network, _ = load_rbert(Model(str(out)), torch.device("cpu"), torch.float32)
     assert network.labels == (FORTH, BACK, OTHER)
@@ -104,7 +105,7 @@ def test_the_best_epoch_is_stored_and_of_equal_ones_the_first(
     epoch = train_relation(rows(), Hyperparameters(**{**vars(hp), "epochs": 4}), tmp_path, dev=rows(MADE[:5]))
     assert epoch == 2
     assert len(heads) == 4
-    stored = load_file(tmp_path / HEAD)["classifier.weight"]
+    stored = load_file(tmp_path / RBERT)["classifier.weight"]
     assert [torch.equal(stored, head) for head in heads] == [False, True, False, False]
 
 

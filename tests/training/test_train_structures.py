@@ -17,7 +17,7 @@ from hfcf.cli import models as cli
 from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.core.structures.model import Structure
-from hfcf.engines.programs import ProgramWriter
+from hfcf.engines.generator import ProgramWriter
 from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import train
 from hfcf.tasks.task_inputs import answer_text, program_text, view

@@ -16,9 +16,8 @@ from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
-from hfcf.corpora.base.rows import as_texts, content_name, load_status, unreadable
 from hfcf.corpora.base.splits import ALIASES
-from hfcf.corpora.base.values import as_text
+from hfcf.corpora.base.values import as_text, as_texts, content_name, load_status, unreadable
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 
 log = logging.getLogger(__name__)
@@ -103,7 +102,10 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             near = did_you_mean(unknown[0], [*cls.OPTIONS, "data_dir", "data_files", "split", "role", "on_error"])
             raise TypeError(f"{name} has no option {unknown[0]!r}{near}; its options: {', '.join(cls.OPTIONS) or 'none'}")
         if (data_dir is None) == (data_files is None):
-            raise CorpusError(f"{name}: give the place of its files as data_dir= or data_files= (one of the two)")
+            raise CorpusError(
+                f"{name}: give the place of its files as data_dir= or data_files=, one of the two (on the command line "
+                "--set data_dir=… or --set data_files=…)"
+            )
         if data_files is not None:
             files = cls.assign_splits(name, data_files)
             folder = next(iter(files.values()))[0].parent
@@ -127,7 +129,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                     raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
                 files.setdefault(split, []).append(path)
         if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
-            form = "it is a folder, which is given as data_dir=" if absent[0].is_dir() else "there is no such file"
+            folder = "it is a folder, which is given as data_dir= (--set data_dir=…)"
+            form = folder if absent[0].is_dir() else "there is no such file"
             raise CorpusError(f"{name}: data_files={str(absent[0])!r}: {form}")
         if not any(files.values()):
             raise CorpusError(f"{name}: data_files names no file")
@@ -143,7 +146,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Say for an error where the release is; "" for a user's own files."""
         if not cls.INFO.paper:
             return ""
-        return f". Get it from {cls.INFO.release} and give its folder as data_dir= (docs/corpora.md#{name})"
+        return f". Get it from {cls.INFO.release} and give its folder as data_dir= (--set data_dir=…; docs/corpora.md#{name})"
 
     @classmethod
     def no_split(cls, name: str, split: str | None, files: Files, folder: Any) -> str:
@@ -157,6 +160,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             text += f"; there is {', '.join(existing)}"
             if split == "train":
                 text += f". To train on rows of another split, write split={next(iter(files))!r}, role='train'"
+                text += f" (--set split={next(iter(files))} --set role=train)"
         elif folder:
             names = sorted(path.name for path in Path(folder).iterdir())
             text += f"; found {', '.join(names[:20]) or 'an empty folder'}{' …' if len(names) > 20 else ''}{cls.how_to_get(name)}"

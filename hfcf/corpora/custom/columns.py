@@ -90,29 +90,29 @@ def find_columns(
 ) -> tuple[Layouts, Columns]:
     """Find which columns hold which fields of which task."""
     given = {field: tuple(column) if isinstance(column, list) else column for field, column in (given or {}).items()}
-    layouts = [one for one in LAYOUTS if task in (None, one.task)]
+    layouts = [layout for layout in LAYOUTS if task in (None, layout.task)]
     if not layouts:
-        raise ValueError(f"task={task!r}: from_dataset makes rows of {', '.join(one.task for one in LAYOUTS)}")
-    layouts = [one for one in layouts if set(given) <= set(one.fields)]
+        raise ValueError(f"task={task!r}: from_dataset makes rows of {', '.join(layout.task for layout in LAYOUTS)}")
+    layouts = [layout for layout in layouts if set(given) <= set(layout.fields)]
     if not layouts:
         _refuse_fields(given, task)
     for column in given.values():
         for name in (column,) if isinstance(column, str) else column:
             if name not in names:
                 raise ValueError(f"there is no column {name!r}; the columns are {', '.join(names)}{did_you_mean(name, names)}")
-    fitting = [(one, columns) for one in layouts if (columns := _fit(one, names, head, given)) is not None]
-    complete = [(one, columns) for one, columns in fitting if not one.labelled or "label" in columns]
+    fitting = [(layout, columns) for layout in layouts if (columns := _fit(layout, names, head, given)) is not None]
+    complete = [(layout, columns) for layout, columns in fitting if not layout.labelled or "label" in columns]
     if len(complete) == 1:
         return complete[0]
     present = f"the columns are {', '.join(names)}"
     if complete:
-        options = {one.title: {"task": one.task} for one, _ in complete}
-        raise LayoutError(f"{present}: they may be {' or '.join(one.title for one, _ in complete)}", options)
+        options = {layout.title: {"task": layout.task} for layout, _ in complete}
+        raise LayoutError(f"{present}: they may be {' or '.join(layout.title for layout, _ in complete)}", options)
     if fitting:
         raise LayoutError(
             f"{present}: {_arrows(fitting[0][1])}, and none that is known as the label", {"": {"columns": {"label": "…"}}}
         )
-    examples = {one.title: {"columns": dict(one.example)} for one in layouts}
+    examples = {layout.title: {"columns": dict(layout.example)} for layout in layouts}
     raise LayoutError(f"{present}: no layout that is known has these", examples)
 
 
@@ -157,8 +157,8 @@ def _first(candidates: Sequence[Column], plain: Mapping[str, str]) -> Column | N
 
 def _refuse_fields(given: Columns, task: str | None) -> None:
     """Raise for `columns=` that names no fields of one task."""
-    layouts = [one for one in LAYOUTS if task in (None, one.task)]
-    known = list(dict.fromkeys(field for one in layouts for field in one.fields))
+    layouts = [layout for layout in LAYOUTS if task in (None, layout.task)]
+    known = list(dict.fromkeys(field for layout in layouts for field in layout.fields))
     unknown = next((field for field in given if field not in known), None)
     if unknown is None:
         raise ValueError(f"columns= names {', '.join(given)}, which are no fields of one task; {_fields(layouts)}")
@@ -167,7 +167,7 @@ def _refuse_fields(given: Columns, task: str | None) -> None:
 
 
 def _fields(layouts: Sequence[Layouts]) -> str:
-    return "; ".join(f"{one.title} have {', '.join(one.fields)}" for one in layouts)
+    return "; ".join(f"{layout.title} have {', '.join(layout.fields)}" for layout in layouts)
 
 
 def _arrows(columns: Columns) -> str:

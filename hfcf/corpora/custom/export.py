@@ -136,19 +136,19 @@ def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tup
             by_id.setdefault(row["id"], (i, row))
         size += len(keep)
         parts.append(part)
-    if absent := [one for one in ids if one not in by_id]:
+    if absent := [source_id for source_id in ids if source_id not in by_id]:
         raise ValueError(
             f"{len(absent):,} counterfactuals have sources that like= has not, the first of them {absent[0]!r}: give the rows, and "
             "columns=, labels= and id=, that hfcf.from_dataset had"
         )
     every = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
-    return every.select([by_id[one][0] for one in ids]), [by_id[one][1] for one in ids]
+    return every.select([by_id[source_id][0] for source_id in ids]), [by_id[source_id][1] for source_id in ids]
 
 
 def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[dict[str, Any]]]:
     """Return the user's rows whose ids are needed, and what was read of them; of a stream in one pass."""
     if isinstance(table, Dataset):
-        places = [i for i, one in enumerate(rows["id"]) if one in needed]
+        places = [i for i, source_id in enumerate(rows["id"]) if source_id in needed]
         return table.select(places), list(rows.select(places))
     pairs = [(own, row) for own, row in zip(table, rows, strict=True) if row["id"] in needed]
     features = table.features or Dataset.from_list([own for own, _ in pairs[:1]]).features
@@ -225,7 +225,9 @@ def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mappi
         lists = {name: theirs[name][:] for name in others if isinstance(theirs.features[name], List)}
         stale += [name for name in others if name in _SENTENCES]
         stale += [
-            name for name, own in lists.items() if all(one is None or len(one) == n for one, n in zip(own, sizes, strict=True))
+            name
+            for name, own in lists.items()
+            if all(value is None or len(value) == n for value, n in zip(own, sizes, strict=True))
         ]
     return stale
 

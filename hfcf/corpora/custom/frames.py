@@ -43,9 +43,9 @@ def as_table(rows: Any) -> Table:
 def _storable(value: Any) -> Any:
     """Escape lone surrogates in every text of a value."""
     if isinstance(value, Mapping):
-        return {key: _storable(one) for key, one in value.items()}
+        return {key: _storable(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_storable(one) for one in value]
+        return [_storable(part) for part in value]
     return as_text(value) if isinstance(value, str) else value
 
 

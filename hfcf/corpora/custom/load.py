@@ -15,11 +15,9 @@ from hfcf.core.names import unused_name
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import get_task, problem, tasks
-from hfcf.corpora.base.rows import as_texts, content_name, load_status, unreadable
-from hfcf.corpora.base.values import as_text
+from hfcf.corpora.base.values import as_text, as_texts, content_name, load_status, text_group, unreadable
 from hfcf.corpora.custom.frames import Table, as_table, first_rows, splits_of
 from hfcf.corpora.custom.schema import Layout, find_layout
-from hfcf.corpora.formats.groups import text_group
 from hfcf.corpora.formats.read import BadRow, CorpusError
 from hfcf.corpora.formats.tokens import EXTRA
 
@@ -116,7 +114,7 @@ def layout_of(parts: list[Table], task: str | None = None, **said: Any) -> Layou
 def is_canonical(table: Table, task: str | None = None) -> bool:
     """Say whether rows have all columns of a task, with our types."""
     own = table.features or {}
-    every = [one.features for name, one in tasks().items() if task in (None, name)]
+    every = [known.features for name, known in tasks().items() if task in (None, name)]
     return any(all(name in own and own[name] == feature for name, feature in features.items()) for features in every)
 
 

@@ -39,9 +39,9 @@ def _like(value: Any, texts: list[str], starts: list[int]) -> Any:
                 **({"answer_start": starts[0] if starts else None} if "answer_start" in value else {}),
             }
         return {**value, "text": texts, **({"answer_start": starts} if "answer_start" in value else {})}
-    if isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         places: list[int | None] = [*starts, *[None] * (len(texts) - len(starts))]
-        with_places = any(isinstance(one, Mapping) and "answer_start" in one for one in value)
+        with_places = any(isinstance(item, Mapping) and "answer_start" in item for item in value)
         pairs = zip(texts, places, strict=True)
         return [{"text": text, **({"answer_start": at} if with_places else {})} for text, at in pairs]
     return texts[0] if isinstance(value, str) else texts

@@ -108,9 +108,9 @@ def _fits(name: str, column: str, found: Columns, parts: Sequence[Dataset]) -> b
     if _dtype(parts[0], column) not in ("string", "large_string", "int64", "int32", "int16", "uint32", "uint64"):
         return False
     values = [part[column][:] for part in parts]
-    if any(value is None for one in values for value in one):
+    if any(value is None for column_values in values for value in column_values):
         return False
-    return name == "group" or all(len(set(one)) == len(one) for one in values)
+    return name == "group" or all(len(set(column_values)) == len(column_values) for column_values in values)
 
 
 def _ends(layout: Layout, parts: Sequence[Dataset], ends: str | None) -> int:

@@ -132,7 +132,7 @@ def _mention(mentions: Any) -> list[int]:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(one, int) for one in value)
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(number, int) for number in value)
 
 
 def is_tagged(text: Any) -> bool:

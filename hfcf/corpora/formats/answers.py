@@ -9,8 +9,7 @@ from typing import Any
 from datasets import List
 
 from hfcf.core.schema import INT
-from hfcf.corpora.base.values import need
-from hfcf.corpora.formats.groups import text_group
+from hfcf.corpora.base.values import need, text_group
 from hfcf.corpora.formats.read import BadRow
 from hfcf.tasks.qa import NO_ANSWERS, why_misplaced
 from hfcf.text.check import kind
@@ -40,7 +39,7 @@ def listed_answers(answers: Any, field: str = "answers") -> dict[str, list[Any]]
         if not isinstance(answer, dict):
             raise BadRow(f"item {i} of {field!r} is {kind(answer)}, not an object with text and answer_start")
         need(answer, "text", "answer_start")
-    return typed_answers([one["text"] for one in answers], [one["answer_start"] for one in answers])
+    return typed_answers([answer["text"] for answer in answers], [answer["answer_start"] for answer in answers])
 
 
 def typed_answers(texts: Sequence[Any], starts: Sequence[Any]) -> dict[str, list[Any]]:
@@ -65,7 +64,7 @@ def alternative_answers(alternatives: Iterable[Iterable[Span]]) -> tuple[dict[st
     """Return answers from right answers that may have several parts, and the column `alternatives`."""
     numbers: dict[Span, int] = {}
     lists = [[numbers.setdefault(span, len(numbers)) for span in spans] for spans in alternatives]
-    unique = [list(one) for one in dict.fromkeys(map(tuple, lists)) if one]
+    unique = [list(parts) for parts in dict.fromkeys(map(tuple, lists)) if parts]
     return {"text": [text for _, text in numbers], "answer_start": [start for start, _ in numbers]}, unique
 
 

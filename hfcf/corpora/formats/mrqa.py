@@ -103,5 +103,5 @@ def _span(context: str, text: str, place: Any) -> tuple[int, str]:
 
 def _plain(text: str) -> str:
     """Return a text without capitals, accents, blanks and punctuation; a text of nothing else stays as it is."""
-    plain = "".join(one for one in unicodedata.normalize("NFKD", text).casefold() if one.isalnum())
+    plain = "".join(character for character in unicodedata.normalize("NFKD", text).casefold() if character.isalnum())
     return plain or "".join(text.split())

@@ -57,7 +57,8 @@ def json_column(path: Path, key: str) -> Any:
 
 
 _BINARY = {
-    b"PAR1": "a Parquet file (load it with corpus='parquet')", b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"PAR1": "a Parquet file (load it with corpus='parquet', --set corpus=parquet)",
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
     b"\xff\xfe": "UTF-16: save it as UTF-8", b"\xfe\xff": "UTF-16: save it as UTF-8", b"SQLite format": "a database",
 }  # fmt: skip
 """First bytes of files in other forms, whose every line would be a broken record."""
@@ -135,7 +136,11 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
                         value[name] = names[value[name]]
                 yield Record("row", i, value)
     except pa.ArrowException as error:
-        cure = f"; if it is a {path.suffix} file, load it with corpus={path.suffix[1:]!r}" if path.suffix in _TEXTS else ""
+        cure = (
+            f"; if it is a {path.suffix} file, load it with corpus={path.suffix[1:]!r} (--set corpus={path.suffix[1:]})"
+            if path.suffix in _TEXTS
+            else ""
+        )
         raise _unreadable_file(path, f"{error}{cure}") from None
 
 

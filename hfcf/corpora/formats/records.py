@@ -51,7 +51,7 @@ _LISTS = ("[[", "[{", "['", '["')
 _CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
 _NO_CSV = {
     b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
-    b"PAR1": "Parquet (load it with corpus='parquet')",
+    b"PAR1": "Parquet (load it with corpus='parquet', --set corpus=parquet)",
 }  # fmt: skip
 """First bytes of files that a spreadsheet saves in other forms."""
 
@@ -149,7 +149,7 @@ def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
         if line.startswith(mark):
             raise CorpusError(f"{path}: the file is {form}: save it as CSV UTF-8")
     header = line.decode("utf-8-sig", "replace").strip()
-    if len(next(csv.reader([header]), [])) == 1 and (separator := next((one for one in ";\t" if one in header), None)):
+    if len(next(csv.reader([header]), [])) == 1 and (separator := next((mark for mark in ";\t" if mark in header), None)):
         raise CorpusError(f"{path}: the file is separated by {separator!r}, not by commas: save it with commas")
     for record in csv_rows(path):
         yield replace(record, value=_rename_columns(record.value, fields))

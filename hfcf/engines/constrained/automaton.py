@@ -18,14 +18,7 @@ TEXTLESS = 2 * DIGIT  # nothing is known of the words around it, so it ends none
 
 @dataclass(frozen=True)
 class Pattern:
-    """A token sequence that meets clauses.
-
-    Args:
-        tokens: the sequence.
-        clauses: a bit for each clause that it meets.
-        word: whether it counts only where it ends a word.
-        start: whether it counts only where a word can begin: at the start, or after a token whose last character is of no word.
-    """
+    """A token sequence that meets clauses."""
 
     tokens: tuple[int, ...]
     clauses: int
@@ -67,12 +60,6 @@ class Automaton:
         waiting: for each state, bits of the matches that wait for the end of their word, and of those that saw a full stop.
         opened: for each state, whether a word can begin now.
         edges: (state, next state, gain) wherever a state differs from the empty state (0 or 1).
-
-    >>> automaton = Automaton([Pattern((5, 6), 0b01), Pattern((6,), 0b10)], 2)
-    >>> five, six = (9 + list(automaton.tokens).index(token) for token in (5, 6))
-    >>> state = automaton.goto[0, five]
-    >>> int(automaton.gain[state, six]), int(automaton.gain[0, six])
-    (3, 2)
     """
 
     def __init__(

@@ -24,9 +24,6 @@ class BeamLayer(CacheLayerMixin):
 
     The beams' own lie packed at the start of a buffer. When beams change places, they move to the start of a second buffer, with
     room for one token more: one copy a step, no allocation, and contiguous keys.
-
-    Args:
-        tokens: number of steps after the first.
     """
 
     is_sliding = False
@@ -95,18 +92,7 @@ class BeamLayer(CacheLayerMixin):
 
 
 class Beams:
-    """The beams of a batch, stepped through the model.
-
-    Args:
-        model: an encoder-decoder or decoder-only model.
-        input_ids: decoder prompts, each row's once per beam, as `generate` hands them to a decoding loop.
-        beams: beams of a row.
-        tokens: the most tokens that the search will take.
-        inputs: the model's other inputs, as `generate` hands them on.
-
-    Attributes:
-        narrows: whether rows can leave the batch.
-    """
+    """The beams of a batch, stepped through the model."""
 
     def __init__(self, model: Any, input_ids: torch.Tensor, beams: int, tokens: int, inputs: dict[str, Any]) -> None:
         self.model, self.beams, self.two_sided = model, beams, bool(model.config.is_encoder_decoder)

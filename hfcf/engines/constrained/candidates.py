@@ -14,15 +14,7 @@ Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # scores, beams and toke
 
 @dataclass(frozen=True)
 class Candidates:
-    """Continuations of the rows' beams, each of shape (rows, candidates).
-
-    Args:
-        score: summed log-probability, `-inf` for none.
-        beam: the beam that goes on.
-        token: with what.
-        ends: whether the token ends the text.
-        counts: whether the text may count as finished, should it end here: it is among the `num_beams` best of its kind.
-    """
+    """Continuations of the rows' beams, each of shape (rows, candidates)."""
 
     score: torch.Tensor
     beam: torch.Tensor
@@ -81,15 +73,6 @@ def share_out(score: torch.Tensor, bank: torch.Tensor, width: int) -> torch.Tens
     By banks: each bank's best, then each bank's second best and so on. Deviation: Post and Vilar (2018) share out all beams so;
     with few beams and many banks that leaves no room for the hypotheses that the model prefers, and phrases are written early and
     out of place. Clauses are not lost, as every hypothesis can still meet its own in time.
-
-    Args:
-        score: of shape (rows, candidates); `-inf` for those that cannot go on, which come last.
-        bank: of the same shape.
-        width: number of candidates that go on.
-
-    >>> score, bank = torch.tensor([[-1.0, -2.0, -3.0, -4.0]]), torch.tensor([[0, 0, 1, 1]])
-    >>> share_out(score, bank, 3).tolist()
-    [[2, 0, 1]]
     """
     order = score.argsort(dim=1, descending=True, stable=True)
     order = order.gather(1, bank.gather(1, order).argsort(dim=1, descending=True, stable=True))

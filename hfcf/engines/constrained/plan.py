@@ -76,8 +76,8 @@ def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
 def progress(automaton: Automaton) -> np.ndarray:
     """Return the bank of every state and set of clauses met: by the clauses met, then by the nearness of the nearest phrase.
 
-    Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with those
-    that have not.
+    Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with
+    those that have not.
     """
     sets = np.arange(1 << automaton.clauses)
     span = reach(automaton)

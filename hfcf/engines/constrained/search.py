@@ -36,15 +36,7 @@ _BY_HYPOTHESIS = {
 
 @dataclass(frozen=True)
 class ConstrainedOutput:
-    """The result of a constrained search: rows × num_return_sequences hypotheses, those of a row together and best first.
-
-    Args:
-        sequences: token ids, with the prompt of a decoder-only model, padded at the end.
-        sequences_scores: sums of log-probabilities divided by length ** length_penalty; -1e9 where a row has fewer hypotheses.
-        satisfied: whether all clauses of the row are met.
-        met: whether each clause of the row is met, one list for each hypothesis.
-        ended: whether the model ended the text; else the length, a stopping criterion or forbidden tokens cut it off.
-    """
+    """The result of a constrained search: rows × num_return_sequences hypotheses, those of a row together and best first."""
 
     sequences: torch.Tensor
     sequences_scores: torch.Tensor
@@ -55,12 +47,7 @@ class ConstrainedOutput:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The constraints of a batch, ready for a search.
-
-    Args:
-        automata: each row's automaton.
-        classes: the token classes of each automaton, None where it has only token sequences.
-    """
+    """The constraints of a batch, ready for a search."""
 
     automata: Sequence[Automaton]
     classes: Sequence[np.ndarray | None]

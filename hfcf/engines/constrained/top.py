@@ -12,10 +12,6 @@ class Scores:
 
     The k best of a million numbers are among the k chunks with the largest maxima: the maxima take one pass over the logits, and
     nothing else is as large as the vocabulary. A search reads them several times, for different beams.
-
-    Args:
-        logits: of shape (rows × beams, vocabulary).
-        shift: the addend of each beam's logits, of shape (rows, beams); `-inf` for a beam that is out.
     """
 
     def __init__(self, logits: torch.Tensor, shift: torch.Tensor) -> None:

@@ -16,14 +16,7 @@ from hfcf.engines.constrained.automaton import Automaton
 
 @dataclass(frozen=True)
 class Progress:
-    """Where hypotheses stand, each of shape (rows, hypotheses).
-
-    Args:
-        state: the automaton's state.
-        met: a bit for each clause met.
-        need: the fewest tokens after which the row's goal is reached; 0 when it is, should the text end here.
-        bank: what hypotheses are compared within, larger for more progress.
-    """
+    """Where hypotheses stand, each of shape (rows, hypotheses)."""
 
     state: torch.Tensor
     met: torch.Tensor
@@ -44,12 +37,6 @@ class Tracker:
 
     With up to `plan.EXACT_CLAUSES` clauses, need and bank are looked up by state and set of clauses met. With more, the need is a
     bound: the shortest patterns of the unmet clauses, one after the other, less the written part of one.
-
-    Args:
-        automata: each row's automaton.
-        columns: each row's column for every token of the vocabulary, of shape (rows, vocabulary).
-        tokens: tokens that a row may get. The goal of a row whose clauses do not all fit is as many as do.
-        device: the device of the tensors.
     """
 
     def __init__(self, automata: Sequence[Automaton], columns: np.ndarray, tokens: int, device: torch.device) -> None:
@@ -141,10 +128,7 @@ class Tracker:
         return torch.where(small, need, bound), torch.where(small, bank, count * (span + 1) + begun)
 
     def forbid_late(self, scores: torch.Tensor, now: Progress, left: int) -> None:
-        """Forbid the tokens after which `left` more could not reach a row's goal; scores: (rows × beams, vocabulary).
-
-        Only the last steps have such tokens.
-        """
+        """Forbid the tokens after which `left` more could not reach a row's goal; scores: (rows × beams, vocabulary)."""
         if left >= self._most:
             return
         (rows, beams), most = now.state.shape, int(self._width.max())

@@ -92,10 +92,7 @@ def _join(path: Any) -> str:
 
 
 def parse_answer(text: str, schema: str) -> Any:
-    """Parse the first JSON object of a text, and check it.
-
-    Models write thoughts before it, fences around it and remarks after it; these don't change the object.
-    """
+    """Parse the first JSON object of a text, and check it."""
     text = text.rpartition("</think>")[2]  # a server's template may have written "<think>" itself
     if text.lstrip().startswith("<think>"):
         raise InvalidAnswer("is a thought without an answer")

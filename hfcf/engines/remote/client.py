@@ -1,7 +1,7 @@
 """Send questions to an OpenAI-compatible endpoint with the `openai` client, which connects, times out and retries.
 
 Every attempt of that client passes through `Client._attempt`, which adds what it does not have: rate limits and pauses that all
-threads share and that end with the run, counts, a limit on the whole exchange, and a check that the answer is a chat completion.
+threads share and that end with the run, counts, a limit on the whole answer, and a check that the answer is a chat completion.
 huggingface_hub's `InferenceClient` would not do: without a key it sends the user's Hub token to the endpoint, it replaces the JSON
 schema by a form that one kind of server knows, and with `HF_HUB_OFFLINE` it refuses even a server on this machine.
 """
@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,17 +27,25 @@ from hfcf.engines.remote.settings import Endpoint, RemoteError
 try:
     import httpx2
     import openai
-
-    from hfcf.engines.remote.timeouts import LARGEST, TOKEN, TooLong, limit_time, limit_transports, read_body
 except ImportError as error:
     raise ImportError(EXTRA) from error
 
 log = logging.getLogger(__name__)
 
+LARGEST = 4 * 2**20
+"""Bytes of an answer, besides what its tokens and their alternatives may take."""
+TOKEN = 400
+"""Bytes that a token may take: its text, log-probability and bytes, in JSON."""
+PLAIN = ("", "identity", "gzip", "deflate")
+"""Encodings of an answer that are read; none is requested. Others, or one over another, unpack a few bytes to gigabytes at once."""
 LONGEST_PAUSE = 900.0  # seconds: an endpoint that demands more has a quota that is used up
 LONGEST_BACK_OFF = 8.0  # seconds: what the openai client waits at most between two attempts
 WINDOW = 60.0  # seconds of a rate limit's window
 _HEADERS = ("host", "content-type", "content-length", "accept", "connection", "user-agent")
+
+
+class TooLong(httpx2.RemoteProtocolError):
+    """An answer that goes on and on, or is packed in a way that nobody requested."""
 
 
 class _NoCompletion(httpx2.RemoteProtocolError):
@@ -84,12 +93,7 @@ class _HttpClient(httpx2.Client):
 
 
 class Client:
-    """Connections to an endpoint that the threads of one run share; counts what it sends and receives.
-
-    Args:
-        endpoint: where to send questions.
-        model: the name by which the server knows the model.
-    """
+    """Connections to an endpoint that the threads of one run share; counts what it sends and receives."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self.endpoint, self.model = endpoint, model
@@ -104,7 +108,6 @@ class Client:
             self, timeout=endpoint.timeout, limits=httpx2.Limits(max_connections=endpoint.concurrency), follow_redirects=False,
             verify=_certificates(os.getpid()),
         )  # fmt: skip
-        limit_transports(http)
         # A key must be given, or one of the user's environment would be taken; `_attempt` sets what is sent.
         self._client = openai.OpenAI(
             api_key="none", base_url=endpoint.url.removesuffix("chat/completions"), timeout=endpoint.timeout,
@@ -182,14 +185,14 @@ class Client:
             request.url = request.url.copy_merge_params(self.endpoint.query)
 
     def _read(self, request: Any, send: Any, body: Mapping[str, Any]) -> Any:
-        """Send a request and read the answer, all in the time of `HFCF_LLM_TIMEOUT`, and no more than its tokens can take."""
+        """Send a request and read the answer: no longer than `HFCF_LLM_TIMEOUT`, and no more than its tokens can take."""
         largest = LARGEST + TOKEN * _max_tokens(body) * (1 + int(body.get("top_logprobs") or 0))
-        with limit_time(self.endpoint.timeout) as deadline:
-            response = send(request, stream=True)
-            try:
-                content = read_body(response, deadline, largest)
-            finally:
-                response.close()
+        deadline = time.monotonic() + self.endpoint.timeout
+        response = send(request, stream=True)
+        try:
+            content = _read_body(response, deadline, largest)
+        finally:
+            response.close()
         headers = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
         return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
 
@@ -259,6 +262,21 @@ class Client:
         """Quote a server on one short line, without secrets."""
         text = " ".join(self.endpoint.mask(text).split())
         return text if len(text) <= 300 else text[:300] + " …"
+
+
+def _read_body(response: Any, deadline: float, largest: int) -> bytes:
+    # The client's timeout is for one piece, and a server that sends a byte a second never exceeds it.
+    packed = response.headers.get("content-encoding", "").strip().lower()
+    if packed not in PLAIN:
+        raise TooLong(f"packed its answer as {packed[:40]!r}, which was not requested", request=response.request)
+    content = bytearray()
+    for part in response.iter_bytes():
+        content += part
+        if len(content) > largest:
+            raise TooLong(f"sent more than {largest:,} bytes, and goes on", request=response.request)
+        if time.monotonic() > deadline:
+            raise httpx2.ReadTimeout("not done in time", request=response.request)
+    return bytes(content)
 
 
 def _text(response: Any) -> str:

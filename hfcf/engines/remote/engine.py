@@ -28,11 +28,11 @@ Ask = Callable[[dict[str, Any]], dict[str, Any]]
 class Remote(Engine):
     """Ask a chat model for JSON. A request is a list of messages, its answer `{"answer": …}` or `{"error": why}`.
 
-    The endpoint and its limits come from the environment, because they change no answer: `HFCF_LLM_URL`, `HFCF_LLM_KEY` (sent to
-    that address, stored nowhere), `HFCF_LLM_CONCURRENCY` (8 requests at a time), `HFCF_LLM_RPM` and `HFCF_LLM_TPM` (requests and
-    tokens a minute; no limit), `HFCF_LLM_TIMEOUT` (120 seconds an exchange), `HFCF_LLM_RETRIES` (6 after a fault),
-    `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` (of a million tokens). The limits hold for one process; each worker of `num_proc`
-    has its own. The package `openai` sends the requests: `pip install "hfcf[llm]"`.
+    The endpoint and its limits come from the environment, because they change no answer: `HFCF_LLM_URL`, `HFCF_LLM_KEY` (sent
+    to that address, stored nowhere), `HFCF_LLM_CONCURRENCY` (8 requests at a time), `HFCF_LLM_RPM` and `HFCF_LLM_TPM` (requests
+    and tokens a minute; no limit), `HFCF_LLM_TIMEOUT` (120 seconds to connect, to begin the answer, and to end it),
+    `HFCF_LLM_RETRIES` (6 after a fault), `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` (of a million tokens). The limits hold
+    for one process; each worker of `num_proc` has its own. The package `openai` sends the requests: `pip install "hfcf[llm]"`.
 
     The schema is sent as `response_format` until the server refuses that; the answer is checked here in either case. An answer that
     is not such JSON, or is cut off, is requested again with the next seed and the reason. Every attempt, valid or not, goes to the
@@ -78,10 +78,8 @@ class Remote(Engine):
                 raise ValueError(f"{name}={value}: give at least 1")
 
     def settings(self) -> dict[str, Any]:
-        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none.
-
-        `alternatives` counts only where it is set: answers were stored before it was a setting.
-        """
+        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""
+        # `alternatives` counts only where it is set: requests without it are the same ones.
         left_out = {"attempts", *(["alternatives"] if self.alternatives is None else [])}
         return {name: value for name, value in super().settings().items() if name not in left_out}
 

@@ -12,20 +12,7 @@ class Stopped(Exception):
 
 
 class Limiter:
-    """Limit requests and tokens in a sliding window of some seconds; the threads of a process share it.
-
-    Args:
-        requests: the largest number in a window; None for no limit.
-        tokens: the largest number in a window, estimated until the answer states it; None for no limit.
-        window: seconds.
-
-    >>> limiter = Limiter(requests=1, window=0.2)
-    >>> start = time.monotonic()
-    >>> for _ in range(2):
-    ...     _ = limiter.enter(100, threading.Event())
-    >>> time.monotonic() - start >= 0.2
-    True
-    """
+    """Limit requests and tokens in a sliding window of some seconds; the threads of a process share it."""
 
     def __init__(self, requests: float | None = None, tokens: float | None = None, window: float = 60.0) -> None:
         self._requests, self._tokens, self._window = requests, tokens, window

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hfcf.engines.retriever.topk import Hits, best
+from hfcf.engines.retriever.topk import Hits, top_k
 from hfcf.text.normalise import fold
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ def words_of(text: str) -> list[str]:
     """Return the words of a text as BM25 counts them: folded runs of letters, digits and "_", without bm25s' 33 English stop words.
 
     Deviation from bm25s' default, which leaves out words of one character: "season 5" and "vitamin C" need them.
-
-    >>> words_of("Who wrote the Season-5 finale of Beyoncé?")
-    ['who', 'wrote', 'season', '5', 'finale', 'beyonce']
     """
     skip = _stop_words()
     return [word for word in _WORD.findall(fold(text)) if word not in skip]
@@ -134,12 +131,7 @@ def _write_scores(
 
 
 class Index:
-    """Search in the files of `build`, memory-mapped.
-
-    Args:
-        folder: that of `build`.
-        size: passages of the collection.
-    """
+    """Search in the files of `build`, memory-mapped."""
 
     def __init__(self, folder: Path, size: int) -> None:
         import bm25s
@@ -165,4 +157,4 @@ class Index:
             return []
         scores = self._bm25.get_scores_from_ids(words)
         numbers = np.flatnonzero(scores)
-        return best(numbers, scores[numbers], k)
+        return top_k(numbers, scores[numbers], k)

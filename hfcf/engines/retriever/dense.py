@@ -15,7 +15,7 @@ from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.retriever.topk import Hits, best
+from hfcf.engines.retriever.topk import Hits, top_k
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -140,12 +140,7 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
 
 
 class Index:
-    """Search in the file of `build`, memory-mapped.
-
-    Args:
-        folder: that of `build`.
-        encoder: that of the questions. FAISS computes on the CPU.
-    """
+    """Search in the file of `build`, memory-mapped."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         faiss = _faiss()
@@ -172,7 +167,7 @@ class Index:
             numbers = np.sort(places[0])
             vectors = self._index.reconstruct_batch(numbers)
             scores = vectors.astype(np.float64) @ vector[0].astype(np.float64)
-            hits = best(numbers, scores, k)
+            hits = top_k(numbers, scores, k)
             # By how much FAISS, in float32, may misjudge a score, and rounding move it.
             slack = 2e-5 + 1e-5 * float(np.linalg.norm(vector) * np.linalg.norm(vectors, axis=1).max())
             # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.

@@ -10,7 +10,7 @@ Hits = list[list[float]]
 """`[number, score]` of each passage, the best first."""
 
 
-def best(numbers: np.ndarray, scores: np.ndarray, k: int) -> Hits:
+def top_k(numbers: np.ndarray, scores: np.ndarray, k: int) -> Hits:
     """Return the k best passages by rounded score; ties are broken by number.
 
     bm25s and FAISS choose by unrounded scores, and any of equal ones.

@@ -34,13 +34,9 @@ def consistency(
         `pairs`; `conditioned`, how many have a right original; `consistency` (0–1, None without any such); `source` and
         `counterfactual`, the accuracy on each side, and `both`, all 0–1 (None without pairs); and, by the name of the strata, the
         same numbers of each.
-
-    >>> numbers = consistency([True, True, False, False], [True, False, True, False], {"change": ["a", "b", "b", None]})
-    >>> numbers["consistency"], numbers["both"], numbers["conditioned"], numbers["change"]["b"]["consistency"]
-    (0.5, 0.25, 2, 0.0)
     """
     pairs = list(zip(source_right, right, strict=True))
-    conditioned = [other for one, other in pairs if one]
+    conditioned = [other for source_is_right, other in pairs if source_is_right]
     n, both = len(pairs), sum(conditioned)
     numbers = {
         "consistency": both / len(conditioned) if conditioned else None,
@@ -53,13 +49,12 @@ def consistency(
     for name, of_pairs in (strata or {}).items():
         result[name] = {}
         for stratum in ordered_strata(of_pairs):
-            which = [i for i, one in enumerate(of_pairs) if one == stratum]
+            which = [i for i, own in enumerate(of_pairs) if own == stratum]
             result[name][stratum] = consistency([source_right[i] for i in which], [right[i] for i in which])
     return result
 
 
 def edit_bin(distance: int) -> str:
-    """Name the bin of a word edit distance."""
     return next((name for name, (low, high) in BINS.items() if distance >= low and (high is None or distance <= high)), "0")
 
 
@@ -79,6 +74,6 @@ def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
 
 
 def ordered_strata(strata: Sequence[str | None]) -> list[str]:
-    """List the strata that are there: bins by distance, others as they first come."""
-    present = [one for one in dict.fromkeys(strata) if one is not None]
-    return sorted(present, key=lambda one: ORDER.index(one) if one in ORDER else -1)
+    """List the strata that occur: bins by distance, others as they first come."""
+    present = [stratum for stratum in dict.fromkeys(strata) if stratum is not None]
+    return sorted(present, key=lambda stratum: ORDER.index(stratum) if stratum in ORDER else -1)

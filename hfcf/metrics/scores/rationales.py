@@ -45,7 +45,15 @@ class Word(NamedTuple):
 
 
 def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
-    """List the words of the evidence in reading order, each piece's title before its text."""
+    """List the words of the evidence in reading order, each piece's title before its text.
+
+    Args:
+        evidence: the pieces.
+        rationales: a word is marked if one of these spans has a character in common with it.
+
+    Raises:
+        ValueError: a span lies outside the evidence.
+    """
     texts = {(field, i): piece[column] or "" for i, piece in enumerate(evidence) for column, field in _FIELDS.items()}
     # One byte for each character, so that many spans over long texts stay linear.
     marks = {place: bytearray(len(text)) for place, text in texts.items()}
@@ -81,17 +89,10 @@ def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, f
 
     Raises:
         ValueError: a span lies outside the evidence.
-
-    >>> evidence = [{"title": "", "text": "Rome is old."}, {"title": "", "text": "Dogs bark."}]
-    >>> human = [{"field": "evidence", "piece": 0, "start": 0, "end": 12, "score": 1.0}]
-    >>> predicted = [{"field": "evidence", "piece": 0, "start": 0, "end": 4, "score": 1.0}]
-    >>> scores = agreement(predicted, human, evidence)
-    >>> [round(scores[name], 3) for name in ("token_precision", "token_recall", "token_f1", "sentence_f1")]
-    [1.0, 0.333, 0.5, 1.0]
     """
-    one, other = words(evidence, predicted), words(evidence, human)
-    in_texts = [(a.marked, b.marked) for a, b in zip(one, other, strict=True) if a.field == _FIELDS["text"]]
-    pieces, others = ({word.piece for word in side if word.marked} for side in (one, other))
+    ours, other = words(evidence, predicted), words(evidence, human)
+    in_texts = [(a.marked, b.marked) for a, b in zip(ours, other, strict=True) if a.field == _FIELDS["text"]]
+    pieces, others = ({word.piece for word in side if word.marked} for side in (ours, other))
     in_pieces = [(i in pieces, i in others) for i in range(len(evidence))]
     return dict(zip(SCORES, (*_scores(in_texts), *_scores(in_pieces)), strict=True))
 
@@ -99,14 +100,23 @@ def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, f
 def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
     """Compute precision, recall and F1 of (predicted, human) marks."""
     pairs = list(pairs)
-    both = sum(one and other for one, other in pairs)
+    both = sum(ours and other for ours, other in pairs)
     predicted, human = (sum(side) for side in zip(*pairs, strict=True)) if pairs else (0, 0)
     f1 = 2 * both / (predicted + human) if both else 0.0
     return (both / predicted if predicted else 0.0, both / human if human else 0.0, f1)
 
 
 def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, float]:
-    """Average `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1)."""
+    """Average `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1).
+
+    Args:
+        rows: `(predicted, human, evidence)` of each row, read once. A row without predictions counts with zeros, so leave out
+            what the explainer rejected if it should not count.
+
+    Returns:
+        `SCORES`, each 0–1 (nan if no row is left), `rows`: how many are in the mean, and `left_out`: how many are not, for their
+        human rationales mark no word of a text.
+    """
     agreements: list[dict[str, float]] = []
     left_out = 0
     for predicted, human, evidence in rows:
@@ -123,17 +133,17 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
 
     `sufficiency` is p(label | all evidence) − p(label | the rationales' words alone): low if the words are enough.
     `comprehensiveness` is p(label | all evidence) − p(label | the other words): high if the words are needed. The label is the
-    one that the verifier predicts on all evidence (ties: the first by name), whatever the row's own label says.
+    one that the verifier predicts on all evidence (ties: the first by name), not the row's own.
 
-    Removed words are dropped and the words left stand with single spaces between; titles' words are words like all others. A
-    piece of which nothing is left is gone, and a field that loses nothing stays as it is, spaces and all, so that everything
+    Removed words are dropped and the words left are joined by single spaces; titles' words are words like all others. A
+    piece without a word left is gone, and a field that loses nothing stays as it is, spaces and all, so that everything
     kept is exactly the full input. Nothing kept is an empty evidence, which the verifier answers from the claim alone.
 
     The verifier reads `engine.max_length` tokens: where that cuts the evidence, removing words lets later ones in, and words
     past the cut count for nothing. Give it room for the whole evidence, or read the numbers as those of the cut input.
 
     Args:
-        rows: n rows, of which `claim` and `evidence` are read.
+        rows: n rows with `claim` and `evidence`.
         rationales: n rationales, one for each row.
         engine: the verifier; it answers all 3n inputs in one run, equal ones once.
 
@@ -146,11 +156,6 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
 
     Raises:
         ValueError: a span lies outside the evidence, or there are not as many rationales as rows.
-
-    >>> from hfcf.engines.classifier import Classifier
-    >>> from hfcf.core.model import Model
-    >>> faithfulness([], [], Classifier(model=Model("me/verifier"), max_length=256))
-    []
     """
     titles = reads_titles(engine.model)
     requests: list[list[str]] = []

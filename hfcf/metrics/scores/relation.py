@@ -25,11 +25,8 @@ def micro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
     Args:
         gold: the true labels.
         predicted: for each of them, the predicted one, or None.
-
-    >>> round(micro_f1(["A(e1,e2)", "A(e1,e2)", "B", "Other"], ["A(e1,e2)", "A(e2,e1)", "Other", "Other"]), 4)
-    0.4
     """
-    right = sum(one == other != OTHER for one, other in zip(gold, predicted, strict=True))
+    right = sum(true == other != OTHER for true, other in zip(gold, predicted, strict=True))
     return _f1(right, sum(label not in (OTHER, None) for label in predicted), sum(label != OTHER for label in gold))
 
 
@@ -37,19 +34,23 @@ def official_macro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> f
     """Compute the official score of SemEval-2010 Task 8 (Hendrickx et al. 2010): "(9+1)-way, taking directionality into account".
 
     The mean of the F1 of the relation types that `gold` has, without Other. Both directions of a relation are one type; a
-    prediction with the right type and the wrong direction counts among the predictions of that type and is not right. Where labels
-    have no "(e1,e2)" this is plain macro-F1.
+    prediction with the right type and the wrong direction counts among the predictions of that type and is not right. Where
+    labels have no "(e1,e2)" this is plain macro-F1.
+
+    Args:
+        gold: the true labels.
+        predicted: for each of them, the predicted one, or None.
     """
     answers = [_type(label or OTHER) for label in predicted]
     true = [_type(label) for label in gold]
-    right = [name for name, one, other in zip(true, gold, predicted, strict=True) if one == other]
+    right = [name for name, label, other in zip(true, gold, predicted, strict=True) if label == other]
     types = sorted(set(true) - {OTHER})
     return sum(_f1(right.count(name), answers.count(name), true.count(name)) for name in types) / max(1, len(types))
 
 
 def scores(gold: Sequence[str], predicted: Sequence[str | None]) -> dict[str, float]:
     """Compute all three scores, to four decimals."""
-    right = sum(one == other for one, other in zip(gold, predicted, strict=True))
+    right = sum(true == other for true, other in zip(gold, predicted, strict=True))
     return {
         "micro_f1": round(micro_f1(gold, predicted), 4),
         "macro_f1": round(official_macro_f1(gold, predicted), 4),

@@ -2,7 +2,7 @@
 
 Structures are compared by their sentences, not by their names, so that evidence may be renamed between gold and prediction. Runs of
 white space count as one space, nothing else is normalised: the paper's exact match "only checks whether characters are identical".
-A name without a sentence stands for itself; a prediction that declares no sentences at all uses the gold names. The claim is the
+A name without a sentence is its own sentence; a prediction that declares no sentences at all uses the gold names. The claim is the
 same node in both.
 
 An edge is a premise and a conclusion, so a combined link of n premises counts as n edges, and a divergent one of n conclusions too.
@@ -73,7 +73,7 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
 
     `leaves`, `steps` and `intermediates` are EntailmentBank's (Dalvi et al. 2021): F1 over the leaf sentences; over the steps,
     right if premises and conclusion are; over the conclusions but the claim. `_all`, the paper's AllCorrect, is 1 if F1 is, else 0.
-    A sentence of the gold structure stands for itself. A new conclusion, as models write in Task 4, is aligned first; see `align`.
+    A sentence of the gold structure is aligned with itself. A new conclusion, as in Task 4, is aligned first; see `align`.
     It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
 
     Deviations: EntailmentBank counts the hypothesis among the intermediates, lets it be aligned with another conclusion, and asks
@@ -95,22 +95,31 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
     >>> [round(scores[name], 3) for name in ("es_precision", "es_recall", "es", "ss", "leaves_f1", "steps_f1", "intermediates_all")]
     [1.0, 0.667, 0.8, 0.8, 0.667, 0.5, 1.0]
     """
-    pairs = [_pair(one, other) for one, other in zip(gold, predicted, strict=True)]
+    pairs = [_pair(true, other) for true, other in zip(gold, predicted, strict=True)]
     requests = {(pair.gold_edges, pair.edges) for pair in pairs if pair.open}
-    requests |= {((one,), (new,)) for pair in pairs for new, one in pair.aligned.items()}
+    requests |= {((true,), (new,)) for pair in pairs for new, true in pair.aligned.items()}
     order = sorted(requests)  # the engine compares neighbours with the same gold edges at once
     similarity = dict(zip(order, encoder.match(order), strict=True))
     return [_scores(pair, similarity, encoder.same) for pair in pairs]
 
 
 def align(gold: Structure, predicted: Structure) -> dict[str, str]:
-    """Align the new conclusions of a prediction with gold conclusions, as EntailmentBank does, by the leaves that they rest on."""
+    """Align the new conclusions of a prediction with gold conclusions, as EntailmentBank does, by the leaves that they rest on.
+
+    Args:
+        gold: with sentences as names, see `by_sentence`.
+        predicted: likewise.
+
+    Returns:
+        For each conclusion that no sentence of the gold structure is, the gold conclusion with the largest share of common leaves
+        (Jaccard), the first of equals; several may have the same. One that has no leaf in common with any is left out.
+    """
     known = {*gold.texts.values(), *gold.nodes()}
     new = [name for name in predicted.intermediates() if name not in known]
     theirs, ours = _grounds(gold) if new else {}, _grounds(predicted) if new else {}
     aligned = {}
     for name in new:
-        shares = {one: _jaccard(ours[name], theirs[one]) for one in gold.intermediates()}
+        shares = {conclusion: _jaccard(ours[name], theirs[conclusion]) for conclusion in gold.intermediates()}
         best = max(shares, key=shares.__getitem__, default=None)
         if best is not None and shares[best]:
             aligned[name] = best
@@ -118,7 +127,12 @@ def align(gold: Structure, predicted: Structure) -> dict[str, str]:
 
 
 def by_sentence(structure: Structure, texts: Mapping[str, str] | None = None) -> Structure:
-    """Return a structure whose names are its sentences; the claim keeps its name, and so does a name without a sentence."""
+    """Return a structure whose names are its sentences; the claim keeps its name, and so does a name without a sentence.
+
+    Args:
+        structure: any.
+        texts: the sentences by name; its own unless given.
+    """
     given = {name: " ".join(text.split()) for name, text in (structure.texts if texts is None else texts).items()}
     names = {name: text for name, text in given.items() if CLAIM not in (name, text) and text}
     renamed = Structure(structure.steps).rename(names)
@@ -141,7 +155,7 @@ class _Pair(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether an encoder must say how similar the edges are: not if all edges of one side stand on the other."""
+        """Whether an encoder must say how similar the edges are: not if one side has all edges of the other."""
         return self.common < min(len(self.gold_edges), len(self.edges))
 
 
@@ -149,12 +163,12 @@ def _pair(gold: Structure, predicted: Structure | None) -> _Pair:
     predicted = predicted or Structure(())
     own = predicted.texts if predicted.texts.keys() - {CLAIM} else gold.texts
     claim = " ".join(gold.texts.get(CLAIM, CLAIM).split())
-    one, other = by_sentence(gold), by_sentence(predicted, own)
+    true, guessed = by_sentence(gold), by_sentence(predicted, own)
     sides = [
         tuple(dict.fromkeys(" → ".join(claim if name == CLAIM else name for name in edge) for edge in structure.edges()))
-        for structure in (one, other)
+        for structure in (true, guessed)
     ]
-    return _Pair(one, other, sides[0], sides[1], len({*sides[0]} & {*sides[1]}), align(one, other))
+    return _Pair(true, guessed, sides[0], sides[1], len({*sides[0]} & {*sides[1]}), align(true, guessed))
 
 
 def _scores(pair: _Pair, similarity: Similarities, same: float) -> dict[str, float]:
@@ -186,7 +200,7 @@ def _steps(pair: _Pair) -> tuple[int, int, int, int]:
 def _intermediates(pair: _Pair, similarity: Similarities, same: float) -> tuple[int, int, int, int]:
     gold, predicted = pair.gold.intermediates(), pair.predicted.intermediates()
     right = {name: name for name in predicted if name in gold}
-    right |= {name: one for name, one in pair.aligned.items() if similarity[(one,), (name,)] >= same}
+    right |= {name: aligned for name, aligned in pair.aligned.items() if similarity[(aligned,), (name,)] >= same}
     return len(right), len({*right.values()}), len(predicted), len(gold)
 
 
@@ -210,9 +224,9 @@ def _grounds(structure: Structure) -> dict[str, set[str]]:
             for premise in premises.get(waiting.pop(), set()) - reached:
                 reached.add(premise)
                 waiting.append(premise)
-        grounds[name] = {one for one in reached if one not in premises}
+        grounds[name] = {leaf for leaf in reached if leaf not in premises}
     return grounds
 
 
-def _jaccard(one: set[str], other: set[str]) -> float:
-    return len(one & other) / max(1, len(one | other))
+def _jaccard(leaves: set[str], other: set[str]) -> float:
+    return len(leaves & other) / max(1, len(leaves | other))

@@ -1,4 +1,4 @@
-"""What metrics read of a claim-like text beside the pieces that it was written from: which rows have them, and their words."""
+"""What metrics read of a claim-like text and the pieces that it was written from: which rows have them, and their words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from hfcf.core import schema
-from hfcf.core.segments import Segment
 from hfcf.core.stage import Reject, StageError
 from hfcf.core.task import TaskColumns, get_task, task_of
-from hfcf.metrics.shared.rows import bare_words
+from hfcf.metrics.shared.changes import bare_words
 from hfcf.text.check import script
 from hfcf.text.normalise import BRACKET_NAMES, fold
 
@@ -35,29 +34,24 @@ class TextsOfPieces(TaskColumns):
 
 
 def read_new_text(row: Mapping[str, Any]) -> tuple[str, list[list[str]]] | None:
-    """Return the text that a counterfactual has anew, with the texts of each piece (its title and its text)."""
+    """Return the row's first text (the claim) and, of each piece, its title and its text; None where that text is the source's."""
     if row["edits"] is None:
         raise Reject("its edits are null")
     task = task_of(row)
     first, *others = task.segments(row)
     if not any(edit["field"] == first.field for edit in row["edits"]):
         return None
-    return first.text, texts_of_pieces(others, task.pieces)
-
-
-def texts_of_pieces(segments: list[Segment], column: str) -> list[list[str]]:
-    """Group the texts of the pieces of a column."""
     pieces: dict[int, list[str]] = {}
-    for segment in segments:
-        if segment.field.partition(".")[0] == column:
+    for segment in others:
+        if segment.field.partition(".")[0] == task.pieces:
             pieces.setdefault(segment.piece, []).append(segment.text)
-    return list(pieces.values())
+    return first.text, list(pieces.values())
 
 
 def folded_words(text: str) -> list[str]:
     """List a text's words as they count for equality: without case, accents, a possessive "'s", punctuation and names of brackets.
 
-    Of a script that is written without spaces between words there are none.
+    A script that is written without spaces between words has none.
     """
     if script(text) in _UNSPACED:
         return []
@@ -66,7 +60,7 @@ def folded_words(text: str) -> list[str]:
 
 
 def content_words(text: str) -> set[str]:
-    """Return a text's words that are no stop words (`stop_words`) and no single letters."""
+    """Return a text's words without stop words and single letters."""
     return {word for word in folded_words(text) if word not in stop_words() and (len(word) > 1 or word.isdigit())}
 
 

@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 @dataclass(eq=False)
 class Sentence:
-    """One different sentence of a run; its vectors stand here from the first request that needs them to the last."""
+    """One different sentence of a run; it has its vectors from the first request that needs them to the last."""
 
     ids: list[int]
     weights: Array
@@ -42,18 +42,14 @@ class Matching(Engine):
     `bert_score`. Answers have six decimals: a total is between 0 and the length of the shorter list, that of two lists of one
     sentence is their similarity, and an empty list gives 0.
 
-    Each different sentence of a run is encoded once, beside sentences of its length, and its vectors are kept until the last
+    Each different sentence of a run is encoded once, in a batch with sentences of its length. Its vectors are kept until the last
     request that needs them. Requests with the same references that follow one another are compared at once. Memory: the vectors of
-    65,536 tokens, 100 MB of an encoder with 384 dimensions, and of those sentences that stand in requests further apart.
+    65,536 tokens, 100 MB of an encoder with 384 dimensions, and of sentences that requests further apart share.
 
     Args:
         model: an encoder.
         layer: how many of its layers are computed; None: all.
         max_length: tokens of a sentence that are read.
-
-    >>> engine = Matching(model=Model("offline:minilm"))
-    >>> engine.run([[["Ice is cold.", "Dogs bark."], ["Dogs bark."]]])  # doctest: +SKIP
-    [1.0]
     """
 
     model: Model
@@ -92,7 +88,8 @@ class Matching(Engine):
         return windows(lengths)
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        new = [one for one in dict.fromkeys(one for item in encoded for one in _both(item.extra)) if one.vectors is None]
+        needed = dict.fromkeys(sentence for item in encoded for sentence in _both(item.extra))
+        new = [sentence for sentence in needed if sentence.vectors is None]
         for batch in super().batches([len(sentence.ids) for sentence in new]):
             _embed(loaded, [new[i] for i in batch])
         answers = [total for _, group in groupby(encoded, lambda item: item.extra[0]) for total in _totals(list(group))]
@@ -114,18 +111,18 @@ def similarities(references: Sequence[Sentence], hypotheses: Sequence[Sentence])
     left_weights, right_weights = (np.concatenate([sentence.weights for sentence in side]) for side in sides)
     starts, right_starts = (np.cumsum([0, *(len(sentence.ids) for sentence in side[:-1])]) for side in sides)
     # Along the first axis a loop over slices takes a quarter of the time of `reduceat`.
-    nearest = np.stack([cosines[i : i + len(one.ids)].max(axis=0) for one, i in zip(references, starts, strict=True)])
+    nearest = np.stack([cosines[i : i + len(reference.ids)].max(axis=0) for reference, i in zip(references, starts, strict=True)])
     precision = np.add.reduceat(nearest * right_weights, right_starts, axis=1)
     nearest = np.maximum.reduceat(cosines, right_starts, axis=1)
     recall = np.add.reduceat(nearest * left_weights[:, None], starts, axis=0)
-    # Opposite vectors are no more unlike than a sentence without a token of weight, which is like no other.
-    precision, recall = (np.clip(one.astype(np.float64), 0, 1) for one in (precision, recall))
+    # A sentence without a token of weight has similarity 0; opposite vectors, below 0, count as much.
+    precision, recall = (np.clip(side.astype(np.float64), 0, 1) for side in (precision, recall))
     return np.round(2 * precision * recall / np.maximum(precision + recall, 1e-9), 6)
 
 
 def _totals(encoded: Sequence[Encoded]) -> list[float]:
     """Match requests with the same references: each different pair of sentences is compared once."""
-    columns = {sentence: i for i, sentence in enumerate(dict.fromkeys(one for item in encoded for one in item.extra[1]))}
+    columns = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentence for item in encoded for sentence in item.extra[1]))}
     compared = similarities(encoded[0].extra[0], list(columns))
     totals = []
     for item in encoded:

@@ -15,9 +15,9 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.prepare import prepare
 from hfcf.core.stage import StageError
 from hfcf.core.task import task_of
-from hfcf.metrics import load
-from hfcf.metrics.shared.candidates import candidates
-from hfcf.metrics.shared.settings import Metrics, check_metrics, load_evaluation_set, parse_metrics, pop_evaluation_sets, stage_of
+from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.parsing import Metrics, parse_metrics
+from hfcf.metrics.shared.rejected_candidates import candidates
 from hfcf.metrics.shared.summary import with_label_names
 
 log = logging.getLogger(__name__)
@@ -31,9 +31,10 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     Args:
         ds: one row for each counterfactual, from `hfcf.expand` or a published set's `default` configuration; each split of several
             is measured on its own.
-        metrics: their names, or which ones with the settings of their stages; `hfcf.metrics.shared.settings.DEFAULT` if not given.
-            Settings may be a recipe's: a model by its name or as a mapping, `ner` as a mapping, and `against` of "duplicates" as
-            {name: rows, or a corpus as recipes name it}.
+        metrics: which ones, `hfcf.metrics.shared.parsing.DEFAULT` if not given: a list of names, of `hfcf.Metric` classes or
+            instances, and of functions of two texts, the changed one and its source's; or {name: its settings}. Settings may be a
+            recipe's: a model by its name or as a mapping, `ner` as a mapping, and `against` of "duplicates" as {name: rows, or a
+            corpus as recipes name it}.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
@@ -53,51 +54,56 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     if not isinstance(ds, Dataset):
         raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
     ds = without_format(ds)
-    task = task_of(ds.column_names).name
-    settings = parse_metrics(metrics, task)
-    check_metrics(settings, task)
-    return _measure(ds, settings, ds, map_kwargs)
+    return _measure(ds, parse_metrics(metrics, task_of(ds.column_names).name), ds, map_kwargs)
 
 
-def _measure(ds: Dataset, metrics: Mapping[str, Mapping[str, Any]], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
+def _measure(ds: Dataset, stages: Mapping[str, Metric], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
     """Measure metrics that are fitted to the rows `of`."""
-    for name in metrics:
-        if name in ds.features:
-            raise StageError(f"metrics: the column {name!r} is there already: take it out, or measure the others")
+    for column in stages:
+        if column in ds.features:
+            raise StageError(f"metrics: the column {column!r} is there already: take it out, or measure the others")
     plain, fit_to, parts = with_label_names(ds), with_label_names(of), [ds]
-    for name, settings in metrics.items():
-        parts.append(_measured(plain, name, dict(settings), fit_to, map_kwargs).select_columns([name]))
+    for column, stage in stages.items():
+        parts.append(_measured(plain, stage, fit_to, map_kwargs).select_columns([column]))
     if not len(ds):  # what has no rows would not be joined
         features = Features({name: feature for part in parts for name, feature in part.features.items()})
         return schema.no_rows(features)
     return concatenate_datasets(parts, axis=1)
 
 
-def _measured(ds: Dataset, name: str, settings: dict[str, Any], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    against = {key: load_evaluation_set(source) for key, source in pop_evaluation_sets(name, settings).items()}
-    fit = {"against": against} if name == "duplicates" else {}
-    stage = stage_of(name, task_of(ds.column_names).name, settings)
+def _measured(ds: Dataset, stage: Metric, of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
     for column in stage.inputs:
         if column not in ds.features:
             raise StageError(
-                f"metrics: {name} reads the column {column!r}, which is missing; hfcf.expand(ds) makes rows that have it"
+                f"metrics: {stage.column} reads the column {column!r}, which is missing; hfcf.expand(ds) makes rows that have it"
             )
     prepared = prepare(ds.remove_columns([c for c in ("status",) if c in ds.features]), stage)
     if not len(ds):
         return prepared
-    done = map_stage(prepared, stage.fit(of, **fit), map_kwargs)
+    done = map_stage(prepared, stage.fit(of), map_kwargs)
     rows = (row["status"] for row in iterate(done, ["status"]))
     lost = Counter(status["reason"] for status in rows if status and status["accepted"] is False)
     if lost:
-        log.warning("%s: %d of %d rows could not be scored; the first: %s", name, lost.total(), len(ds), next(iter(lost)))
+        first = next(iter(lost))
+        log.warning("%s: %d of %d rows could not be scored; the first: %s", stage.column, lost.total(), len(ds), first)
     return done
 
 
 def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
-    """Measure the metrics of single rows over all candidates before filtering: those accepted and those rejected."""
-    requested = parse_metrics(metrics, task_of(accepted.column_names).name)
-    of_rows = {name: settings for name, settings in requested.items() if getattr(load(name, stage=True), "of_candidates", True)}
-    columns = [*task_of(accepted.column_names).columns, "edits", *of_rows] if of_rows else []
+    """Measure the metrics of single rows over all candidates before filtering: those accepted and those rejected.
+
+    Args:
+        accepted: the accepted counterfactuals, as `measure` returned them.
+        rejected: see `candidates`.
+        metrics: as `measure` takes them; those of single rows are measured, with what they were fitted to in `accepted`.
+        map_kwargs: passed to `Dataset.map`.
+
+    Returns:
+        One row for each candidate, with the columns of these metrics and those that say what it changed.
+    """
+    task = task_of(accepted.column_names)
+    of_rows = {column: stage for column, stage in parse_metrics(metrics, task.name).items() if stage.of_candidates}
+    columns = [*task.columns, "edits", *of_rows] if of_rows else []
     lost, texts = candidates(rejected), accepted.select_columns(columns)
     if not of_rows or not len(lost):
         return texts

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from hfcf.core.artifacts import read_artifact
+from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.metrics.shared.batching import windows
 
+CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
 log = logging.getLogger(__name__)
 
 
@@ -29,7 +30,7 @@ class MoverScore(Engine):
 
     It is `word_mover_score` of the authors' `moverscore_v2`: last hidden layer, unit vectors, Euclidean distance, IDF weights,
     continuation pieces and punctuation marks without weight, exact transport, 1 / (1 + cost). Each different text of `WINDOW`
-    tokens' requests is encoded once, beside texts of its length, and what is transported are the words that carry weight.
+    tokens' requests is encoded once, in a batch with texts of its length, and only words that carry weight are transported.
 
     Deviations: the authors compute IDF from the scored references and, apart, from the hypotheses, so that a score depends on
     its neighbours; here it comes from a fitted file or is 1 everywhere. A text without any weight scores 0, where theirs scores 1;
@@ -44,9 +45,6 @@ class MoverScore(Engine):
         max_length: tokens of a text that are read.
         n_gram: how many neighbouring words move together: their vector is the mean of theirs, weighed by IDF, and their weight the
             sum. A text of fewer words is one such group.
-
-    >>> engine = MoverScore(model=Model("offline:minilm"))
-    >>> same, other = engine.run([["Rome is old.", "Rome is old."], ["Rome is old.", "Dogs bark."]])  # doctest: +SKIP
     """
 
     model: Model
@@ -56,7 +54,7 @@ class MoverScore(Engine):
 
     def __post_init__(self) -> None:
         if self.n_gram < 1:
-            raise ValueError(f"n_gram={self.n_gram}: 1 or more words")
+            raise ValueError(f"n_gram must be at least 1, got {self.n_gram}")
 
     def load(self, device: torch.device) -> Any:
         from transformers import AutoModel
@@ -75,7 +73,8 @@ class MoverScore(Engine):
         ids = tokenizer(texts, truncation=True, max_length=self.max_length)["input_ids"]
         ids_of = dict(zip(texts, map(tuple, ids), strict=True))
         # Both texts' tokens make the length; `extra` keeps them apart.
-        return [Encoded({"input_ids": [*ids_of[one], *ids_of[other]]}, (ids_of[one], ids_of[other])) for one, other in requests]
+        pairs = [(ids_of[reference], ids_of[hypothesis]) for reference, hypothesis in requests]
+        return [Encoded({"input_ids": [*reference, *hypothesis]}, (reference, hypothesis)) for reference, hypothesis in pairs]
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
         """Batch requests in their order, so that candidates stay with their claim; `WINDOW` tokens to a batch."""
@@ -86,7 +85,7 @@ class MoverScore(Engine):
         words: dict[Any, tuple[Any, Any]] = {}
         for batch in super().batches([len(ids) for ids in different]):
             words.update(self._words(loaded, [different[i] for i in batch]))
-        return [round(_score(*words[one], *words[other]), 5) for one, other in (item.extra for item in encoded)]
+        return [round(_score(*words[reference], *words[other]), 5) for reference, other in (item.extra for item in encoded)]
 
     def _words(self, loaded: Any, texts: Sequence[tuple[int, ...]]) -> dict[Any, tuple[Any, Any]]:
         """Compute the unit vectors and weights of each text's words (or n-grams) that have weight."""
@@ -114,34 +113,33 @@ def _grams(vectors: Any, weights: Any, n: int) -> tuple[Any, Any]:
     return vectors[weights > 0], weights[weights > 0]
 
 
-def _score(one: Any, one_weights: Any, other: Any, other_weights: Any) -> float:
-    if not len(one) or not len(other):
+def _score(reference: Any, reference_weights: Any, other: Any, other_weights: Any) -> float:
+    if not len(reference) or not len(other):
         return 0.0
     # Unit vectors: |a − b|² = 2 − 2ab.
-    costs = np.sqrt(np.clip(2.0 - 2.0 * one @ other.T, 1e-30, None))
-    return 1.0 / (1.0 + _transport(one_weights / one_weights.sum(), other_weights / other_weights.sum(), costs))
+    costs = np.sqrt(np.clip(2.0 - 2.0 * reference @ other.T, 1e-30, None))
+    return 1.0 / (1.0 + _transport(reference_weights / reference_weights.sum(), other_weights / other_weights.sum(), costs))
 
 
-def _transport(one: Any, other: Any, costs: Any) -> float:
-    """Compute the least cost of making one distribution the other, by POT's network simplex, which is exact.
+def _transport(reference: Any, other: Any, costs: Any) -> float:
+    """Compute the least cost of turning one distribution into the other, by POT's network simplex, which is exact.
 
     `ot.emd2` checks and copies its arguments first, and on sentences that takes twice as long as the solver.
     """
     from ot.lp.emd_wrap import check_result, emd_c
 
     # The simplex needs sums that are equal to the last bit.
-    _, cost, _, _, code = emd_c(one, other * (one.sum() / other.sum()), np.ascontiguousarray(costs), 100_000, 1)
+    _, cost, _, _, code = emd_c(reference, other * (reference.sum() / other.sum()), np.ascontiguousarray(costs), 100_000, 1)
     if problem := check_result(code):
-        raise ArithmeticError(f"the transport of {len(one)} words to {len(other)} has no solution: {problem}")
+        raise ArithmeticError(f"the transport of {len(reference)} words to {len(other)} has no solution: {problem}")
     return float(cost)
 
 
 def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
-    """Count in how many texts each token id stands, and the texts: `MoverScore` weighs words by these.
+    """Count the texts, and in how many of them each token id of the model's tokenizer occurs.
 
-    One text says of no word how common it is: fewer than two are counted as none, and then every word weighs the same.
+    Fewer than two texts can't say how common a word is: they are counted as none, and then every word weighs the same.
     """
-
     tokenizer = read_tokenizer(model)
     counts: Counter[int] = Counter()
     rows = 0
@@ -151,6 +149,11 @@ def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
     if rows < 2:
         return {"rows": 0, "frequencies": {}}
     return {"rows": rows, "frequencies": {str(token): count for token, count in sorted(counts.items())}}
+
+
+def learn_idf(texts: Iterable[str], model: Model) -> str:
+    """Store `fit_idf` of the different texts, and return the file's sha256."""
+    return save_artifact(fit_idf(dict.fromkeys(filter(None, texts)), model))
 
 
 @lru_cache(maxsize=4)

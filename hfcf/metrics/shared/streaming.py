@@ -10,11 +10,10 @@ import pyarrow as pa
 from datasets import Dataset, Features, Value
 
 from hfcf.core.columns import decode
-from hfcf.core.stage import Stage
 from hfcf.core.task import Task, task_of
-from hfcf.metrics import is_published, load
-from hfcf.metrics.shared.candidates import candidate_features, edited_rows
-from hfcf.metrics.shared.settings import Metrics, parse_metrics, pop_evaluation_sets, stage_of
+from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.parsing import Metrics, parse_metrics
+from hfcf.metrics.shared.rejected_candidates import candidate_features, edited_rows
 from hfcf.metrics.shared.summary import summarise_numbers, summarise_verdicts
 
 KEPT = 100_000
@@ -32,21 +31,18 @@ class RunningMetrics:
     def __init__(self, metrics: Metrics, task: Task) -> None:
         self.left_out: list[str] = []
         """Metrics that are fitted to the whole set, which a stream does not keep."""
-        self._stages: dict[str, Any] = {}
-        for name, given in parse_metrics(metrics, task.name).items():
-            settings = dict(given)
-            against = pop_evaluation_sets(name, settings)
-            cls = load(name, stage=True)
-            if against or cls.fit is not Stage.fit or not getattr(cls, "of_candidates", True):
-                self.left_out.append(name)
+        self._stages: dict[str, Metric] = {}
+        for column, stage in parse_metrics(metrics, task.name).items():
+            if stage.fit_inputs or not stage.of_candidates:
+                self.left_out.append(column)
             else:
-                self._stages[name] = stage_of(name, task.name, settings)
+                self._stages[column] = stage
         self._summaries: dict[tuple[str, str, str], RunningSummary] = {}
 
     @property
     def features(self) -> Features:
         """The columns that are published."""
-        return Features({name: stage.outputs[name] for name, stage in self._stages.items() if is_published(name)})
+        return Features({name: stage.outputs[name] for name, stage in self._stages.items() if stage.published})
 
     def measure(self, table: pa.Table) -> pa.Table:
         """Return accepted counterfactuals with the metrics' columns."""
@@ -68,7 +64,7 @@ class RunningMetrics:
         size = len(columns["id"])
         scored: dict[str, list[Any]] = {}
         for name, stage in self._stages.items():
-            empty = {one: [None] * size for one in stage.columns()}
+            empty = {column: [None] * size for column in stage.columns()}
             scored[name] = stage({**columns, **empty})[name] if size else []
             self._add(name, stage.outputs[name], scored[name], when)
         return scored
@@ -99,11 +95,6 @@ class RunningSummary:
     Args:
         feature: of a number or a verdict.
         kept: numbers that are kept.
-
-    >>> summary = RunningSummary(Value("float64"))
-    >>> summary.add([1.0, None, 3.0])
-    >>> summary.numbers()["mean"], summary.numbers()["null"]
-    (2.0, 1)
     """
 
     def __init__(self, feature: Value, kept: int = KEPT) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,31 +11,35 @@ import pyarrow.compute as pc
 from datasets import ClassLabel, Dataset, Value
 
 from hfcf.core.columns import tables
-from hfcf.metrics import names
+from hfcf.metrics import load, names
+from hfcf.metrics.shared.metric import Metric
 
 BINS = 30
 """Bars of a histogram at most."""
 
 
-def summaries(accepted: Dataset, before: Dataset | None = None) -> dict[str, Any]:
+def summaries(accepted: Dataset, before: Dataset | None = None, metrics: Mapping[str, Metric] | None = None) -> dict[str, Any]:
     """Summarise metrics for `run.json`.
 
     Args:
         accepted: as `hfcf.measure` returned it.
         before: as `hfcf.metrics.shared.measure.measure_candidates` returned it.
+        metrics: those measured, if some are not of this library; from `hfcf.metrics.shared.parsing.parse_metrics`.
 
     Returns:
         {metric: {"after": its summary, "before": that of all candidates, if it was measured}}, and "METRIC, whole set" with the
         numbers, in the same way, of those that say something of a set that no row has. See `summary`.
     """
-    after, earlier = summary(accepted), summary(before) if before is not None else {}
-    result = {name: {"after": one, **({"before": earlier[name]} if name in earlier else {})} for name, one in after.items()}
-    for name in after:
-        overall = getattr(import_module(f"hfcf.metrics.{name}"), "overall", None)
-        if overall is not None and len(accepted):
-            result[f"{name}, whole set"] = {"after": overall(with_label_names(accepted))}
+    known = {**dict.fromkeys(names()), **(metrics or {})}
+    after, earlier = summary(accepted, known), summary(before, known) if before is not None else {}
+    result = {name: {"after": own, **({"before": earlier[name]} if name in earlier else {})} for name, own in after.items()}
+    labelled = with_label_names(accepted)
+    for name in after if len(accepted) else ():
+        stage = known[name] or load(name, stage=True)
+        if numbers := stage.overall(labelled):
+            result[f"{name}, whole set"] = {"after": numbers}
             if before is not None and name in before.features and len(before):
-                result[f"{name}, whole set"]["before"] = overall(before)
+                result[f"{name}, whole set"]["before"] = stage.overall(before)
     return result
 
 
@@ -47,23 +51,24 @@ def with_label_names(ds: Dataset) -> Dataset:
     return ds.remove_columns("label").add_column("label", names, feature=Value("string"))
 
 
-def summary(ds: Dataset) -> dict[str, Any]:
+def summary(ds: Dataset, metrics: Collection[str] | None = None) -> dict[str, Any]:
     """Summarise the distribution of every metric's column.
 
     Args:
         ds: as `hfcf.measure` returned it.
+        metrics: names of the columns; those of this library if not given.
 
     Returns:
         {metric: summary}, for a metric of several numbers {metric: {number: summary}}. Of numbers it has `n` (rows that have one),
         `null` (rows that have none, if there are some), `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
-        `histogram`, {"edges", "counts"}: at most 30 bins, the last of which holds a long tail. Of verdicts, `n`, `null`,
+        `histogram`, {"edges", "counts"}: at most 30 bins; the last one holds a long tail. Of verdicts, `n`, `null`,
         `yes`, how many, and `share`, that of yes. Texts have none.
 
     >>> summary(Dataset.from_dict({"fluency": [1.0, 3.0, None]}))["fluency"]["mean"]
     2.0
     """
     result: dict[str, Any] = {}
-    metrics = names()
+    metrics = names() if metrics is None else metrics
     for name in ds.column_names:
         if name not in metrics:
             continue
@@ -92,7 +97,7 @@ def summarise_verdicts(n: int, null: int, yes: int) -> dict[str, Any]:
 
 
 def summarise_numbers(numbers: Any, null: int = 0) -> dict[str, Any]:
-    """Summarise an array of numbers, of which some are missing; see `summary`."""
+    """Summarise an array of numbers; `null` counts those missing; see `summary`."""
     size = {"n": len(numbers), **({"null": null} if null else {})}
     if not len(numbers):
         return size

@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from hfcf.studies.compare import tables
-from hfcf.studies.compare.grid import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Grid
 from hfcf.studies.compare.recipe import ColumnComparison
 from hfcf.studies.compare.runner import Comparison, Place, arrange
 from hfcf.studies.compare.set_page import SEEN_TITLE
@@ -19,18 +20,11 @@ from hfcf.studies.compare.stats import LEVEL, Difference
 
 @dataclass(frozen=True)
 class Report:
-    """What a page says of a comparison.
-
-    Args:
-        rows: "test" or "dev".
-        cells: in the order of the table, those of methods that made nothing among them.
-        layout: those with scores.
-        requested: what is to be computed of the columns of the page.
-    """
+    """What a page says of a comparison: all cells in the table's order, the grid of those with scores, and what is requested."""
 
     rows: str
     cells: list[dict[str, Any]]
-    layout: Layout
+    grid: Grid
     requested: tuple[Place, ...]
 
     @cached_property
@@ -46,55 +40,42 @@ class Report:
     @property
     def missing(self) -> list[Place]:
         """Cells that are requested and not there."""
-        return [one for one in self.requested if one not in self.finished]
+        return [place for place in self.requested if place not in self.finished]
 
     def state(self, method: str, column: str) -> str:
         """Say why there is no score: "–" nothing was made, "·" nobody asked for it, "…" it is to come."""
         if any(cell.get("empty") for cell in self.cells if (cell["method"], cell["corpus"]) == (method, column)):
             return "–"
-        return "…" if any((one[0], one[2]) == (method, column) for one in self.requested) else "·"
+        return "…" if any((place[0], place[2]) == (method, column) for place in self.requested) else "·"
 
 
 def make_report(comparison: Comparison, cells: Iterable[dict[str, Any]], rows: str = "test") -> Report:
-    """Check the cells against each other and put them in order."""
+    """Check the cells against each other and put them in order; `rows` are "test" or "dev"."""
+    # The page of the development rows leaves out the test rows' scores, so that settings can be chosen without them. Columns that
+    # share a model share its development rows: the first stands for all.
     shown = [sample.sets[0] for sample in comparison.samples] if rows == "dev" else comparison.sets
-    columns = {one.name: one.setting for one in sorted(shown, key=lambda one: one.order)}
+    columns = {test_set.name: test_set.setting for test_set in sorted(shown, key=attrgetter("order"))}
     test = ("gold", "predicted", "letters", "rows", "ids", *comparison.scorer.metrics, "dev", "seen")
     if rows == "dev":
         cells = [{key: value for key, value in cell.items() if key not in test} | cell.get("dev", {}) for cell in cells]
     cells = [cell for cell in cells if cell["corpus"] in columns]
-    layout = arrange(comparison, [cell for cell in cells if not cell.get("empty")], columns)
-    return Report(rows, cells, layout, tuple(one for one in comparison.requested if one[2] in columns))
-
-
-def csv_columns(layout: Layout) -> list[str]:
-    """List the columns of `table.csv`."""
-    about = ["recipe", "method", "corpus", "setting", "seed", "train_rows", "counterfactuals", "counterfactuals_dropped", "ratio"]
-    ending = ["best_epoch", "ids", "seconds", "cpu_seconds", "making_cpu_seconds"]
-    return [*about, "rows", *layout.scorer.metrics, *ending]
+    grid = arrange(comparison, [cell for cell in cells if not cell.get("empty")], columns)
+    return Report(rows, cells, grid, tuple(place for place in comparison.requested if place[2] in columns))
 
 
 def markdown(
     comparison: Comparison, report: Report, differences: Sequence[Difference], recipe: ColumnComparison, command: str
 ) -> str:
-    """Return all tables and what is to be known about them.
-
-    Args:
-        comparison: whose cells they are.
-        report: from `make_report`.
-        differences: of its layout from the baseline.
-        recipe: its `paper` has the paper's own figures.
-        command: that made it.
-    """
-    layout, paper = report.layout, recipe.paper
+    """Return all tables and what is to be known about them."""
+    grid, paper = report.grid, recipe.paper
     title = comparison.name + (": development rows" if report.rows == "dev" else "")
     absent = [(method, column, seed) for method, seed, column in report.missing]
     missing = tables.partial(absent, len(report.requested), "wanted cells (method × column × seed)")
     sections = []
-    for metric, heading in layout.scorer.metrics.items():
+    for metric, heading in grid.scorer.metrics.items():
         sections += [f"## {heading} (%)", _scores(comparison, report, metric, differences)]
-        if metric in layout.scorer.compared:
-            sections += [f"## {heading}: difference from {layout.baseline}", tables.intervals(layout, differences, metric)]
+        if metric in grid.scorer.compared:
+            sections += [f"## {heading}: difference from {grid.baseline}", tables.intervals(grid, differences, metric)]
     sections += ["## Counterfactuals", _amounts(comparison, report)]
     sections += [SEEN_TITLE, comparison.seen_table]
     if paper and paper.augmentation:
@@ -106,14 +87,14 @@ def markdown(
 
 
 def _legend(report: Report, differences: Sequence[Difference]) -> list[str]:
-    seeds = report.layout.seeds
+    seeds = report.grid.seeds
     of_seeds = f"Mean ± sample standard deviation over {len(seeds)} seeds ({', '.join(map(str, seeds))})"
     dev = "**Scores of the development rows, which chose the epoch too:** to choose settings by, not to report."
     legend = [
         dev if report.rows == "dev" else "",
         f"{of_seeds}; (k of {len(seeds)}) where only k are there.",
         "The best method of a column is bold, the second best underlined.",
-        report.layout.scorer.note,
+        report.grid.scorer.note,
         "–: the method made no counterfactual, so nothing was trained. ·: not run; `--full` runs it. …: to come.",
     ]
     if differences:
@@ -121,30 +102,30 @@ def _legend(report: Report, differences: Sequence[Difference]) -> list[str]:
             f"Intervals: {LEVEL:.0%}, percentiles over scored rows and seeds drawn again, paired. They speak for these "
             "counterfactuals and, with few seeds, for these seeds on other rows."
         )
-        legend += [tables.noise_legend(report.layout, "rows and seeds", f"{len(differences)} differences"), spoken]
+        legend += [tables.noise_legend(report.grid, "rows and seeds", f"{len(differences)} differences"), spoken]
     return legend
 
 
 def _scores(comparison: Comparison, report: Report, metric: str, differences: Sequence[Difference]) -> str:
     """Return mean and deviation of each method and column; the legend says what stands where there is none."""
-    layout, sizes = report.layout, {}
+    grid, sizes = report.grid, {}
     for sample in comparison.samples:
-        for one in sample.sets:
-            scored = sample.dev if report.rows == "dev" and sample.dev else one.rows
-            sizes[one.name] = f"{len(sample.train):,} / {len(scored):,}"
+        for test_set in sample.sets:
+            scored = sample.dev if report.rows == "dev" and sample.dev else test_set.rows
+            sizes[test_set.name] = f"{len(sample.train):,} / {len(scored):,}"
     columns = {
-        column: {method: report.state(method, column) for method in layout.methods} | texts
-        for column, texts in tables.score_columns(layout, metric, differences, second=True).items()
+        column: {method: report.state(method, column) for method in grid.methods} | texts
+        for column, texts in tables.score_columns(grid, metric, differences, second=True).items()
     }
-    return tables.grid(layout.methods, columns, ["*rows: trained on / scored*", *(sizes[column] for column in columns)])
+    return tables.methods_table(grid.methods, columns, ["*rows: trained on / scored*", *(sizes[column] for column in columns)])
 
 
 def _amounts(comparison: Comparison, report: Report) -> str:
     """Return how many counterfactuals each method adds to each sample, and how many that is to a hundred of its rows."""
-    columns: dict[str, dict[str, str]] = {column: {} for column in report.layout.corpora}
+    columns: dict[str, dict[str, str]] = {column: {} for column in report.grid.corpora}
     for (method, column), cell in report.by_column.items():
         columns[column][method] = f"{cell['counterfactuals']:,} ({100 * cell['ratio']:.0f} %)"
-    return tables.grid([method.name for method in comparison.methods if method.system is not None], columns, empty="·")
+    return tables.methods_table([method.name for method in comparison.methods if method.system is not None], columns, empty="·")
 
 
 def average_amounts(report: Report, groups: Mapping[str, Mapping[str, Any]]) -> str:
@@ -173,7 +154,7 @@ def paper_scores(figures: Mapping[str, Mapping[str, str]]) -> str:
             columns.setdefault(column, {})[method] = text
     for column, texts in columns.items():
         columns[column] = tables.mark_best({method: text.split()[0] for method, text in texts.items()}, texts)
-    return tables.grid(figures, columns)
+    return tables.methods_table(figures, columns)
 
 
 def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison, command: str) -> list[str]:
@@ -194,10 +175,10 @@ def _provenance(comparison: Comparison, report: Report, recipe: ColumnComparison
     if repeated := {cell["corpus"]: cell["seen"] for cell in trained if cell.get("seen")}:
         numbers = ", ".join(f"{column}: {n}" for column, n in repeated.items())
         lines.append(f"Scored rows whose sentence is also one of the training rows, left in as in the paper: {numbers}.")
-    layout = report.layout
-    every = [(method, seed, column) for column in layout.corpora for method in layout.methods for seed in layout.seeds]
+    grid = report.grid
+    every = [(method, seed, column) for column in grid.corpora for method in grid.methods for seed in grid.seeds]
     reached = report.finished | set(report.requested)
-    if skipped := [one for one in every if one not in reached]:
+    if skipped := [place for place in every if place not in reached]:
         lines.append(f"Not run: {len(skipped)} of {len(every)} cells. {_by_column(skipped)}.")
     return lines
 

@@ -61,7 +61,7 @@ def list_models(methods: Iterable[Method], *starts: Model) -> list[MethodModel]:
     users: dict[Model, list[str]] = {}
     strict: set[Model] = set()
     pairs = [(START, True, start) for start in starts]
-    pairs += [(one.name, one.unseen, model) for one in methods if one.system for model in models_of(one.system)]
+    pairs += [(method.name, method.unseen, model) for method in methods if method.system for model in models_of(method.system)]
     for user, unseen, model in pairs:
         key = Model(model.name, model.revision, model.adapter)  # how it is read changes nothing of what it has seen
         users.setdefault(key, []).append(user)
@@ -96,20 +96,17 @@ def _models(value: Any) -> Iterator[Model]:
 
 
 def mark_seen(rows: Dataset, models: Sequence[MethodModel]) -> dict[str, list[bool]]:
-    """Say by model and row whether it was trained on the row's group or a text of it, of pairs on either side's.
-
-    Models of which that is not known are left out.
-    """
-    known = [(one.name, one.seen) for one in models if one.seen is not None]
+    """Say by model and row whether it was trained on the row's group or a text of it, of pairs on either side's."""
+    known = [(model.name, model.seen) for model in models if model.seen is not None]
     if not known:
         return {}
     hashes = row_hashes(rows)
-    return {name: [not seen.isdisjoint(one) for one in hashes] for name, seen in known}
+    return {name: [not seen.isdisjoint(of_row) for of_row in hashes] for name, seen in known}
 
 
 def unseen_rows(marks: Mapping[str, Sequence[bool]], models: Sequence[MethodModel], rows: int) -> list[int]:
     """List the rows that no model has seen of which rows are left out."""
-    strict = [marks[one.name] for one in models if one.leaves_out and one.name in marks]
+    strict = [marks[model.name] for model in models if model.leaves_out and model.name in marks]
     return [i for i in range(rows) if not any(mark[i] for mark in strict)]
 
 
@@ -118,7 +115,8 @@ def count_overlap(
 ) -> Overlap:
     """Count the rows of a set that each model has seen."""
     counts = {
-        one.name: (sum(marks[one.name]), sum(marks[one.name][i] for i in used)) if one.name in marks else None for one in models
+        model.name: (sum(marks[model.name]), sum(marks[model.name][i] for i in used)) if model.name in marks else None
+        for model in models
     }
     return Overlap(name, there, removed, len(used), counts)
 
@@ -127,16 +125,16 @@ def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel]) ->
     """Return what the models of the methods have seen: a column for each of which it is known, the others by name."""
     if not models:
         return "No method uses a model."
-    known = [one for one in models if one.seen is not None]
-    unknown = [one for one in models if one.seen is None]
+    known = [model for model in models if model.seen is not None]
+    unknown = [model for model in models if model.seen is None]
     lines: dict[tuple[str, ...], list[str]] = {}  # columns of a comparison may share their rows
-    for one in overlaps:
-        counts = [one.counts.get(model.name) for model in known]
+    for overlap in overlaps:
+        counts = [overlap.counts.get(model.name) for model in known]
         texts = [UNKNOWN if count is None else f"{count[0]:,} → {count[1]:,}" for count in counts]
-        lines.setdefault((f"{one.there:,}", f"{one.removed:,}", f"{one.used:,}", *texts), []).append(one.name)
-    notes = [f"{one.name}: {_users(one)}." for one in known]
+        lines.setdefault((f"{overlap.there:,}", f"{overlap.removed:,}", f"{overlap.used:,}", *texts), []).append(overlap.name)
+    notes = [f"{model.name}: {_users(model)}." for model in known]
     if unknown:
-        names = ", ".join(f"{one.name} ({_users(one)})" for one in unknown)
+        names = ", ".join(f"{model.name} ({_users(model)})" for model in unknown)
         alike = "they are" if len(unknown) > 1 else "it is"
         were = "were" if len(unknown) > 1 else "was"
         notes.append(f"Not known what {names} {were} trained on: {alike} not counted, which is not the same as 0.")
@@ -146,7 +144,7 @@ def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel]) ->
         "Rows that a model was trained on, or whose group or a text it was trained on: how many of all that are there → how many "
         "of those that are used."
     )
-    header = ["Rows", "There", "Left out as seen", "Used", *(one.name for one in known)]
+    header = ["Rows", "There", "Left out as seen", "Used", *(model.name for model in known)]
     table = tables.table(header, [[", ".join(names), *texts] for texts, names in lines.items()])
     return f"{about}\n\n{table}\n\n{tables.bullets(notes)}"
 

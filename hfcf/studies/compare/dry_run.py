@@ -14,6 +14,7 @@ from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison
 from hfcf.studies.compare.run import read_comparison
 from hfcf.studies.compare.runner import Comparison, missing_trainings, on_samples, open_comparison, seconds_left
+from hfcf.studies.compare.samples import PARTS
 
 
 def dry_run(
@@ -35,7 +36,7 @@ def _plan(comparison: Comparison) -> dict[str, Any]:
     for place in comparison.requested:
         (finished if comparison.finished(place) else to_compute)[place[0]] += 1
     trainings = missing_trainings(comparison)
-    sets = {one.name: len(one.rows) for one in comparison.sets}
+    sets = {test_set.name: len(test_set.rows) for test_set in comparison.sets}
     return {
         "rows": {"train": sorted({len(sample.train) for sample in comparison.samples}), "sets": sets},
         "methods": {
@@ -73,14 +74,10 @@ def _sources(recipe: SetComparison | ColumnComparison | RationaleComparison) -> 
         yield from recipe.corpora
     elif isinstance(recipe, SetComparison):
         yield recipe.train
-        for one in recipe.evaluate:
-            yield one.source
+        for evaluation in recipe.evaluate:
+            yield evaluation.source
     else:
-        for column in recipe.columns:
-            for part in ("train", "dev", "test"):
-                default, own = getattr(recipe.defaults, part), getattr(column, part)
-                where = {"data_dir", "data_files"}  # files are in the place of a folder, not beside it
-                yield {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
+        yield from (recipe.source(column, part) for column in recipe.columns for part in PARTS)
 
 
 def _models(recipe: SetComparison | ColumnComparison | RationaleComparison) -> Iterator[Model]:

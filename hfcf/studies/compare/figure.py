@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from hfcf.studies.compare.grid import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Grid
 from hfcf.studies.compare.stats import LEVEL, Difference, by_size, mean_std
 
 # Okabe and Ito's colours, without the yellow that white paper swallows; markers tell methods apart without them.
@@ -23,14 +23,14 @@ _WIDTH, _SIZE = 7.0, 9
 _PANEL = (3.4, 2.6)  # inches: of a panel with curves
 
 
-def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") -> Figure:
+def figure(grid: Grid, differences: Sequence[Difference], metric: str = "") -> Figure:
     """Draw a panel for each setting and one for the mean over all, with a line for each corpus and average."""
-    methods = layout.compared
-    metric = metric or layout.scorer.compared[0]
-    shown = [one for one in differences if one.metric == metric]
+    methods = grid.compared
+    metric = metric or grid.scorer.compared[0]
+    shown = [difference for difference in differences if difference.metric == metric]
     panels: dict[str | None, list[str | None]] = {}
-    averages = dict.fromkeys((one.setting, one.corpus) for one in shown if one.corpus is None)
-    for setting, corpus in (*((setting, corpus) for corpus, setting in layout.corpora.items()), *averages):
+    averages = dict.fromkeys((test_set.setting, test_set.corpus) for test_set in shown if test_set.corpus is None)
+    for setting, corpus in (*((setting, corpus) for corpus, setting in grid.corpora.items()), *averages):
         panels.setdefault(setting, []).append(corpus)
     heights = [len(places) for places in panels.values()]
     row = _ROW + _STEP * max(len(methods) - 1, 0)
@@ -41,70 +41,49 @@ def figure(layout: Layout, differences: Sequence[Difference], metric: str = "") 
     every = drawn.subplots(max(len(panels), 1), 1, sharex=True, squeeze=False, height_ratios=heights or None)[:, 0]
     for axes, (where, places) in zip(every, panels.items(), strict=False):
         axes.set_title(where.capitalize() if where else "All corpora", loc="left", fontsize=_SIZE, fontweight="bold")
-        _draw_differences(axes, places, methods, [one for one in shown if one.setting == where])
+        _draw_differences(axes, places, methods, [test_set for test_set in shown if test_set.setting == where])
     every[-1].tick_params(axis="x", labelbottom=True, labelsize=_SIZE - 1)
-    label = f"{_spoken(metric)}: difference from {layout.baseline} in points, {LEVEL:.0%} interval (filled: beyond noise)"
+    label = f"{_spoken(metric)}: difference from {grid.baseline} in points, {LEVEL:.0%} interval (filled: beyond noise)"
     every[-1].set_xlabel(label, fontsize=_SIZE)
     return _finish(drawn, {method: _dot(i) for i, method in enumerate(methods)}, columns)
 
 
-def save(layout: Layout, differences: Sequence[Difference], folder: Path, metric: str = "") -> list[Path]:
+def save(grid: Grid, differences: Sequence[Difference], folder: Path, metric: str = "") -> list[Path]:
     """Write the figure as `figure.svg` and `figure.png`, the same bytes for the same cells and release of matplotlib."""
-    return store(lambda: figure(layout, differences, metric), folder)
+    return store(lambda: figure(grid, differences, metric), folder)
 
 
-def figure_of_sizes(layout: Layout, full: Sequence[Cell] = (), metric: str = "") -> Figure:
-    """Draw mean scores against the number of training rows (CrossAug, Figure 3): a panel for each corpus, a line for each method.
-
-    Args:
-        layout: its seeds are `hfcf.studies.compare.samples.Training`; what is missing is left out.
-        full: cells on all rows; the baseline's mean is a dashed line.
-        metric: the first that the layout's scorer compares unless given.
-    """
-    metric = metric or layout.scorer.compared[0]
-    drawn, every = _panels(max(len(layout.corpora), 1), 2, 0.3 + 0.2 * -(-len(layout.methods) // 4))
-    layouts = by_size(layout)
-    for axes, corpus in zip(every, layout.corpora, strict=False):  # one panel stands even without a corpus
-        for i, method in enumerate(layout.methods):
-            points = [(n, *one) for n, part in layouts.items() if (one := _summary(part, method, corpus, metric))]
+def figure_of_sizes(grid: Grid, full: Sequence[Cell] = (), metric: str = "") -> Figure:
+    """Draw mean scores against the number of training rows (CrossAug, Figure 3), a panel for each corpus."""
+    metric = metric or grid.scorer.compared[0]
+    drawn, every = _panels(max(len(grid.corpora), 1), 2, 0.3 + 0.2 * -(-len(grid.methods) // 4))
+    grids = by_size(grid)
+    for axes, corpus in zip(every, grid.corpora, strict=False):  # one panel stands even without a corpus
+        for i, method in enumerate(grid.methods):
+            points = [(n, *score) for n, part in grids.items() if (score := _summary(part, method, corpus, metric))]
             if points:
                 axes.plot(*list(zip(*points, strict=True))[:2], **_style(i, markersize=4.5, linewidth=1.4), label=method)
         axes.set_xscale("log")
-        axes.set_xticks(list(layouts), [f"{n:,}" for n in layouts])
+        axes.set_xticks(list(grids), [f"{n:,}" for n in grids])
         axes.xaxis.set_minor_locator(NullLocator())
-        if scores := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (layout.baseline, corpus)]:
-            label = f"{layout.baseline}, all rows"
+        if scores := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (grid.baseline, corpus)]:
+            label = f"{grid.baseline}, all rows"
             axes.axhline(100 * mean_std(scores)[0], color="0.35", linewidth=1, linestyle="--", label=label)
         axes.set_title(corpus, fontsize=_SIZE, fontweight="bold")
         axes.set_xlabel("training rows", fontsize=_SIZE - 1)
     return _finish_curves(drawn, metric)
 
 
-def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], metric: str = "") -> Figure:
-    """Draw scores against a setting of a system, as in CCG's Figure 5: a panel for each setting, a line for each column.
-
-    Lines are means over seeds, with a standard deviation to either side; the baseline's is dashed.
-
-    Args:
-        layout: the cells; what is missing is left out.
-        curves: what a setting is called → its values → the methods that have them.
-        metric: the first that the layout's scorer compares unless given.
-
-    >>> from hfcf.studies.compare.grid import lay_out
-    >>> cell = {"setting": "in-domain", "corpus": "10%", "ids": "a1", "gold": "a", "predicted": "a", "seed": 13}
-    >>> cells = [{**cell, "method": name, "accuracy": 0.5} for name in ("none", "K 1", "K 2")]
-    >>> axes = figure_of_curves(lay_out(cells, "none"), {"K": {1: "K 1", 2: "K 2"}}).axes[0]
-    >>> axes.get_xlabel(), axes.lines[1].get_xydata().tolist()
-    ('K', [[1.0, 50.0], [2.0, 50.0]])
-    """
-    metric = metric or layout.scorer.compared[0]
+def figure_of_curves(grid: Grid, curves: Mapping[str, Mapping[Any, str]], metric: str = "") -> Figure:
+    """Draw scores against a setting of a system, as in CCG's Figure 5: a panel for each setting, a line for each column."""
+    metric = metric or grid.scorer.compared[0]
     drawn, every = _panels(len(curves), len(curves), 0.4)
     for axes, (name, values) in zip(every, curves.items(), strict=True):
-        for i, corpus in enumerate(layout.corpora):
+        for i, corpus in enumerate(grid.corpora):
             line = _style(i, markersize=4.5, linewidth=1.4)
-            if base := _summary(layout, layout.baseline, corpus, metric):
-                axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {layout.baseline}")
-            points = [(float(n), *one) for n, method in values.items() if (one := _summary(layout, method, corpus, metric))]
+            if base := _summary(grid, grid.baseline, corpus, metric):
+                axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {grid.baseline}")
+            points = [(float(n), *score) for n, method in values.items() if (score := _summary(grid, method, corpus, metric))]
             if points:
                 x, y, bars = zip(*points, strict=True)
                 low, high = ([a + sign * b for a, b in zip(y, bars, strict=True)] for sign in (-1, 1))
@@ -115,9 +94,9 @@ def figure_of_curves(layout: Layout, curves: Mapping[str, Mapping[Any, str]], me
     return _finish_curves(drawn, metric, columns=4)
 
 
-def _summary(layout: Layout, method: str, corpus: str, metric: str) -> tuple[float, float] | None:
+def _summary(grid: Grid, method: str, corpus: str, metric: str) -> tuple[float, float] | None:
     """Return mean and deviation in points, 0 of a single seed; None without a cell."""
-    if not (scores := [cell[metric] for cell in layout.of(method, corpus).values()]):
+    if not (scores := [cell[metric] for cell in grid.of(method, corpus).values()]):
         return None
     mean, deviation = mean_std(scores)
     return 100 * mean, 100 * deviation if len(scores) > 1 else 0.0
@@ -155,7 +134,7 @@ def _finish_curves(drawn: Figure, metric: str, columns: int | None = None) -> Fi
 
 
 def _finish(drawn: Figure, handles: Mapping[str, Any], columns: int) -> Figure:
-    """Put one legend for all panels below them, and fix the axes where the layout's solver put them, to four decimals."""
+    """Put one legend for all panels below them, and fix the axes where the grid's solver put them, to four decimals."""
     if handles:
         size = _SIZE - 1
         drawn.legend(handles.values(), handles, loc="outside lower center", ncols=columns, fontsize=size, frameon=False)
@@ -196,9 +175,9 @@ def _draw_differences(axes: Axes, places: Sequence[str | None], methods: Sequenc
     axes.spines[["top", "right", "left"]].set_visible(False)
     for between in range(1, len(places)):
         axes.axhline(between - 0.5, color="0.8", linewidth=0.5, linestyle=":")
-    for one in differences:
-        i = methods.index(one.method)
-        y = places.index(one.corpus) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
-        axes.hlines(y, 100 * one.low, 100 * one.high, color=_style(i)["color"], linewidth=1.4)
-        axes.add_line(_dot(i, 100 * one.value, y, filled=one.beyond_noise))
+    for difference in differences:
+        i = methods.index(difference.method)
+        y = places.index(difference.corpus) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
+        axes.hlines(y, 100 * difference.low, 100 * difference.high, color=_style(i)["color"], linewidth=1.4)
+        axes.add_line(_dot(i, 100 * difference.value, y, filled=difference.beyond_noise))
     axes.autoscale_view(scaley=False)

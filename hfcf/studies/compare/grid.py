@@ -10,8 +10,6 @@ from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.recipe import SETTINGS
 from hfcf.training.scorers import LabelScorer
 
-__all__ = ["SETTINGS", "Cell", "Layout", "Seed", "lay_out"]
-
 _LABELS = LabelScorer()
 Cell = Mapping[str, Any]
 """The results of one method × seed × corpus, as `hfcf.studies.compare.runner.read` gives them."""
@@ -21,7 +19,7 @@ Seed = Any
 
 
 @dataclass(frozen=True)
-class Layout:
+class Grid:
     """Which methods, seeds and corpora a table has, and the cells that are there.
 
     `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus;
@@ -55,11 +53,11 @@ class Layout:
         return [key for key in keys if key not in self.cells]
 
 
-def lay_out(
+def make_grid(
     cells: Iterable[Cell], baseline: str, methods: Sequence[str] | None = None, seeds: Sequence[Seed] | None = None,
     corpora: Mapping[str, str] | None = None, alone: Iterable[str] = (), scorer: Scorer = _LABELS,
-) -> Layout:  # fmt: skip
-    """Check cells against each other and order them."""
+) -> Grid:  # fmt: skip
+    """Check cells against each other and order them; methods, seeds and corpora that are given may lack cells."""
     cells = list(cells)
     first: dict[str, Cell] = {}
     for cell in cells:
@@ -84,7 +82,7 @@ def lay_out(
     by_setting = dict(sorted(corpora.items(), key=lambda item: SETTINGS.index(item[1])))
     order = [(method, seed, corpus) for method in methods for seed in seeds for corpus in by_setting]
     in_order = {key: placed[key] for key in order if key in placed}
-    return Layout(methods, tuple(seeds), by_setting, baseline, in_order, frozenset(alone), scorer)
+    return Grid(methods, tuple(seeds), by_setting, baseline, in_order, frozenset(alone), scorer)
 
 
 def _name(cell: Cell) -> str:

@@ -19,7 +19,7 @@ from hfcf.metrics.coherence import coherences
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.diversity import inverse_bleu
 from hfcf.metrics.multi_hop import count_covered, multi_hop
-from hfcf.metrics.shared.info import mean
+from hfcf.metrics.shared.metric import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.runner import READY, Comparison, counterfactuals
@@ -33,21 +33,11 @@ _VERSION = "2"  # of the cells: raise it when other numbers come from equal clai
 
 
 def intrinsic_rows(comparison: Comparison, encoder: Model, language_model: Model | None, work: Path) -> list[dict[str, Any]]:
-    """Score each method whose counterfactuals are claims, and its candidates before post-check and filter (−FILTER).
-
-    Args:
-        comparison: from `open_comparison`.
-        encoder: of MoverScore.
-        language_model: of `Flu`, which is left out without one.
-        work: where the verifiers without augmentation lie.
-
-    Returns:
-        `Method`, `Flip` and what `intrinsic` gives. `Flip`, as in the paper, is the accuracy on (c′, E, y′) of the verifiers that
-        were trained without augmentation, which checked nothing; the mean over seeds.
-    """
+    """Score each method whose counterfactuals are claims, and its candidates before post-check and filter (−FILTER)."""
+    # Flip, as in the paper, is the accuracy on (c′, E, y′) of the verifiers without augmentation, which checked nothing.
     sample, rows = comparison.samples[0], []
-    flippers = [(one, seed) for one in comparison.methods if one.plain for seed in comparison.seeds]
-    of_flip = [comparison.definition(one, sample, seed) for one, seed in flippers]
+    flippers = [(method, seed) for method in comparison.methods if method.plain for seed in comparison.seeds]
+    of_flip = [comparison.definition(method, sample, seed) for method, seed in flippers]
     for method in comparison.methods:
         # "w/ (c, E′, REF)", copies and judged rows have no claims of their own, and what keeps the label makes no counterfactual.
         flips = method.system is not None and method.system.flips and not method.copies and not method.judged and not method.debias
@@ -56,7 +46,7 @@ def intrinsic_rows(comparison: Comparison, encoder: Model, language_model: Model
         models = [encoder.key(), language_model and language_model.key()]
         key = digest(["intrinsic", _VERSION, comparison.definition(method, sample, 0), models, of_flip])
         if (cell := comparison.cells.get(key)) is None:
-            folders = [comparison.folder(one, sample, seed, work) for one, seed in flippers]
+            folders = [comparison.folder(method, sample, seed, work) for method, seed in flippers]
             ready = all((folder / READY).is_file() for folder in folders)
             cell = {"rows": _rows(comparison, method, (encoder, language_model), work, folders if ready else [])}
             if all(row["Flip"] is not None or not row["n"] for row in cell["rows"]):
@@ -92,7 +82,7 @@ def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers
     for folder in verifiers:
         model = trained_model(sample.hp, folder)
         answers = comparison.trainer.predict(rows, model, max_length=sample.hp.max_length, labels=sample.labels)
-        rates.append(statistics.fmean(one == label for one, label in zip(answers, rows["label"], strict=True)))
+        rates.append(statistics.fmean(answer == label for answer, label in zip(answers, rows["label"], strict=True)))
     return statistics.fmean(rates)
 
 
@@ -115,7 +105,9 @@ def claims(rows: Dataset) -> list[dict[str, Any]]:
 
 
 def _edited_versions(row: Mapping[str, Any]) -> list[Any]:
-    edited = [one["edits"] for one in row["candidates"] or [] if one["change"] == "evidence" and one["edits"]]
+    edited = [
+        candidate["edits"] for candidate in row["candidates"] or [] if candidate["change"] == "evidence" and candidate["edits"]
+    ]
     return [apply_edits(row, edits)["evidence"] for edits in edited]
 
 
@@ -128,11 +120,11 @@ def candidates(rows: Dataset) -> list[dict[str, Any]]:
     for row in rows.select_columns([*columns, "candidates"]):
         source = {column: row[column] for column in columns}
         versions = _edited_versions(row)
-        claims = [one for one in row["candidates"] or [] if one["change"] == "claim"]
-        written = [one for one in claims if not (one["status"] and _WRITERS.match(one["status"]["stage"]))]
-        for i, one in enumerate(written):
-            label = one["label"] or opposite(row["label"])
-            own = {"id": f"{row['id']}:{i}", "claim": one["claim"], "label": label}
+        claims = [candidate for candidate in row["candidates"] or [] if candidate["change"] == "claim"]
+        written = [claim for claim in claims if not (claim["status"] and _WRITERS.match(claim["status"]["stage"]))]
+        for i, candidate in enumerate(written):
+            label = candidate["label"] or opposite(row["label"])
+            own = {"id": f"{row['id']}:{i}", "claim": candidate["claim"], "label": label}
             generated.append({**source, **own, "source_claim": row["claim"], "edited_versions": versions})
     return generated
 

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from hfcf.studies.compare.grid import Cell, Layout
+from hfcf.studies.compare.grid import Cell, Grid
 from hfcf.studies.compare.methods import Method
 from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.runner import Comparison, counterfactuals
 from hfcf.studies.compare.sets import EvaluationSet
+from hfcf.studies.compare.tables import majority, points, table
 from hfcf.studies.compare.training_sets import training_rows
 from hfcf.training.bias_model import ngram_bias, ngram_model
 from hfcf.training.reweight import local_mutual_information, ngrams
@@ -45,8 +46,8 @@ def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
     """
     sample = comparison.samples[0]
     plain = next((method for method in comparison.methods if method.plain), Method("no augmentation", None))
-    ids, results = sorted(one.ids for one in comparison.sets), []
-    for method in (plain, *(one for one in comparison.methods if one.system is not None and one.debias is None)):
+    ids, results = sorted(test_set.ids for test_set in comparison.sets), []
+    for method in (plain, *(method for method in comparison.methods if method.system is not None and method.debias is None)):
         key = digest(["probes", VERSION, comparison.definition(method, sample, 0), ids])
         if (cell := comparison.cells.get(key)) is None:
             made, _ = counterfactuals(comparison, method, sample, work)
@@ -61,17 +62,19 @@ def probe(comparison: Comparison, work: Path) -> list[dict[str, Any]]:
 
 def claim_only(rows: Dataset, labels: Sequence[str], sets: Sequence[EvaluationSet]) -> dict[str, Any]:
     """Score a logistic regression over the words and bigrams of claims."""
+    # A row and its counterfactuals share a group: on both sides of a fold, claims would be known but for a word.
     gold = list(rows["label"])
     try:
         chosen = ngram_bias(rows, labels).argmax(axis=1)
         validated = statistics.fmean(labels[i] == label for i, label in zip(chosen, gold, strict=True))
     except ValueError:
         validated = None
-    evaluated: dict[str, float | None] = {one.ids: None for one in sets}
+    evaluated: dict[str, float | None] = {evaluated.ids: None for evaluated in sets}
     if len(set(gold)) > 1:
         model = ngram_model().fit(list(rows["claim"]), gold)
-        for one in sets:
-            evaluated[one.ids] = float(np.mean(model.predict(list(one.rows["claim"])) == np.array(one.rows["label"])))
+        for test_set in sets:
+            right = model.predict(list(test_set.rows["claim"])) == np.array(test_set.rows["label"])
+            evaluated[test_set.ids] = float(np.mean(right))
     share = max(Counter(gold).values()) / len(gold)
     return {"rows": len(rows), "majority": share, "cross_validated": validated, "evaluated": evaluated}
 
@@ -80,14 +83,6 @@ def telling(claims: Sequence[str], labels: Sequence[str], top: int = TOP) -> lis
     """Find the bigrams that go with each label most: p(w, l) · log (p(l | w) / p(l)), local mutual information.
 
     Deviation from the paper: a bigram is counted once in a claim.
-
-    Args:
-        claims: of the training rows.
-        labels: of the training rows.
-        top: how many of each label.
-
-    Returns:
-        `label`, `bigram` and `lmi`, above 0 only; labels in alphabetical order, the highest first.
 
     Source: Schuster et al. 2019, "Towards Debiasing Fact Verification Models", EMNLP, section 2.
     """
@@ -108,10 +103,10 @@ def shares(bigrams: Sequence[Mapping[str, Any]], rows: Dataset) -> list[dict[str
     names, held = ngrams(list(rows["claim"]), (2,), common=0, at_least=1)
     number, gold = {name: j for j, name in enumerate(names)}, np.array(rows["label"], dtype=str)
     result = []
-    for one in bigrams:
-        which = held[[number[one["bigram"]]], :].nonzero()[1] if one["bigram"] in number else np.array([], dtype=int)
-        share = float(np.mean(gold[which] == one["label"])) if len(which) else None
-        result.append({**one, "rows": len(which), "share": share})
+    for bigram in bigrams:
+        which = held[[number[bigram["bigram"]]], :].nonzero()[1] if bigram["bigram"] in number else np.array([], dtype=int)
+        share = float(np.mean(gold[which] == bigram["label"])) if len(which) else None
+        result.append({**bigram, "rows": len(which), "share": share})
     return result
 
 
@@ -120,19 +115,19 @@ def shortcuts(claim: str) -> set[str]:
     return {phrase for phrase, pattern in _PATTERNS.items() if pattern.search(claim)}
 
 
-def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str, Any]]:
+def by_shortcut(grid: Grid, sets: Sequence[EvaluationSet]) -> list[dict[str, Any]]:
     """Return accuracy on all evaluation rows together by shortcut phrase and gold label.
 
     Seeds of a method that miss a corpus are left out, and so are phrases that no row has.
     """
-    phrases = [shortcuts(claim) for one in sets for claim in one.rows["claim"]]
-    labels = np.array([label for one in sets for label in one.rows["label"]], dtype=str)
+    phrases = [shortcuts(claim) for test_set in sets for claim in test_set.rows["claim"]]
+    labels = np.array([label for test_set in sets for label in test_set.rows["label"]], dtype=str)
     right = {
         method: [
             [gold == answer for cell in cells for gold, answer in zip(cell["gold"], cell["predicted"], strict=True)]
-            for cells in _whole_seeds(layout, method, sets)
+            for cells in _whole_seeds(grid, method, sets)
         ]
-        for method in layout.methods
+        for method in grid.methods
     }
     groups = {ANY: [bool(of_claim) for of_claim in phrases], NONE: [not of_claim for of_claim in phrases]}
     groups |= {phrase: [phrase in of_claim for of_claim in phrases] for phrase in SHORTCUTS}
@@ -146,6 +141,55 @@ def by_shortcut(layout: Layout, sets: Sequence[EvaluationSet]) -> list[dict[str,
     return table
 
 
-def _whole_seeds(layout: Layout, method: str, sets: Sequence[EvaluationSet]) -> list[list[Cell]]:
-    places = [[(method, seed, one.name) for one in sets] for seed in layout.seeds]
-    return [[layout.cells[one] for one in of_seed] for of_seed in places if all(one in layout.cells for one in of_seed)]
+def _whole_seeds(grid: Grid, method: str, sets: Sequence[EvaluationSet]) -> list[list[Cell]]:
+    places = [[(method, seed, test_set.name) for test_set in sets] for seed in grid.seeds]
+    return [[grid.cells[place] for place in of_seed] for of_seed in places if all(place in grid.cells for place in of_seed)]
+
+
+def probes_section(comparison: Comparison, grid: Grid, probed: Sequence[Mapping[str, Any]]) -> str:
+    """Return the three probes, each as a table."""
+    corpora = {test_set.name: test_set.ids for test_set in comparison.sets}
+    parts = ["\n## Bias probes", "### What claims alone tell", claims_table(grid, probed, corpora)]
+    parts += ["### Accuracy by shortcut word", shortcuts_table(grid, by_shortcut(grid, comparison.sets))]
+    parts += ["### Bigrams that tell the label", bigrams_table(probed)]
+    return "\n\n".join(parts) + "\n"
+
+
+def claims_table(grid: Grid, probed: Sequence[Mapping[str, Any]], corpora: Mapping[str, str]) -> str:
+    """Return accuracies of the model of claims, training sets down; `corpora` has the `ids` of each corpus."""
+    rows = [["*majority label*", "–", "–", "–", *(majority(grid, corpus, "accuracy") for corpus in corpora)]]
+    for probe in probed:
+        shares = [probe["majority"], probe["cross_validated"], *(probe["evaluated"].get(ids) for ids in corpora.values())]
+        rows.append([probe["method"], f"{probe['rows']:,}", *map(points, shares)])
+    sentence = (
+        "Accuracy (%) of a logistic regression over the words and bigrams of claims, without evidence. Cross-validated: on the "
+        "training rows themselves, in five folds that never part a row from its counterfactuals; corpora: trained on all of them. "
+        "The nearer to the commonest label's share, the less claims give away."
+    )
+    return sentence + "\n\n" + table(["Trained on the rows of", "Rows", "Commonest label", "Cross-validated", *corpora], rows)
+
+
+def shortcuts_table(grid: Grid, accuracies: Sequence[Mapping[str, Any]]) -> str:
+    """Return accuracies of the verifiers by shortcut phrase and label, methods across."""
+    rows = []
+    for group in accuracies:
+        claims = group["claims"] if group["claims"] in SHORTCUTS else f"*{group['claims']}*"
+        rows.append([claims, group["label"], f"{group['rows']:,}", *(points(group["accuracy"][method]) for method in grid.methods)])
+    sentence = (
+        "Accuracy (%) of the verifiers, mean over seeds, on the evaluation rows of all corpora whose claim has the words (whole "
+        f"words; a claim counts under each that it has), by the row's label. These: {', '.join(SHORTCUTS)}."
+    )
+    return sentence + "\n\n" + table(["Claim has", "Label", "Rows", *grid.methods], rows)
+
+
+def bigrams_table(probed: Sequence[Mapping[str, Any]]) -> str:
+    """Return the bigrams that go with a label, and the label's share among the rows that have one, training sets across."""
+    rows = []
+    for first, *others in zip(*(probe["bigrams"] for probe in probed), strict=True):
+        shares = [f"{points(probe['share'])} ({probe['rows']:,})" for probe in (first, *others)]
+        rows.append([first["label"], first["bigram"], f"{1e6 * first['lmi']:,.0f}", *shares])
+    sentence = (
+        f"The {TOP} bigrams of the training claims with the highest local mutual information (× 10⁶) towards each label, before "
+        "anything is added, and p(label | bigram) in % among the rows of each method's training set that have it (how many)."
+    )
+    return sentence + "\n\n" + table(["Towards", "Bigram", "LMI", *(probe["method"] for probe in probed)], rows)

@@ -126,7 +126,7 @@ class Pairs(Recipe):
 
     @model_validator(mode="after")
     def _check_pairs(self) -> Self:
-        if sum(one is not None for one in (self.originals, self.run, self.system, self.within)) != 1:
+        if sum(way is not None for way in (self.originals, self.run, self.system, self.within)) != 1:
             raise ValueError(": give one of originals, run, system and within")
         if self.system is None and (self.preset is not None or self.settings is not None):
             raise ValueError(": preset and settings are of a system")
@@ -297,6 +297,12 @@ class ColumnComparison(_Shared):
     curves: dict[Text, dict[int | float | str, str]] | None = None
     """What a setting is called → its values → the methods that have them."""
 
+    def source(self, column: Column, part: str) -> Source:
+        """Return where "train", "dev" or "test" rows of a column come from; its own files replace a default folder."""
+        default, own = getattr(self.defaults, part), getattr(column, part)
+        where = {"data_dir", "data_files"}
+        return {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
+
 
 class RationaleComparison(Recipe):
     """A comparison of explainers on rows with human rationales."""
@@ -341,7 +347,7 @@ def parse_comparison(content: Mapping[str, Any], where: str = "") -> Comparison:
     where = where or str(content.get("name", "recipe"))
     model = model_of(content, where)
     for key, part in (("columns", Column), ("evaluate", Evaluation)):  # errors that name the part, not its number
-        for one in content.get(key) or () if key in model.model_fields else ():
-            if isinstance(one, Mapping):
-                recipes.parse(part, one, f"{where}: {key}: {one.get('name', one.get('corpus'))}")
+        for given in content.get(key) or () if key in model.model_fields else ():
+            if isinstance(given, Mapping):
+                recipes.parse(part, given, f"{where}: {key}: {given.get('name', given.get('corpus'))}")
     return recipes.parse(model, content, where)

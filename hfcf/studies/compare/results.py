@@ -28,13 +28,6 @@ class Cells:
     A line `{"set": …}` holds the true answers of an evaluation set, once; a line `{"cell": …}` holds a finished cell with its
     predicted answers, under the hash of everything that makes it. A cell whose definition has changed is another line, and the
     old one stays. An unfinished line of a killed process is ignored, and the next process that writes removes it.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "race.jsonl"
-    >>> Cells(file).put("5d1f", {"method": "RACE", "gold": "SR", "ids": "a1", "predicted": "SS", "accuracy": 0.5})
-    >>> cell = Cells(file).get("5d1f")
-    >>> cell["gold"], cell["predicted"], Cells(file).get("77aa")
-    ('SR', 'SS', None)
     """
 
     def __init__(self, file: Path) -> None:
@@ -57,7 +50,7 @@ class Cells:
             sets: dict[str, dict[str, Any]] = {}
             line = {"cell": key, **self._split(cell, sets)}
             lines = [*({"set": name, **content} for name, content in sets.items() if name not in self._sets), line]
-            text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines)
+            text = "".join(json.dumps(content, ensure_ascii=False) + "\n" for content in lines)
             with self.file.open("ab") as file:
                 file.truncate(self._read_to)  # a line that a killed process did not finish
                 file.write(text.encode())

@@ -14,13 +14,12 @@ from hfcf.studies.compare import column_page, figure, set_page
 from hfcf.studies.compare.grid import Cell
 from hfcf.studies.compare.intrinsic import intrinsic_rows
 from hfcf.studies.compare.pair_page import pairs_section
-from hfcf.studies.compare.probe_tables import probes_section
-from hfcf.studies.compare.probes import probe
+from hfcf.studies.compare.probes import probe, probes_section
 from hfcf.studies.compare.rationales import rationale_table
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
 from hfcf.studies.compare.runner import Comparison, arrange, fill, on_samples, open_comparison, read
 from hfcf.studies.compare.stats import differences, differences_by_size
-from hfcf.studies.compare.tables import csv_text
+from hfcf.studies.compare.tables import long_csv
 
 TABLES = ("table.md", "table.csv", "rationales.md", "figure.svg", "figure.png")
 
@@ -57,7 +56,7 @@ def compare(
         ExistingResultError: the folder holds the tables of another comparison, and `overwrite` is not set; a ValueError.
     """
     parsed, folder = read_comparison(recipe, changes), Path(out)
-    options = [part for one in changes for part in ("--set", recipes.without_folders(one))] + (["--full"] if full else [])
+    options = [part for change in changes for part in ("--set", recipes.without_folders(change))] + (["--full"] if full else [])
     command = shlex.join(["hfcf", "compare", short(str(recipe)), "--out", short(str(out)), *options])
     # With other methods, rows or seeds it is the same comparison: all finished cells are kept.
     content = parsed.model_dump(exclude_unset=True)
@@ -89,47 +88,47 @@ def _on_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: 
     intrinsic = intrinsic_rows(comparison, recipe.encoder, recipe.language_model, out / "work") if recipe.encoder else []
     probed = probe(comparison, out / "work") if recipe.probes else []
     cells = read(comparison)
-    layout = arrange(comparison, cells)
-    tested = differences(layout)
-    text = set_page.markdown(layout, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table)
-    text += pairs_section(comparison, layout)
-    text += probes_section(comparison, layout, probed) if probed else ""
+    grid = arrange(comparison, cells)
+    tested = differences(grid)
+    text = set_page.markdown(grid, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table)
+    text += pairs_section(comparison, grid)
+    text += probes_section(comparison, grid, probed) if probed else ""
     text += set_page.provenance(recipe, comparison, cells, command)
     if cells:
-        figure.save(layout, tested, out)
-    return _write(out, text, layout.cells.values(), set_page.csv_columns(layout), len(layout.missing()))
+        figure.save(grid, tested, out)
+    return _write(out, text, grid.cells.values(), len(grid.missing()))
 
 
 def _on_samples(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
     samples = on_samples(comparison, recipe)
     fill(samples, out / "work")
-    layout = arrange(samples, read(samples))
+    grid = arrange(samples, read(samples))
     all_rows = read(comparison)  # those that the recipe without `low_resource` left
-    tested, about = differences_by_size(layout), (comparison.name, comparison.repeats, comparison.seen_table)
-    text = set_page.markdown_of_samples(layout, tested, all_rows, *about)
-    text += set_page.provenance(recipe, comparison, list(layout.cells.values()), command)
-    lines = [{**cell, **key[1]._asdict()} for key, cell in layout.cells.items()]
+    tested, about = differences_by_size(grid), (comparison.name, comparison.repeats, comparison.seen_table)
+    text = set_page.markdown_of_samples(grid, tested, all_rows, *about)
+    text += set_page.provenance(recipe, comparison, list(grid.cells.values()), command)
+    lines = [{**cell, **key[1]._asdict()} for key, cell in grid.cells.items()]
     lines += [{**cell, "size": cell["train_rows"] - cell["counterfactuals"]} for cell in all_rows]
-    if layout.cells:
-        figure.store(lambda: figure.figure_of_sizes(layout, all_rows), out)
-    return _write(out, text, lines, set_page.csv_columns(layout, samples=True), len(layout.missing()))
+    if grid.cells:
+        figure.store(lambda: figure.figure_of_sizes(grid, all_rows), out)
+    return _write(out, text, lines, len(grid.missing()))
 
 
 def _by_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
     fill(comparison, out / "work")
     report = column_page.make_report(comparison, read(comparison), recipe.report)
-    layout, curves = report.layout, recipe.curves
-    tested = differences(layout)
+    grid, curves = report.grid, recipe.curves
+    tested = differences(grid)
     text = column_page.markdown(comparison, report, tested, recipe, command)
     if curves:
-        figure.store(lambda: figure.figure_of_curves(layout, curves), out)
-    elif layout.cells:
-        figure.save(layout, tested, out)
-    return _write(out, text, report.cells, column_page.csv_columns(layout), len(report.missing))
+        figure.store(lambda: figure.figure_of_curves(grid, curves), out)
+    elif grid.cells:
+        figure.save(grid, tested, out)
+    return _write(out, text, report.cells, len(report.missing))
 
 
-def _write(out: Path, text: str, cells: Iterable[Cell], columns: Sequence[str], missing: int) -> dict[str, Any]:
+def _write(out: Path, text: str, cells: Iterable[Cell], missing: int) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     (out / "table.md").write_text(text, encoding="utf-8")
-    (out / "table.csv").write_text(csv_text(cells, columns), encoding="utf-8")
+    (out / "table.csv").write_text(long_csv(cells), encoding="utf-8")
     return {"table": str(out / "table.md"), "missing": missing}

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -25,7 +26,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
 from hfcf.studies.compare.contamination import overlap_table
-from hfcf.studies.compare.grid import Layout, lay_out
+from hfcf.studies.compare.grid import Grid, make_grid
 from hfcf.studies.compare.methods import Method, build_methods, check_methods
 from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
 from hfcf.studies.compare.results import Cells, digest
@@ -84,22 +85,27 @@ class Comparison:
     @cached_property
     def sets(self) -> list[EvaluationSet]:
         """Every set once, in the order of the recipe."""
-        return sorted({one.name: one for sample in self.samples for one in sample.sets}.values(), key=lambda one: one.order)
+        return sorted(
+            {test_set.name: test_set for sample in self.samples for test_set in sample.sets}.values(), key=attrgetter("order")
+        )
 
     @property
     def seen_table(self) -> str:
         """A table of the rows that the models of the methods have seen."""
-        every = {one.name: one for sample in self.samples for one in sample.overlaps}
-        every |= {one.name: one.overlap for one in self.sets if one.overlap}
-        models = {one.name: one for sample in self.samples for one in sample.models}
+        every = {overlap.name: overlap for sample in self.samples for overlap in sample.overlaps}
+        every |= {test_set.name: test_set.overlap for test_set in self.sets if test_set.overlap}
+        models = {model.name: model for sample in self.samples for model in sample.models}
         return overlap_table(list(every.values()), list(models.values()))
 
     @cached_property
     def places(self) -> dict[Place, tuple[Method, Sample, int, EvaluationSet]]:
         """Method, sample, seed and set of each cell of the table, in the order of the recipe."""
-        every = sorted(((sample, one) for sample in self.samples for one in sample.sets), key=lambda pair: pair[1].order)
-        parts = ((method, sample, seed, one) for sample, one in every for seed in self.seeds for method in self.methods)
-        return {(method.name, sample.seed(seed), one.name): (method, sample, seed, one) for method, sample, seed, one in parts}
+        every = sorted(((sample, test_set) for sample in self.samples for test_set in sample.sets), key=lambda pair: pair[1].order)
+        parts = ((method, sample, seed, test_set) for sample, test_set in every for seed in self.seeds for method in self.methods)
+        return {
+            (method.name, sample.seed(seed), test_set.name): (method, sample, seed, test_set)
+            for method, sample, seed, test_set in parts
+        }
 
     def definition(self, method: Method, sample: Sample, seed: int) -> dict[str, Any]:
         """Return everything that a trained model depends on."""
@@ -107,15 +113,15 @@ class Comparison:
         if method.debias:  # which rows belong together; other trainings do not know of groups
             parts["groups"] = sample.groups
         if method.system:  # counterfactuals that repeat a scored row are left out
-            parts |= {**sample.making(method), "apart from": sorted({one.ids for one in sample.sets})}
+            parts |= {**sample.making(method), "apart from": sorted({test_set.ids for test_set in sample.sets})}
         if method.judged:
             parts["pool"] = rows_digest(sample.pool)
         return {**parts, **method.definition}
 
     def key(self, place: Place) -> str:
         """Return the key under which a cell is stored."""
-        method, sample, seed, one = self.places[place]
-        return digest({**self.definition(method, sample, seed), "ids": one.ids})
+        method, sample, seed, test_set = self.places[place]
+        return digest({**self.definition(method, sample, seed), "ids": test_set.ids})
 
     def finished(self, place: Place) -> bool:
         """Say whether a cell is stored."""
@@ -187,7 +193,7 @@ def fill(comparison: Comparison, work: Path) -> None:
             places = [place for place in training if not comparison.finished(place)]
             if free and places:
                 log.info("%s", _describe(comparison, places))
-                missing = [comparison.places[one][3] for one in places]
+                missing = [comparison.places[place][3] for place in places]
                 _train_and_score(comparison, method, sample, seed, missing, folder)
 
 
@@ -224,13 +230,13 @@ def seconds_left(comparison: Comparison, trainings: Sequence[Sequence[Place]]) -
 
 def _describe(comparison: Comparison, places: Sequence[Place]) -> str:
     """Say which cells are computed now, and how long they and the rest take."""
-    method, sample, seed, one = comparison.places[places[0]]
+    method, sample, seed, test_set = comparison.places[places[0]]
     trainings = missing_trainings(comparison)
     first = len(comparison.requested) - sum(map(len, trainings)) + 1
     cells = f"cell {first}" if len(places) == 1 else f"cells {first} to {first + len(places) - 1}"
     seconds = seconds_left(comparison, trainings)
     left = "" if seconds is None else f", {time_left(seconds)}"
-    rows = one.name if comparison.columns else f"{len(sample.train)} rows"
+    rows = test_set.name if comparison.columns else f"{len(sample.train)} rows"
     return f"{cells} of {len(comparison.requested)}{left}: {method.name}, {rows}, seed {seed}"
 
 
@@ -240,21 +246,23 @@ def read(comparison: Comparison) -> list[dict[str, Any]]:
     What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
     """
     cells = []
-    for place, (method, _, _, one) in comparison.places.items():
+    for place, (method, _, _, test_set) in comparison.places.items():
         if (cell := comparison.cells.get(comparison.key(place))) is not None:
-            about = one.about if "gold" in cell else {"corpus": one.name, "setting": one.setting, "ids": one.ids}
+            about = (
+                test_set.about if "gold" in cell else {"corpus": test_set.name, "setting": test_set.setting, "ids": test_set.ids}
+            )
             cells.append({**cell, **about, "method": method.name, "seed": place[1], "recipe": comparison.name})
     return cells
 
 
-def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: dict[str, str] | None = None) -> Layout:
+def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: dict[str, str] | None = None) -> Grid:
     """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not all are in it."""
-    corpora = {one.name: one.setting for one in comparison.sets} if corpora is None else corpora
+    corpora = {test_set.name: test_set.setting for test_set in comparison.sets} if corpora is None else corpora
     seeds = dict.fromkeys(sample.seed(seed) for sample in comparison.samples for seed in comparison.seeds)
     # Columns that share their test rows are no independent corpora: no average is taken over them.
-    alone = corpora if comparison.columns else [one.name for one in comparison.sets if not one.averaged]
+    alone = corpora if comparison.columns else [test_set.name for test_set in comparison.sets if not test_set.averaged]
     methods = [method.name for method in comparison.methods]
-    return lay_out(cells, comparison.baseline, methods, list(seeds), corpora, alone, comparison.scorer)
+    return make_grid(cells, comparison.baseline, methods, list(seeds), corpora, alone, comparison.scorer)
 
 
 def counterfactuals(comparison: Comparison, method: Method, sample: Sample, work: Path) -> tuple[Dataset | None, float]:
@@ -300,13 +308,13 @@ def _train_and_score(
         "making_cpu_seconds": making,
     }  # fmt: skip
 
-    def put(one: EvaluationSet, content: dict[str, Any]) -> None:
-        place = (method.name, sample.seed(seed), one.name)
-        comparison.cells.put(comparison.key(place), {**about, "corpus": one.name, "ids": one.ids, **content})
+    def put(test_set: EvaluationSet, content: dict[str, Any]) -> None:
+        place = (method.name, sample.seed(seed), test_set.name)
+        comparison.cells.put(comparison.key(place), {**about, "corpus": test_set.name, "ids": test_set.ids, **content})
 
     if comparison.columns and method.system and not added:  # nothing to train on that the baseline is not trained on
-        for one in missing:
-            put(one, {"empty": True})
+        for test_set in missing:
+            put(test_set, {"empty": True})
         return
     if not comparison.columns:
         check_no_overlap(sample.sets, rows)
@@ -319,24 +327,24 @@ def _train_and_score(
 
     dev = None if sample.dev is None else (sample.dev, answer(sample.dev))
     training = time.perf_counter() - start, time.process_time() - cpu
-    for one in missing:
+    for test_set in missing:
         start, cpu = time.perf_counter(), time.process_time()
-        predicted = answer(one.rows)
-        letters = comparison.letters(sample, *(dev[:1] if dev else ()), *one.scored)
-        scored = {**score(comparison.scorer, one.rows, predicted, letters), "seen": one.repeated, "best_epoch": best}
+        predicted = answer(test_set.rows)
+        letters = comparison.letters(sample, *(dev[:1] if dev else ()), *test_set.scored)
+        scored = {**score(comparison.scorer, test_set.rows, predicted, letters), "seen": test_set.repeated, "best_epoch": best}
         content = {name: value for name, value in scored.items() if value is not None}
-        if one.sources is not None:
+        if test_set.sources is not None:
             originals = {
-                "rows": len(one.sources),
-                "ids": one.ids,
-                **score(comparison.scorer, one.sources, answer(one.sources), letters),
+                "rows": len(test_set.sources),
+                "ids": test_set.ids,
+                **score(comparison.scorer, test_set.sources, answer(test_set.sources), letters),
             }
             content |= {"sources": originals, **pair_scores(comparison.scorer, content, originals)}
         if dev:
             about_dev = {"rows": len(dev[0]), "ids": sample.definition["dev"]}
             content["dev"] = {**about_dev, **score(comparison.scorer, *dev, letters)}
         seconds = [time.perf_counter() - start + training[0], time.process_time() - cpu + training[1]]
-        put(one, {**content, "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1)})
+        put(test_set, {**content, "seconds": round(seconds[0], 1), "cpu_seconds": round(seconds[1], 1)})
     if method.plain and not comparison.columns and not sample.number:
         (folder / READY).touch()  # intrinsic scores ask it which counterfactuals flip
     else:

@@ -82,7 +82,7 @@ class Sample:
     @cached_property
     def scored(self) -> list[Dataset]:
         """All rows that models are scored on, to choose the epoch or to evaluate."""
-        return [*([] if self.dev is None else [self.dev]), *(rows for one in self.sets for rows in one.scored)]
+        return [*([] if self.dev is None else [self.dev]), *(rows for test_set in self.sets for rows in test_set.scored)]
 
     @cached_property
     def definition(self) -> dict[str, Any]:
@@ -139,8 +139,8 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
         recipe.evaluate, recipe.data_dir, sample.train, None if full else recipe.evaluate_take, labels, models,
         unseen="evaluate" in recipe.unseen,
     )  # fmt: skip
-    empty = [one.overlap for one in sets if one.overlap and not len(one.rows)]
-    return task, replace(sample, sets=tuple(one for one in sets if len(one.rows)), overlaps=(overlap, *empty))
+    empty = [test_set.overlap for test_set in sets if test_set.overlap and not len(test_set.rows)]
+    return task, replace(sample, sets=tuple(test_set for test_set in sets if len(test_set.rows)), overlaps=(overlap, *empty))
 
 
 def _check_open_domain(hp: Hyperparameters, task: Task, key: str) -> None:
@@ -162,9 +162,6 @@ def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
 
     Within a seed a larger sample holds the smaller one, where CrossAug's paper draws each anew: sizes are then compared on rows
     that they share, and a system is asked nothing twice. Systems are fitted on the sample and see no other row.
-
-    Raises:
-        RecipeError: there are too few rows of a label.
     """
     numbers = list(product(low_resource.sizes, low_resource.samples))
     try:
@@ -199,9 +196,9 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         hp = hyperparameters({**recipe.training, **getattr(column, recipe.key)}, recipe.key, recipe.data_dir)
         _check_open_domain(hp, task, recipe.key)
         models = list_models(methods, hp.model)
-        one = Sample(train, None, _labels(task, None, train), hp, (), dev, models=tuple(models))
+        new = Sample(train, None, _labels(task, None, train), hp, (), dev, models=tuple(models))
         key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
-        sample = samples.get(key, one)
+        sample = samples.get(key, new)
         setting = column.setting or recipe.defaults.setting
         if (asked := (id(test), hp.model)) not in marks:  # a column may start from other weights
             marks[asked] = mark_seen(test, models)
@@ -213,10 +210,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
 
 
 def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict[str, Dataset]) -> Dataset:
-    default, own = getattr(recipe.defaults, part), getattr(column, part)
-    where = {"data_dir", "data_files"}  # files are in the place of a folder, not beside it
-    source = {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
-    place = f"columns: {column.name}: {part}"
+    source, place = recipe.source(column, part), f"columns: {column.name}: {part}"
     key = digest([part == "train", source])
     if key not in loaded:
         loaded[key] = _load(source, recipe.data_dir, place, training=part == "train")

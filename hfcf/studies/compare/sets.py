@@ -10,18 +10,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, Features
 
 from hfcf.core import recipe as recipes
-from hfcf.core.pairs import is_paired
+from hfcf.core import schema
+from hfcf.core.expand import expand
+from hfcf.core.pairs import is_paired, pair, pair_within
 from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
+from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
-from hfcf.studies.compare.paired import load_pairs
-from hfcf.studies.compare.recipe import Evaluation
+from hfcf.studies.compare.recipe import Evaluation, Pairs
 from hfcf.studies.compare.results import digest
+from hfcf.studies.human.collect import rated_correct
+from hfcf.studies.human.sets import read_rows
+from hfcf.systems import system_class
 from hfcf.training.data import drop_related, load_rows, unrelated
 from hfcf.training.verifier import of_labels
 
@@ -123,10 +128,10 @@ def load_sets(
         first = sorted(left, key=rank.__getitem__)[:take]
         available, removed = count_labels(rows, labels), len(rows) - len(separate)
         overlap = count_overlap(name, marks, models, len(rows), first, len(separate) - len(left))
-        one = EvaluationSet(
+        test_set = EvaluationSet(
             name, source.setting, rows.select(first), available, removed, source.expected, source.averaged, order=order
         )
-        sets.append(replace(one, there=len(rows), cleaned=cleaned, overlap=overlap))
+        sets.append(replace(test_set, there=len(rows), cleaned=cleaned, overlap=overlap))
     return sets
 
 
@@ -145,12 +150,58 @@ def check_names(names: Sequence[str], where: str) -> None:
 
 def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:
     """Check that no evaluation row shares a group or a text with the training rows, counterfactuals included."""
-    for one in sets:
-        if shared := len(one.rows) - len(drop_related(one.rows, training)):
-            raise ValueError(f"{shared} evaluation rows of {one.name} overlap with the training rows")
+    for test_set in sets:
+        if shared := len(test_set.rows) - len(drop_related(test_set.rows, training)):
+            raise ValueError(f"{shared} evaluation rows of {test_set.name} overlap with the training rows")
 
 
 def count_labels(rows: Dataset, labels: Sequence[str]) -> dict[str, int]:
     """Count rows by label: the first two labels always, others where rows have them."""
     counts = Counter(rows["label"]) if labels else Counter()
     return {label: counts[label] for label in labels if label in labels[:2] or counts[label]}
+
+
+log = logging.getLogger(__name__)
+
+
+def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, bool | None]:
+    """Pair the rows of an evaluation set; say whether a person cleaned the pairs, None of those that people wrote."""
+    assert source.pairs is not None
+    how, cleaned = source.pairs, None
+    try:
+        if how.within is not None:
+            pairs = pair_within(rows, how.within)
+        elif how.run is not None:
+            pairs, cleaned = pair(read_counterfactuals(rows, how.run, how.ratings), rows), how.ratings is not None
+        elif how.system is not None:
+            pairs, cleaned = pair(make_counterfactuals(rows, how, data_dir), rows), False
+        else:
+            of = recipes.locate({**source.source, **(how.originals or {})}, data_dir)
+            by = how.by or ""
+            pairs = pair(rows, load_rows([of], extra=None), by if isinstance(by, str) else (by[0], by[1]))
+    except (ValueError, OSError) as error:
+        raise RecipeError(f"{where}: {error}") from error
+    if not len(pairs):
+        raise RecipeError(f"{where}: there are no pairs")
+    return pairs, cleaned
+
+
+def make_counterfactuals(originals: Dataset, how: Pairs, data_dir: str | None) -> Dataset:
+    """Run a system on some originals; the request cache keeps what its models answer."""
+    assert how.system is not None
+    task, settings = task_of(originals.features), system_class(how.system).locate(how.settings or {}, data_dir)
+    system = make_system(how.system, preset=how.preset or "paper", settings=settings, task=task.system_task)
+    return expand(system(originals))
+
+
+def read_counterfactuals(originals: Dataset, run: str, ratings: str | None) -> Dataset:
+    """Read a run's counterfactuals of some originals; with the folder of their ratings, only correct ones."""
+    task, ids = task_of(originals.features), set(originals["id"])
+    features = Features({**task.features, **{name: schema.PROVENANCE[name] for name in ("source_id", "change")}})
+    made: list[dict[str, Any]] = [{name: row[name] for name in features} for row in read_rows(run)]
+    of_these = [row for row in made if row["source_id"] in ids]
+    log.info("%s: %d of its %d counterfactuals are of the set's rows", run, len(of_these), len(made))
+    if ratings is not None:
+        correct = rated_correct(ratings)
+        of_these = [row for row in of_these if row["id"] in correct]
+    return Dataset.from_list(of_these, features=features) if of_these else schema.no_rows(features)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from hfcf.studies.compare.bootstrap import LEVEL, Difference, paired_bootstrap
-from hfcf.studies.compare.grid import Layout
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
-__all__ = ["LEVEL", "Difference", "by_size", "differences", "differences_by_size", "holm", "mean_std", "paired_bootstrap"]
+from hfcf.studies.compare.grid import Grid, Seed
+from hfcf.studies.compare.recipe import SETTINGS
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and the sample standard deviation (n − 1; nan for a single value).
-
-    >>> mean_std([0.5, 0.75, 1.0]), mean_std([0.5])
-    ((0.75, 0.25), (0.5, nan))
-    """
+    """Return the mean and the sample standard deviation (n − 1; nan for a single value)."""
     mean = math.fsum(values) / len(values)
     return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else math.nan
 
@@ -31,31 +34,31 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def differences(layout: Layout, resamples: int = 10_000, seed: int = 0) -> list[Difference]:
+def differences(grid: Grid, resamples: int = 10_000, seed: int = 0) -> list[Difference]:
     """Compare every method with the baseline, corrected over all differences of a metric: one table, one family."""
-    return correct([one for method in layout.compared for one in paired_bootstrap(layout, method, resamples, seed)])
+    return correct([difference for method in grid.compared for difference in paired_bootstrap(grid, method, resamples, seed)])
 
 
-def by_size(layout: Layout) -> dict[int, Layout]:
-    """Return a layout for each size of the small samples, ascending."""
+def by_size(grid: Grid) -> dict[int, Grid]:
+    """Return a grid for each size of the small samples, ascending."""
     parts = {}
-    for size in sorted({training.size for training in layout.seeds}):
-        seeds = tuple(training for training in layout.seeds if training.size == size)
-        parts[size] = replace(layout, seeds=seeds, cells={key: cell for key, cell in layout.cells.items() if key[1] in seeds})
+    for size in sorted({training.size for training in grid.seeds}):
+        seeds = tuple(training for training in grid.seeds if training.size == size)
+        parts[size] = replace(grid, seeds=seeds, cells={key: cell for key, cell in grid.cells.items() if key[1] in seeds})
     return parts
 
 
-def differences_by_size(layout: Layout, resamples: int = 10_000) -> dict[int, list[Difference]]:
+def differences_by_size(grid: Grid, resamples: int = 10_000) -> dict[int, list[Difference]]:
     """Compare every method with the baseline at each size, corrected over all differences of a metric: all sizes are one family."""
     sized = [
-        (size, one)
-        for size, part in by_size(layout).items()
-        for method in layout.compared
-        for one in paired_bootstrap(part, method, resamples, unit=lambda one: one.sample, across=lambda one: one.seed)
+        (size, difference)
+        for size, part in by_size(grid).items()
+        for method in grid.compared
+        for difference in paired_bootstrap(part, method, resamples, unit=attrgetter("sample"), across=attrgetter("seed"))
     ]
-    corrected: dict[int, list[Difference]] = {size: [] for size in by_size(layout)}
-    for (size, _), one in zip(sized, correct([one for _, one in sized]), strict=True):
-        corrected[size].append(one)
+    corrected: dict[int, list[Difference]] = {size: [] for size in by_size(grid)}
+    for (size, _), difference in zip(sized, correct([difference for _, difference in sized]), strict=True):
+        corrected[size].append(difference)
     return corrected
 
 
@@ -65,9 +68,128 @@ def correct(differences: Sequence[Difference]) -> list[Difference]:
     A difference is beyond noise if Holm's adjusted p value is below 0.05 and the interval is off 0.
     """
     result = list(differences)
-    for metric in dict.fromkeys(one.metric for one in result):
-        family = [i for i, one in enumerate(result) if one.metric == metric]
+    for metric in dict.fromkeys(difference.metric for difference in result):
+        family = [i for i, difference in enumerate(result) if difference.metric == metric]
         for i, p in zip(family, holm([result[i].p for i in family]), strict=True):
             off_zero = not result[i].low <= 0 <= result[i].high
             result[i] = result[i]._replace(adjusted=p, beyond_noise=off_zero and p < 1 - LEVEL)
     return result
+
+
+Array = NDArray[np.float64]
+LEVEL = 0.95
+_CHUNK = 1000  # resamples at a time, so that memory doesn't grow with them
+
+
+class Difference(NamedTuple):
+    """A method's score less the baseline's, both 0–1.
+
+    `corpus` is None for a mean over corpora, and `setting` then None if it is over all of them. `p` is for this difference alone,
+    `adjusted` for all that are in the table.
+    """
+
+    method: str
+    metric: str
+    setting: str | None
+    corpus: str | None
+    seeds: tuple[Seed, ...]
+    value: float
+    low: float
+    high: float
+    p: float
+    adjusted: float = 1.0
+    beyond_noise: bool = False
+
+
+def paired_bootstrap(
+    grid: Grid, method: str, resamples: int = 10_000, seed: int = 0, unit: Callable[[Seed], Any] | None = None,
+    across: Callable[[Seed], Any] | None = None,
+) -> list[Difference]:  # fmt: skip
+    """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
+
+    Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
+    average of a single corpus is left out too, for it says nothing new.
+    """
+    # Seeds of one `unit` are not independent, as trainings on one sample of rows are not: the mean of their differences stands for
+    # them. `across` is what seeds of different units share, as trainings on several samples share the seed of their weights: its
+    # effect is in all units' means alike, so the p value adds the variance between the means of each.
+    shared = {c: sorted(grid.of(method, c).keys() & grid.of(grid.baseline, c).keys()) for c in grid.corpora}
+    drawn = {c: _draw(grid, method, c, seeds, resamples, seed) for c, seeds in shared.items() if seeds}
+    groups: list[tuple[str | None, str | None, list[str]]] = [(grid.corpora[c], c, [c]) for c in drawn]
+    averaged = {c: setting for c, setting in grid.corpora.items() if c not in grid.alone}
+    for setting in (*SETTINGS, None):
+        corpora = [c for c, of in averaged.items() if setting in (of, None)]
+        if len(corpora) > 1 and (setting is None or len(corpora) < len(averaged)):
+            groups.append((setting, None, corpora))
+    differences = []
+    for setting, corpus, corpora in groups:
+        if not (seeds := sorted(set.intersection(*(set(shared[c]) for c in corpora)))):
+            continue
+        # Rows of metrics × (observed, then resamples) × seeds. The same seeds are drawn on all corpora.
+        mean = np.mean([drawn[c][:, :, [shared[c].index(s) for s in seeds]] for c in corpora], axis=0)
+        common = None if across is None else _means(mean[:, 0], [across(s) for s in seeds])
+        if unit is not None:
+            mean = _means(mean, [unit(s) for s in seeds])
+        n = mean.shape[2]
+        weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
+        for i, (metric, scores) in enumerate(zip(grid.scorer.compared, mean, strict=True)):
+            low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+            rows = min(len(grid.about(c)[0]["gold"]) for c in corpora)
+            p = _p(scores, rows, None if common is None else common[i])
+            numbers = (float(scores[0].mean()), float(low), float(high), p)
+            differences.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
+    return differences
+
+
+def _means(values: Array, names: list[Any]) -> Array:
+    """Average along the last axis, once for each name, in the order of the names."""
+    every = np.array(names)
+    return np.stack([values[..., every == name].mean(axis=-1) for name in sorted(set(names))], axis=-1)
+
+
+def _p(scores: Array, rows: int, common: Array | None = None) -> float:
+    """Return the p value of the t test that docs/compare.md describes."""
+    observed, n = scores[0], scores.shape[1]
+    if n == 1:
+        return 1.0
+    terms = [(observed.var(ddof=1) / n, n - 1), (scores[1:].mean(axis=1).var(ddof=1), max(rows - 1, 1))]
+    if common is not None and len(common) > 1:
+        terms.append((common.var(ddof=1) / len(common), len(common) - 1))
+    variance = sum(term for term, _ in terms)
+    if not variance:
+        return float(not observed.mean())
+    freedom = variance**2 / sum(term**2 / degrees for term, degrees in terms)
+    return float(2 * special.stdtr(freedom, -abs(observed.mean()) / math.sqrt(variance)))
+
+
+def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
+    """Return the differences of each metric × (observed, then resamples of rows) × seed."""
+    own, other = grid.of(method, corpus), grid.of(grid.baseline, corpus)
+    answers = [own[seeds[0]]["gold"], *(own[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
+    # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
+    # same distribution.
+    kinds, counts = kinds_of(answers)
+    # By the corpus: its interval does not depend on which other corpora and methods are there.
+    random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
+    sizes = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
+    parts = [counts[None], *(random.multinomial(counts.sum(), counts / counts.sum(), size=size) for size in sizes)]
+    scores = [grid.scorer.resample(part.astype(float), kinds[0], kinds[1:]) for part in parts]
+    both = np.concatenate(scores, axis=1)
+    return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
+
+
+def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the kinds of rows that some answers tell apart, in order, and how many rows each is."""
+    letters = all(isinstance(each, str) for each in answers)
+    rows: dict[Any, Sequence[Any]] = {}
+    number: Counter[Any] = Counter()
+    for row in zip(*answers, strict=True):
+        # An open answer may be a list of alternatives, which has no hash.
+        key = row if letters else json.dumps(row, sort_keys=True, ensure_ascii=False)
+        rows.setdefault(key, row)
+        number[key] += 1
+    order = sorted(number)
+    kinds = np.empty((len(answers), len(order)), dtype="<U1" if letters else object)
+    for i, j in np.ndindex(*kinds.shape):
+        kinds[i, j] = rows[order[j]][i]
+    return kinds, np.array([number[kind] for kind in order])

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from pandas import DataFrame
 
-from hfcf.studies.compare.bootstrap import kinds_of
-from hfcf.studies.compare.grid import SETTINGS, Cell, Layout
-from hfcf.studies.compare.stats import LEVEL, Difference, mean_std
+from hfcf.studies.compare.grid import Cell, Grid
+from hfcf.studies.compare.recipe import SETTINGS
+from hfcf.studies.compare.stats import LEVEL, Difference, kinds_of, mean_std
 
 _LISTED = 10  # missing cells
+_ABOUT = ("recipe", "method", "corpus", "setting", "seed", "size", "sample", "ids")  # what tells the cells of a CSV file apart
 
 
 def page(title: str, missing: str, legend: Iterable[str], sections: Iterable[str]) -> str:
@@ -30,16 +31,21 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([texts[0], "|" + "---|" * len(header), *texts[1:]])
 
 
-def grid(methods: Iterable[str], columns: Mapping[str, Mapping[str, str]], *first: Sequence[str], empty: str = "–") -> str:
+def methods_table(methods: Iterable[str], columns: Mapping[str, Mapping[str, str]], *first: Sequence[str], empty: str = "–") -> str:
     """Return a table with methods down, after some first rows, and columns across."""
     rows = ([method, *(texts.get(method, empty) for texts in columns.values())] for method in methods)
     return table(["Method", *columns], [*first, *rows])
 
 
-def csv_text(cells: Iterable[Cell], columns: Sequence[str]) -> str:
-    """Return one CSV line for each cell, numbers as they are; what a cell lacks is empty."""
-    rows = [[cell.get(column) for column in columns] for cell in cells]
-    return DataFrame(rows, columns=list(columns), dtype=object).to_csv(index=False, lineterminator="\n")
+def long_csv(cells: Iterable[Cell]) -> str:
+    """Return a CSV line for each number of each cell; `DataFrame.pivot` makes a table of it."""
+    lines = [
+        [*(cell.get(column) for column in _ABOUT), metric, value]
+        for cell in cells
+        for metric, value in cell.items()
+        if metric not in _ABOUT and isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    return DataFrame(lines, columns=[*_ABOUT, "metric", "value"], dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def bullets(texts: Iterable[str]) -> str:
@@ -64,18 +70,7 @@ def points(share: float | None) -> str:
 def score_column(
     values: Mapping[str, Sequence[float]], expected: int, starred: Iterable[str] = (), *, best: bool = True, second: bool = False
 ) -> dict[str, str]:
-    """Return the text of each method's scores in one column: mean ± deviation in points.
-
-    Args:
-        values: 0–1, of each method that has any.
-        expected: how many there should be; the text says so where there are fewer.
-        starred: methods that get a star: their difference from the baseline is beyond noise.
-        best: make the best mean bold.
-        second: underline the second best.
-
-    >>> score_column({"none": [0.5, 0.6], "EDA": [0.5], "RACE": [0.7, 0.7]}, 2, ["RACE"], second=True)
-    {'none': '<u>55.0 ± 7.1</u>', 'EDA': '50.0 (1 of 2)', 'RACE': '**70.0 ± 0.0**\\\\*'}
-    """
+    """Return each method's mean ± deviation in points, with a star if starred, and (k of expected) where scores are missing."""
     stats = {method: mean_std(scores) for method, scores in values.items() if scores}
     texts = {method: points(mean) for method, (mean, _) in stats.items()}
     with_deviation = {
@@ -98,49 +93,64 @@ def mark_best(numbers: Mapping[str, str], texts: Mapping[str, str], *, second: b
 
 
 def score_columns(
-    layout: Layout, metric: str, differences: Iterable[Difference] = (), *, second: bool = False
+    grid: Grid, metric: str, differences: Iterable[Difference] = (), *, second: bool = False
 ) -> dict[str, dict[str, str]]:
     """Return the texts of all scores by corpus and method."""
-    starred = {(one.corpus, one.method) for one in differences if one.metric == metric and one.beyond_noise}
+    starred = {
+        (difference.corpus, difference.method)
+        for difference in differences
+        if difference.metric == metric and difference.beyond_noise
+    }
     columns = {}
-    for corpus in layout.corpora:
-        values = {method: [cell[metric] for cell in layout.of(method, corpus).values()] for method in layout.methods}
-        marked = [method for method in layout.methods if (corpus, method) in starred]
-        columns[corpus] = score_column(values, len(layout.seeds), marked, second=second)
+    for corpus in grid.corpora:
+        values = {method: [cell[metric] for cell in grid.of(method, corpus).values()] for method in grid.methods}
+        marked = [method for method in grid.methods if (corpus, method) in starred]
+        columns[corpus] = score_column(values, len(grid.seeds), marked, second=second)
     return columns
 
 
-def noise_legend(layout: Layout, of: str, over: str) -> str:
+def noise_legend(grid: Grid, of: str, over: str) -> str:
     """Say what a star means, in a test that draws `of` again, with Holm's correction over `over`."""
     return (
-        f"\\* the difference from {layout.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's "
+        f"\\* the difference from {grid.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of {of}, after Holm's "
         f"correction over the {over}, and its interval is off 0."
     )
 
 
-def intervals(layout: Layout, differences: Sequence[Difference], metric: str) -> str:
+def intervals(grid: Grid, differences: Sequence[Difference], metric: str) -> str:
     """Return differences from the baseline: corpora and averages down, methods across, in points of a hundred."""
-    by_place = {(one.setting, one.corpus, one.method): one for one in differences if one.metric == metric}
-    averages = {one.setting for one in by_place.values() if one.corpus is None}
-    places: list[tuple[str | None, str | None]] = [(setting, corpus) for corpus, setting in layout.corpora.items()]
+    by_place = {
+        (difference.setting, difference.corpus, difference.method): difference
+        for difference in differences
+        if difference.metric == metric
+    }
+    averages = {difference.setting for difference in by_place.values() if difference.corpus is None}
+    places: list[tuple[str | None, str | None]] = [(setting, corpus) for corpus, setting in grid.corpora.items()]
     places += [(setting, None) for setting in (*SETTINGS, None) if setting in averages]
     rows, notes = [], []
     for setting, corpus in places:
         place = corpus or f"*average, {setting or 'all corpora'}*"
-        of_place = {method: by_place.get((setting, corpus, method)) for method in layout.compared}
-        rows.append([place, *("–" if one is None else difference_text(one) for one in of_place.values())])
-        fewer = {method: one.seeds for method, one in of_place.items() if one and len(one.seeds) < len(layout.seeds)}
+        of_place = {method: by_place.get((setting, corpus, method)) for method in grid.compared}
+        rows.append([place, *("–" if difference is None else difference_text(difference) for difference in of_place.values())])
+        fewer = {
+            method: difference.seeds
+            for method, difference in of_place.items()
+            if difference and len(difference.seeds) < len(grid.seeds)
+        }
         notes += [f"{method} on {place}: {', '.join(map(str, seeds))}" for method, seeds in fewer.items()]
-    text = f"Points; difference [{LEVEL:.0%} interval].\n\n" + table(["", *layout.compared], rows)
+    text = f"Points; difference [{LEVEL:.0%} interval].\n\n" + table(["", *grid.compared], rows)
     return text + (f"\n\nOnly the seeds that both methods have (one alone is never marked): {'; '.join(notes)}." if notes else "")
 
 
-def difference_text(one: Difference) -> str:
+def difference_text(difference: Difference) -> str:
     """Return a difference in points with its interval and mark."""
     # `+ 0.0` after rounding, or −0.0001 would print as −0.0.
-    numbers = (f"{round(100 * x, 1) + 0.0:+.1f}".replace("-", "−").replace("+0.0", "0.0") for x in (one.value, one.low, one.high))
+    numbers = (
+        f"{round(100 * x, 1) + 0.0:+.1f}".replace("-", "−").replace("+0.0", "0.0")
+        for x in (difference.value, difference.low, difference.high)
+    )
     value, low, high = numbers
-    return f"{value} [{low}, {high}]" + (r"\*" if one.beyond_noise else "")
+    return f"{value} [{low}, {high}]" + (r"\*" if difference.beyond_noise else "")
 
 
 def spread(cells: Sequence[Cell], column: str) -> str:
@@ -149,21 +159,21 @@ def spread(cells: Sequence[Cell], column: str) -> str:
     return "–".join(f"{n:,}" for n in dict.fromkeys((numbers[0], numbers[-1]))) if numbers else "–"
 
 
-def has_labels(layout: Layout, corpus: str) -> bool:
+def has_labels(grid: Grid, corpus: str) -> bool:
     """Say whether the answers of a corpus's cells are labels, stored as letters; False without a cell."""
-    return any(isinstance(cell["gold"], str) for cell in layout.about(corpus))
+    return any(isinstance(cell["gold"], str) for cell in grid.about(corpus))
 
 
-def majority(layout: Layout, corpus: str, metric: str) -> str:
+def majority(grid: Grid, corpus: str, metric: str) -> str:
     """Return the score of always giving the commonest label, in points; "–" for open answers, of which none is common."""
-    if not has_labels(layout, corpus) or metric not in layout.scorer.compared:
+    if not has_labels(grid, corpus) or metric not in grid.scorer.compared:
         return "–"
-    cells = layout.about(corpus)
+    cells = grid.about(corpus)
     gold = list(cells[0]["gold"])
     answer = Counter(gold).most_common(1)[0][0]
     kinds, counts = kinds_of([cells[0]["gold"], answer * len(gold)])
-    scores = layout.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
-    return points(scores[layout.scorer.compared.index(metric), 0, 0])
+    scores = grid.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
+    return points(scores[grid.scorer.compared.index(metric), 0, 0])
 
 
 def time_spent(cells: Sequence[Cell]) -> str:

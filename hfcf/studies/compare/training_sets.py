@@ -27,7 +27,7 @@ def training_rows(
     method: Method, originals: Dataset, rows: Dataset | None, scored: Sequence[Dataset], pool: Dataset | None = None,
     labels: Sequence[str] = (),
 ) -> tuple[Dataset, int]:  # fmt: skip
-    """Return what the method's model is trained on, and how many counterfactuals a scored row repeats, which are left out."""
+    """Return a method's training rows, and how many counterfactuals were left out because a scored row repeats them."""
     if rows is None:
         return originals, 0
     additions = expand(rows)

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.rating import Protocol
 from hfcf.studies.human.export import KEY, NOTE, sheet
-from hfcf.studies.human.protocol import parse_answer
-from hfcf.studies.human.summary import summarise
-from hfcf.studies.human.table import ratings_table
+from hfcf.studies.human.protocol import Protocol, parse_answer
+from hfcf.studies.human.summary import ratings_table, summarise
 from hfcf.studies.spreadsheets import read_sheet, unaltered, unguarded
 
 RATINGS, TABLE = "ratings.json", "ratings.md"
@@ -112,3 +110,25 @@ def _read(
         if note := cells.get(NOTE, "").strip():
             notes.append({"rater": rater + 1, "id": item_id, "note": note})
     return notes, problems
+
+
+def rated_correct(folder: str | Path, question: str = "correctness", *, answer: int = 1) -> set[str]:
+    """List the ids of the rows whose raters all gave the same answer to a question, after `hfcf rate import`.
+
+    Source: RGF, section 6.1 and appendix B: incorrect triples are discarded by hand until 1,000 pairs of a category are there. The
+    paper does not say how many people decide on one: here all that rated it.
+    """
+    path = Path(folder)
+    if not (path / RATINGS).is_file():
+        raise FileNotFoundError(f"there is no {path / RATINGS}: run hfcf rate import {path} when the sheets are filled")
+    items = json.loads((path / KEY).read_text(encoding="utf-8"))["items"]
+    answers = json.loads((path / RATINGS).read_text(encoding="utf-8"))["answers"]
+    correct = set()
+    for item, given in answers.items():
+        if question not in given or "row" not in items[item]:
+            raise ValueError(
+                f"{path}: the raters were not asked for {question!r} of single rows; they were asked for {', '.join(given)}"
+            )
+        if all(said == answer for said in given[question]):
+            correct.add(items[item]["row"])
+    return correct

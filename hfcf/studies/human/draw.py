@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hfcf.core.rating import Display, Protocol, Row, Unit
+from hfcf.studies.human.protocol import Display, Protocol, Row, Unit
 from hfcf.studies.human.protocols import show, unit_of
 
 
@@ -56,14 +56,7 @@ def build_lines(
 
 
 def draw(lines: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) -> list[Line]:
-    """Draw the protocol's rows of each method and stratum, in any order of `lines`; sources that most methods have come first.
-
-    >>> lines = {m: [Line(m, s, s, Display({})) for s in sources] for m, sources in (("one", "abc"), ("other", "cb"))}
-    >>> from dataclasses import replace
-    >>> from hfcf.studies.human.protocols import PROTOCOLS
-    >>> sorted((line.method, line.source) for line in draw(lines, replace(PROTOCOLS["rgf"], rows=2), 13))
-    [('one', 'b'), ('one', 'c'), ('other', 'b'), ('other', 'c')]
-    """
+    """Draw the protocol's rows of each method and stratum, in any order of `lines`; sources that most methods have come first."""
     methods_of = Counter(line.source for own in lines.values() for line in own)
     if unit_of(protocol).shared:
         first = sorted(methods_of, key=lambda source: (-methods_of[source], _rank(seed, source)))[: protocol.rows]

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.rating import Protocol
 from hfcf.hub.render import render
 from hfcf.studies.human.draw import Line, build_lines, draw
+from hfcf.studies.human.protocol import Protocol
 from hfcf.studies.human.protocols import PROTOCOLS, unit_of
 from hfcf.studies.human.sets import RowSet, read_rows, read_sources
 from hfcf.studies.spreadsheets import read_sheet, write_sheet

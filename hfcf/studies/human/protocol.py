@@ -1,14 +1,116 @@
-"""Parse raters' answers by the questions of their protocol."""
+"""A human evaluation: which rows are rated, what raters see of each, what they answer, and how answers are read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
-from hfcf.core.rating import SIDES, Protocol, Question
+Level = Literal["nominal", "ordinal", "interval"]
+Kind = Literal["scale", "sides", "words"]
+Row = Mapping[str, Any]
+SIDES = ("1", "2", "tie")
+"""Answers of a question that compares two texts."""
 
-__all__ = ["SIDES", "Protocol", "Question", "parse_answer"]
+
+@dataclass(frozen=True)
+class Question:
+    """A column that raters fill.
+
+    Args:
+        name: of the column.
+        asks: the full question.
+        answers: each allowed answer and its meaning; empty for `words`.
+        example: a worked answer with its reason, for the instructions.
+        level: the distance between two answers, for Krippendorff's α.
+        kind: "scale" answers are numbers. "sides" answers are 1, 2 or tie, for two texts in an order drawn for each line; they are
+            stored as 1 (win), 0 (tie) and -1 (lose) of the method. "words" answers are numbers of words, as the sentence shows
+            them, 0 for none.
+    """
+
+    name: str
+    asks: str
+    answers: Mapping[str, str]
+    example: str
+    level: Level = "ordinal"
+    kind: Kind = "scale"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A rating task: data alone, so that the key of a rating can store it.
+
+    Args:
+        name: of the command; never shown to raters.
+        title: shown to raters; it names no method.
+        guide: what raters see and do, in a few sentences.
+        paper: whose human evaluation this is, with the section.
+        unit: the name of the `Unit` that a line of a sheet shows.
+        shows: columns that raters read.
+        questions: columns that raters fill.
+        rows: of each method; of each stratum, if there are any.
+        strata: labels of the source that are drawn and summarised separately.
+    """
+
+    name: str
+    title: str
+    guide: str
+    paper: str
+    unit: str
+    shows: tuple[str, ...]
+    questions: tuple[Question, ...]
+    rows: int
+    strata: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Protocol:
+        """Rebuild the protocol that a key stores."""
+        lists = {name: tuple(stored[name]) for name in ("shows", "strata")}
+        return cls(**{**stored, **lists, "questions": tuple(Question(**question) for question in stored["questions"])})
+
+
+@dataclass(frozen=True)
+class Display:
+    """What a line of a sheet shows."""
+
+    texts: dict[str, str]
+    """The columns that raters read."""
+    label: str | None = None
+    """The source's label, of protocols with strata."""
+    extras: dict[str, Any] = field(default_factory=dict)
+    """What the answers are parsed with: see `parse_answer`."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How a row becomes a line of a sheet.
+
+    Args:
+        columns: that a row must have.
+        show: from the row, its source (None if the row needs none) and the side of the method's text, "1" or "2". It raises
+            `ValueError` with the reason why a row can't be rated.
+        sourced: whether a line shows the source, too.
+        instead: the column of the row by which it needs no source.
+        shared: whether one line of a source serves all methods: raters mark words in it.
+        single: whether a sheet can have one method only.
+    """
+
+    columns: tuple[str, ...]
+    show: Callable[[Row, Row | None, str], Display]
+    sourced: bool = False
+    instead: str | None = None
+    shared: bool = False
+    single: bool = False
+
+    def needs_source(self, columns: Container[object]) -> bool:
+        """Tell whether rows with these columns can be shown only beside their sources."""
+        return self.sourced and self.instead not in columns
+
 
 _MARK = re.compile(r"(?:(\S+)\()?(\d+)\)?")
 

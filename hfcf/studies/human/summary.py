@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from hfcf.core.rating import Protocol, Question
+from hfcf.hub.render import cell
 from hfcf.studies.human.agreement import alpha, decide, kappa, majority
+from hfcf.studies.human.protocol import Protocol, Question
 
 Answers = Mapping[str, Mapping[str, Sequence[Any]]]
 """{item: {question: each rater's answer, None where it is missing}}."""
@@ -74,8 +75,8 @@ def _numbers(question: Question, method: str, items: Sequence[Mapping[str, Any]]
     decisions = [decide(values) for _, values in ratings]
     if question.kind == "sides":
         # A median between a tie and one side is no preference of two raters.
-        decisions = [math.trunc(one) for one in decisions]
-        judgements = [one for _, values in ratings for one in values]
+        decisions = [math.trunc(decision) for decision in decisions]
+        judgements = [judgement for _, values in ratings for judgement in values]
         return {**counts, "judgements": _sides(judgements), "decided": _sides(decisions), "p": _sign(decisions)}
     mean, sd = _mean_sd([math.fsum(values) / len(values) for _, values in ratings])
     return {
@@ -104,7 +105,7 @@ def _sign(signs: Sequence[float]) -> float:
     """Return the p-value of the two-sided sign test."""
     from scipy.stats import binomtest
 
-    wins, losses = (sum(one * way > 0 for one in signs) for way in (1, -1))
+    wins, losses = (sum(sign * way > 0 for sign in signs) for way in (1, -1))
     return round(float(binomtest(wins, wins + losses).pvalue), 5) if wins + losses else 1.0
 
 
@@ -136,14 +137,16 @@ def _agreement(protocol: Protocol, items: Mapping[str, Any], answers: Answers) -
         agreement[question.name] = _alpha(units, question)
         every += units
     first = protocol.questions[0]
-    if len(protocol.questions) > 1 and all((one.answers, one.level) == (first.answers, first.level) for one in protocol.questions):
+    if len(protocol.questions) > 1 and all(
+        (question.answers, question.level) == (first.answers, first.level) for question in protocol.questions
+    ):
         agreement["all"] = _alpha(every, first)
     return agreement
 
 
 def _alpha(units: Sequence[Sequence[float | None]], question: Question) -> dict[str, Any]:
     value = alpha(units, question.level)
-    ratings = sum(one is not None for unit in units for one in unit)
+    ratings = sum(rating is not None for unit in units for rating in unit)
     agreement = {"alpha": _rounded(value), "level": question.level, "ratings": ratings}
     # Of marked words each place would be a unit, most of which nobody marks.
     return {**agreement, "kappa": _rounded(kappa(units))} if question.level == "nominal" and question.kind != "words" else agreement
@@ -158,17 +161,72 @@ def _versus(protocol: Protocol, key: Mapping[str, Any], answers: Answers) -> lis
     from hfcf.studies.compare.stats import holm
 
     comparisons: list[dict[str, Any]] = []
-    for question in (one for one in protocol.questions if one.kind == "scale"):
+    for question in (question for question in protocol.questions if question.kind == "scale"):
         rows: dict[str, dict[str, float]] = {method: {} for method in key["methods"]}
         for i, item in key["items"].items():
             if ratings := _present(answers[i][question.name]):
                 rows[item["method"]][item["source"]] = round(math.fsum(ratings) / len(ratings), 5)
-        for one, other in combinations(rows, 2):
-            signs = [rows[one][source] - rows[other][source] for source in rows[one] if source in rows[other]]
+        for method, other in combinations(rows, 2):
+            signs = [rows[method][source] - rows[other][source] for source in rows[method] if source in rows[other]]
             if signs:
                 ways = _sides([math.copysign(1, sign) if sign else 0 for sign in signs])
-                names = {"question": question.name, "method": one, "other": other}
+                names = {"question": question.name, "method": method, "other": other}
                 comparisons.append({**names, "rows": len(signs), **ways, "p": _sign(signs)})
     for entry, p in zip(comparisons, holm([entry["p"] for entry in comparisons]), strict=True):
         entry["adjusted"] = round(p, 5)
     return comparisons
+
+
+def ratings_table(results: Mapping[str, Any]) -> str:
+    """Write `ratings.json` as a page: a table of methods for each stratum, the agreement, and the methods against each other."""
+    methods = results["methods"]
+    questions = list(next(iter(methods.values())))
+    strata = dict.fromkeys(stratum for scores in methods.values() for numbers in scores.values() for stratum in numbers)
+    parts = [
+        f"# Human evaluation: {results['protocol']}",
+        f"{results['raters']} raters, seed {results['seed']}. Protocol: {results['paper']}.",
+    ]
+    if results["missing"]:
+        gaps = ", ".join(f"{n} of {name}" for name, n in results["missing"].items())
+        parts.append(f"**Answers are missing:** {gaps}.")
+    for stratum in strata:
+        rows = []
+        for method, scores in methods.items():
+            own = {name: scores[name].get(stratum, {"rows": 0}) for name in questions}
+            if n := max(numbers["rows"] for numbers in own.values()):
+                rows.append([method, str(n), *(_cell(numbers) for numbers in own.values())])
+        parts += [f"## {'All rows' if stratum == 'all' else f'Of {stratum} sources'}", _table(["method", "rows", *questions], rows)]
+    levels = [
+        [name, measured["level"], str(measured["ratings"]), _number(measured["alpha"], 3), _number(measured.get("kappa"), 3)]
+        for name, measured in results["agreement"].items()
+    ]
+    parts += ["## Agreement", _table(["question", "level", "ratings", "Krippendorff's α", "Fleiss' κ"], levels)]
+    if results["versus"]:
+        columns = ("question", "method", "other", "rows", "win", "tie", "lose")
+        lines = [
+            [*(str(pair[name]) for name in columns), _number(pair["p"], 4), _number(pair["adjusted"], 4)]
+            for pair in results["versus"]
+        ]
+        parts += ["## Methods against each other, on the same sources", _table([*columns, "p (sign test)", "p (Holm)"], lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(numbers: Mapping[str, Any]) -> str:
+    if not numbers["rows"]:
+        return "–"
+    if "f1" in numbers:
+        return f"{numbers['f1']:.3f} (P {numbers['precision']:.3f}, R {numbers['recall']:.3f})"
+    if "judgements" in numbers:
+        n = sum(numbers["judgements"].values())
+        shares = " / ".join(f"{100 * count / n:.1f}" for count in numbers["judgements"].values())
+        return f"win / tie / lose {shares} %; decided {' / '.join(map(str, numbers['decided'].values()))}, p {numbers['p']:.4f}"
+    spread = "" if numbers["sd"] is None else f" ± {numbers['sd']:.2f}"
+    return f"{numbers['mean']:.2f}{spread}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in [head, ["---"] * len(head), *rows])

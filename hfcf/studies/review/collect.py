@@ -9,15 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.rating import Protocol
 from hfcf.studies.human.export import KEY, RATERS
-from hfcf.studies.human.summary import summarise
-from hfcf.studies.human.table import ratings_table
+from hfcf.studies.human.protocol import Protocol
+from hfcf.studies.human.summary import ratings_table, summarise
+from hfcf.studies.review.criteria import DECISION, OF_STRUCTURE
 from hfcf.studies.review.decide import Decision, Review, decide
 from hfcf.studies.review.edits import find_review_edits
 from hfcf.studies.review.entry import ASKED, NOTE, SHOWN, Entry, is_complete, parse_answers, parse_version, to_entry
 from hfcf.studies.review.forms import FORMS, Filled
-from hfcf.studies.review.protocol import DECISION, OF_STRUCTURE
 from hfcf.studies.review.version import Version
 
 REVIEWED, REJECTED, RESULTS, TABLE = "reviewed.jsonl", "rejected.jsonl", "review.json", "review.md"
@@ -71,7 +70,7 @@ def import_(out: str | Path, *, partial: bool = False, users: Sequence[str] = ()
     key = json.loads((folder / KEY).read_text(encoding="utf-8"))
     rows = {str(row["id"]): row for row in key["rows"]}
     reviews, answers, notes, problems = _read(folder, key, rows, users)
-    decisions = {row_id: decide([one for one in own if one], key["raters"]) for row_id, own in reviews.items()}
+    decisions = {row_id: decide([review for review in own if review], key["raters"]) for row_id, own in reviews.items()}
     undecided = [row_id for row_id, decision in decisions.items() if decision.open]
     if not partial:
         problems += [f"{row_id} is open: {decisions[row_id].reason}" for row_id in undecided]
@@ -112,33 +111,33 @@ def _read(
     notes: list[dict[str, Any]] = []
     problems: list[str] = []
     places: dict[tuple[int, str], str] = {}
-    for one in FORMS[key["form"]].read(folder / RATERS, people, written, users):
+    for filled in FORMS[key["form"]].read(folder / RATERS, people, written, users):
         try:
-            entry = _check(one, written, places)
+            entry = _check(filled, written, places)
             row = rows[str(entry["id"])]
             review = _read_review(entry, row)
         except ValueError as error:
-            problems.append(f"{one.place}: {error}")
+            problems.append(f"{filled.place}: {error}")
             continue
         for name, value in review.answers.items():
-            answers[str(entry["id"])][name][one.person] = value
+            answers[str(entry["id"])][name][filled.person] = value
         if isinstance(entry.get(NOTE), str) and entry[NOTE].strip():
-            notes.append({"rater": one.person + 1, "id": entry["id"], "note": entry[NOTE].strip()})
+            notes.append({"rater": filled.person + 1, "id": entry["id"], "note": entry[NOTE].strip()})
         needed = [name for name in ASKED if name != OF_STRUCTURE or review.version.structure.steps]
         if is_complete(review.answers, needed):
-            reviews[str(entry["id"])][one.person] = review
+            reviews[str(entry["id"])][filled.person] = review
     return reviews, answers, notes, problems
 
 
-def _check(one: Filled, written: Mapping[str, Entry], places: dict[tuple[int, str], str]) -> Entry:
+def _check(filled: Filled, written: Mapping[str, Entry], places: dict[tuple[int, str], str]) -> Entry:
     """Return a filled entry that stands for a row, once, and shows what was written."""
-    if one.unreadable:
-        raise ValueError(one.unreadable)
-    entry = one.entry
+    if filled.unreadable:
+        raise ValueError(filled.unreadable)
+    entry = filled.entry
     row_id = str(entry.get("id"))
     if row_id not in written:
         raise ValueError(f"there is no row {row_id!r}: is this the form of another folder?")
-    if (first := places.setdefault((one.person, row_id), one.place)) != one.place:
+    if (first := places.setdefault((filled.person, row_id), filled.place)) != filled.place:
         raise ValueError(f"{row_id} is also in {first}: delete one of them")
     if missing := next((name for name in ("claim", "evidence", "structure") if name not in entry), None):
         raise ValueError(f"{row_id} has no {missing}")
@@ -167,8 +166,8 @@ def _read_review(entry: Entry, row: Mapping[str, Any]) -> Review:
 def _make_row(row: Mapping[str, Any], decision: Decision, reviews: Iterable[Review | None]) -> dict[str, Any]:
     assert decision.version is not None
     columns = decision.version.to_columns(row)
-    present = [one for one in reviews if one]
-    answers = [{"name": name, "yes": sum(one.answers[name] == 1 for one in present)} for name in ASKED]
+    present = [review for review in reviews if review]
+    answers = [{"name": name, "yes": sum(review.answers[name] == 1 for review in present)} for name in ASKED]
     checked: dict[str, Any] = {"stale": []} if row.get("stale") else {}
     review = {"people": len(present), "answers": answers, "edits": find_review_edits(row, columns)}
     return {**_add_status(row, None), **columns, **checked, "reviews": [*(row.get("reviews") or []), review]}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from hfcf.studies.human.agreement import majority
-from hfcf.studies.review.protocol import DECISION
+from hfcf.studies.review.criteria import DECISION
 from hfcf.studies.review.version import Version
 
 Answers = Mapping[str, int | None]
@@ -37,15 +37,6 @@ def decide(reviews: Sequence[Review], people: int = 3) -> Decision:
 
     The paper's people vote on claims and evidence, and one edits a structure, since that takes long. Here a structure is voted on
     like the rest, among the versions that have the chosen evidence, so that its names are those of the row.
-
-    Args:
-        reviews: complete ones, in the order of the people; the last person resolves.
-        people: how many review.
-
-    >>> from hfcf.core.structures.model import Structure
-    >>> one, other = (Review(Version(claim, (), Structure(())), {"acceptability": 1}) for claim in ("a", "b"))
-    >>> decide([one, one]).version.claim, decide([one, other]).reason, decide([one, other, other]).version.claim
-    ('a', 'they differ in the claim', 'b')
     """
     if len(reviews) < min(people, 2):
         return Decision(None, f"{len(reviews)} of {min(people, 2)} people reviewed it", open=True)
@@ -60,16 +51,16 @@ def decide(reviews: Sequence[Review], people: int = 3) -> Decision:
     return Decision(Version(claim, pieces, structure))
 
 
-def differ(one: Review, other: Review) -> list[str]:
+def differ(review: Review, other: Review) -> list[str]:
     """List the answers and the parts of the row in which two people differ."""
     parts: dict[str, Callable[[Version], object]] = {
         "the claim": lambda version: version.claim,
         "the evidence": lambda version: version.pieces,
         "the structure": lambda version: version.structure,
     }
-    answers = [name for name, value in one.answers.items() if value != other.answers[name]]
-    both = bool(one.answers.get(DECISION) and other.answers.get(DECISION))
-    return answers + [name for name, part in parts.items() if both and part(one.version) != part(other.version)]
+    answers = [name for name, value in review.answers.items() if value != other.answers[name]]
+    both = bool(review.answers.get(DECISION) and other.answers.get(DECISION))
+    return answers + [name for name, part in parts.items() if both and part(review.version) != part(other.version)]
 
 
 def _choose(versions: Sequence[Choice]) -> Choice:

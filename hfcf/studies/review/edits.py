@@ -42,17 +42,7 @@ def apply_review(row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> 
 
 
 def revert_review(row: Mapping[str, Any], edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the columns that a reviewed row had before.
-
-    Raises:
-        ValueError: an edit does not fit the row.
-
-    >>> piece = {"title": "", "text": "a"}
-    >>> row = {"claim": "c", "evidence": [piece], "structure": [], "evidence_info": [{"id": "s1", "useful": True, "leaf": True}]}
-    >>> after = {**row, "evidence": [], "evidence_info": []}
-    >>> revert_review(after, find_review_edits(row, after)) == row
-    True
-    """
+    """Return the columns that a reviewed row had before."""
     edits = list(edits)
     deleted = {edit["piece"] for edit in edits if edit["field"] == "evidence_info" and not edit["after"]}
     kept = [i for i in range(len(row["evidence_info"]) + len(deleted)) if i not in deleted]

@@ -9,7 +9,7 @@ from typing import Any
 from hfcf.core.structures.model import CLAIM, StructureError
 from hfcf.core.structures.program import parse_program, to_program
 from hfcf.studies.human.protocol import parse_answer
-from hfcf.studies.review.protocol import FILTER, OF_STRUCTURE
+from hfcf.studies.review.criteria import FILTER, OF_STRUCTURE
 from hfcf.studies.review.version import ROLES, Piece, Version
 from hfcf.studies.spreadsheets import one_end
 
@@ -105,7 +105,7 @@ def _read_piece(piece: Any, number: int, texts: Mapping[str, str]) -> Piece:
 
 def _keep_unchanged(text: str, old: str) -> str:
     """Return the old text where the new one differs from it in white space around it or in line ends alone."""
-    plain, known = (one_end(one).strip() for one in (text, old))
+    plain, known = (one_end(written).strip() for written in (text, old))
     return old if plain == known else plain
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from hfcf.hub.render import render
 from hfcf.studies.human.export import INSTRUCTIONS, KEY, RATERS
 from hfcf.studies.human.sets import RowSet, read_rows
+from hfcf.studies.review.criteria import FILTER
 from hfcf.studies.review.entry import EDITED, to_entry
 from hfcf.studies.review.forms import FORMS
-from hfcf.studies.review.protocol import FILTER
 from hfcf.studies.review.version import COLUMNS
 from hfcf.tasks.verification import TASK as VERIFICATION
 

@@ -7,10 +7,52 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
+
 from hfcf.corpora.formats.read import json_lines, json_list
+from hfcf.hub.render import render
+from hfcf.report.page import embed_json, hash_script, read_template
+from hfcf.studies.review.criteria import DECISION, FILTER, OF_STRUCTURE
 from hfcf.studies.review.entry import ASKED, EDITED, NOTE, SHOWN, Entry, to_texts
-from hfcf.studies.review.page import render_page
+from hfcf.studies.review.version import ROLES, needs_structure
 from hfcf.studies.spreadsheets import read_sheet, unaltered, unguarded, write_sheet
+
+PACKAGE = "hfcf.studies"
+SCRIPTS = ("review_rules.js", "review_drawing.js", "review_page.js")
+
+
+def render_page(entries: Sequence[Mapping[str, Any]], number: int) -> str:
+    """Write the page of one person.
+
+    It asks the network for nothing. The legality check and the drawing follow every edit, in the page's own script, by the rules
+    of `hfcf.core.structures`; what people type stays text. The page works by keyboard: nodes of the drawing are buttons.
+    """
+    data = {
+        "entries": entries,
+        "structured": {entry["id"]: needs_structure(entry["label"], bool(entry["structure"])) for entry in entries},
+        # Names that a piece had: a new one under the name of a deleted one would be taken for it.
+        "names": {entry["id"]: [piece["id"] for piece in entry["evidence"]] for entry in entries},
+        "questions": [
+            {"name": question.name, "asks": question.asks, "answers": list(question.answers.items())}
+            for question in FILTER.questions
+        ],
+        "roles": ROLES,
+        "decision": DECISION,
+        "structural": OF_STRUCTURE,
+        "file": f"rater-{number}.jsonl",
+    }
+    script = "\n".join([read_template("report_element.js"), *(read_template(name, PACKAGE) for name in SCRIPTS)])
+    return render(
+        "review.html.jinja",
+        package=PACKAGE,
+        protocol=FILTER,
+        file=data["file"],
+        data=Markup(embed_json(data)),
+        style=Markup(read_template("report.css") + read_template("review.css", PACKAGE)),
+        script=Markup(script),
+        script_hash=hash_script(script),
+    )
+
 
 RECORDS = "records.json"
 _SUGGESTED = "edited_"
@@ -63,7 +105,7 @@ def _read_sheets(folder: Path, people: int, written: Mapping[str, Entry], names:
     for person in range(people):
         path = folder / f"rater-{person + 1}.csv"
         for line, cells in read_sheet(path, ["id", *EDITED, *ASKED]) if path.exists() else ():
-            row_id = next((one for one in unguarded(cells["id"]) if one in written), cells["id"])
+            row_id = next((text for text in unguarded(cells["id"]) if text in written), cells["id"])
             old = to_texts(written[row_id]) if row_id in written else {}
             texts = {name: old[name] if unaltered(cell, old.get(name, "")) and name in old else unguarded(cell)[0]
                      for name, cell in cells.items()}  # fmt: skip
@@ -90,7 +132,7 @@ def _write_records(folder: Path, people: Sequence[Sequence[Entry]]) -> None:
 def _read_records(folder: Path, people: int, written: Mapping[str, Entry], names: Sequence[str]) -> Iterator[Filled]:
     path = folder / RECORDS
     records = list(json_list(path)) if path.exists() else []
-    users = sorted({one["user_id"] for record in records for _, one in _responses(record.value)})
+    users = sorted({response["user_id"] for record in records for _, response in _responses(record.value)})
     if set(users) - set(names) or len(names) > people:
         raise ValueError(
             f"{path} has responses of the users {', '.join(users)}: name them in their order (--user), at most {people}; "

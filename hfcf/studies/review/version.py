@@ -31,19 +31,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Version:
-    """What people can change of a row. Two versions are equal if they say the same, whatever the order of the steps.
-
-    Args:
-        claim: its text.
-        pieces: the evidence, in order, by the names of `name_pieces`.
-        structure: the steps.
-
-    >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "label": "SUPPORTS",
-    ...        "evidence_info": [{"id": "s1", "useful": True, "leaf": True}],
-    ...        "structure": [{"premises": ["s1"], "conclusion": "claim"}]}
-    >>> Version.from_row(row).pieces
-    (Piece(name='s1', role='leaf', text='a'),)
-    """
+    """What people can change of a row. Two versions are equal if they say the same, whatever the order of the steps."""
 
     claim: str
     pieces: tuple[Piece, ...]
@@ -62,22 +50,18 @@ class Version:
         ids = {name: row_id for row_id, name in name_pieces(row).items()}
         infos = zip(row["evidence_info"] or [], row["evidence"] or [], strict=True)
         titles = {info["id"]: piece["title"] for info, piece in infos}
-        pieces = [one._replace(name=ids.get(one.name, one.name)) for one in self.pieces]
+        pieces = [piece._replace(name=ids.get(piece.name, piece.name)) for piece in self.pieces]
         return {
             "claim": self.claim,
-            "evidence": [{"title": titles.get(one.name, ""), "text": one.text} for one in pieces],
-            "evidence_info": [{"id": one.name, "useful": one.role != DISTRACTOR, "leaf": one.role == LEAF} for one in pieces],
+            "evidence": [{"title": titles.get(piece.name, ""), "text": piece.text} for piece in pieces],
+            "evidence_info": [
+                {"id": piece.name, "useful": piece.role != DISTRACTOR, "leaf": piece.role == LEAF} for piece in pieces
+            ],
             "structure": self.structure.rename(ids).to_columns(),
         }
 
     def problems(self, row: Mapping[str, Any]) -> list[str]:
-        """Say all that a version must not have: the paper's people pass a check before they can submit (Appendix C).
-
-        >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "structure": [], "label": "SUPPORTS",
-        ...        "evidence_info": [{"id": "s1", "useful": False, "leaf": False}]}
-        >>> Version.from_row({**row, "structure": [{"premises": ["s1"], "conclusion": "claim"}]}).problems(row)
-        ['s1 is used: it is no distractor']
-        """
+        """Say all that a version must not have: the paper's people pass a check before they can submit (Appendix C)."""
         names = [piece.name for piece in self.pieces]
         twice = [f"there are two pieces of the name {name}" for name in dict.fromkeys(names) if names.count(name) > 1]
         unsound = VERIFICATION.validate({**self.to_columns(row), "label": row["label"]})

@@ -19,7 +19,7 @@ from hfcf.engines.wordnet import WordNet, wordnet
 from hfcf.systems.baselines._shared.word_edits import UNCHANGED, article, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import candidate_columns, draws, edit_columns, rewriting_of
+from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
 
 BERT = Model("bert-base-uncased")
 
@@ -98,7 +98,7 @@ class RewriteMaskedLm(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         rewriting = rewriting_of(self.task)
-        generators = [draws(self, rewriting, row["id"]) for row in rows]
+        generators = [rng_for(self, rewriting, row["id"]) for row in rows]
         texts = [rewriting.text(row) for row in rows]
         places = [
             masked_spans(text, rng, share=self.share, protected=rewriting.protected(row))

@@ -19,7 +19,7 @@ from hfcf.engines.wordnet import PARTS, WordNet, wordnet
 from hfcf.systems.baselines._shared.word_edits import article, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import candidate_columns, draws, edit_columns, rewriting_of
+from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
 
 # The characters before a claim's first word, and after one that goes on as a name.
 _OPENING = re.compile(r"[\s\"'“‘(]*")
@@ -118,7 +118,7 @@ class RewriteSynonym(Stage):
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         rewriting = rewriting_of(self.task)
-        text, rng = rewriting.text(row), draws(self, rewriting, row["id"])
+        text, rng = rewriting.text(row), rng_for(self, rewriting, row["id"])
         replaced = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row))
         reason = f"no word {rewriting.editable} has a synonym that may take its place"
         answer = settle(rewriting.edited(row, replaced, self.name), reason)

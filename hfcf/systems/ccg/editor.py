@@ -148,7 +148,7 @@ def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: in
 
 
 def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_target: int = 24) -> str:
-    """Train the editor on rows with `causal_terms`, once; return its digest for `hfcf.training.model_cache.stored_model`.
+    """Train the editor, once; returns its digest (`hfcf.training.model_cache.stored_model` names the model).
 
     Deviations: the loss is that of the answer alone, where the released code's is of the template too; an answer ends with one
     end of text, where the released code fills the 47 tokens with them; pairs that are too long are left out, not cut.

@@ -13,6 +13,8 @@ from hfcf.core.model import REMOTE, Model
 from hfcf.core.settings import Endpoint, NonNegative, Positive
 from hfcf.engines.remote.llm_backend import ask
 
+Values = Mapping[str, Any]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:

@@ -14,7 +14,7 @@ from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
-from hfcf.engines.label_preserving import label_preserving
+from hfcf.engines.label_preserving import why_preserving
 from hfcf.engines.remote.llm_backend import failure
 from hfcf.engines.restore_characters import restore_words
 from hfcf.engines.wordnet import wordnet
@@ -23,7 +23,7 @@ from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
-from hfcf.text.normalise import bare, normalise
+from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
 
 
@@ -84,13 +84,17 @@ class GenerateClaim(Stage):
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
         edit: True asks for a claim that the evidence supports. False is the ablation −EDIT (section 5.2): the generator, trained on
             rows of both labels (`prefixed: true` in its recipe), is told to support or to refute, whichever the row's label is not.
-        no_repeat: reject a claim that has a run of this many words twice: small generators ramble. None, as in the paper, does not.
-        exclude_same: reject a claim that, by English WordNet, can't have another label than the source's; see
-            `hfcf.engines.label_preserving.label_preserving`. The paper has no such check.
-        restore_letters: restore words of the evidence that the generator wrote without letters which its vocabulary lacks:
+        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
+            rejects none.
+        exclude_same: reject a claim that, as far as English WordNet knows, can't have another label than the source's: one that
+            differs only in articles, case or inflection, or by a synonym (of a SUPPORTS row also by a broader word), or, of a
+            SUPPORTS row, by a name that stands in one list of the evidence with the old one; see
+            `hfcf.engines.label_preserving.why_preserving`. The paper has no such check.
+        restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.restore_characters`). The paper does not say that it does.
-        exclude_malformed: reject a claim that is a title with its text after it (the form in which the generator reads evidence), a
-            piece of evidence that does not name its subject, or has empty brackets. The paper has no such check.
+        exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
+            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write what
+            stands in them; see `why_malformed`. The paper has no such check.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.
@@ -188,7 +192,7 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, why)
         if not all(met(text, constraints)):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
-        if bare(text) == bare(claim):
+        if dedup_key(text) == dedup_key(claim):
             return reject(candidate, self.name, "repeats the source's claim")
         if self.no_repeat and says_twice(text, self.no_repeat):
             return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
@@ -203,5 +207,5 @@ def _same_label(row: Mapping[str, Any], text: str) -> str | None:
     """Say why a claim can't have another label than the row's."""
     supports = row["label"] == SUPPORTS
     evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
-    # A name that changed places with another is in the evidence anyway: only a list says the same of both.
-    return label_preserving(row["claim"], text, evidence, broader=supports, listed=True)
+    # A name that changed places with another stands in the evidence, of course: only a list says the same of both.
+    return why_preserving(row["claim"], text, evidence, broader=supports, listed=True)

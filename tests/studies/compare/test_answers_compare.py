@@ -16,11 +16,11 @@ from hfcf import systems
 from hfcf.cli.tables import print_comparison
 from hfcf.core.recipe import RecipeError
 from hfcf.hub.existing_result import ExistingResultError
-from hfcf.studies.compare.bootstrap import kinds_of, paired_bootstrap
 from hfcf.studies.compare.dry_run import dry_run
-from hfcf.studies.compare.grid import lay_out
+from hfcf.studies.compare.grid import make_grid
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
+from hfcf.studies.compare.stats import kinds_of, paired_bootstrap
 from hfcf.training.consistency import consistency
 from hfcf.training.data import drop_related
 from hfcf.training.scorers import ANSWERS
@@ -100,7 +100,7 @@ def test_open_answers_and_pairs_are_compared(tmp_path: Path, caplog: pytest.LogC
     assert f"| again | **{100 * again['consistency']:.1f} ± 0.0**" in table
     assert "| *pairs* | 30 | 30 |" in section(text, "### By change (%)")
     assert "| Method | Contrast: 1–4 | Contrast: 5–10 |" in section(text, "### By edit distance (%)")
-    assert "consistency" in (out / "table.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert f",consistency,{none['consistency']}\n" in (out / "table.csv").read_text(encoding="utf-8")
     assert compare(path, out, results=results)["missing"] == 0
     assert len((results / "asked.jsonl").read_text(encoding="utf-8").splitlines()) == len(lines)
 
@@ -178,7 +178,7 @@ def test_intervals_of_fractional_scores() -> None:
         {**cell, "method": "none", "predicted": ["rome"] * 20 + ["ada byron"] * 20},
         {**cell, "method": "one", "predicted": ["ada"] * 40},
     ]
-    em, f1 = paired_bootstrap(lay_out(cells, "none", scorer=ANSWERS), "one", 200)
+    em, f1 = paired_bootstrap(make_grid(cells, "none", scorer=ANSWERS), "one", 200)
     assert (em.metric, em.value) == ("em", -0.5)
     assert f1.value == pytest.approx(2 / 3 - 0.5)
     assert f1.low < f1.value < f1.high
@@ -220,8 +220,8 @@ def test_a_system_makes_the_counterfactuals_of_a_set(tmp_path: Path) -> None:
 
 
 def test_what_people_found_wrong_is_left_out(tmp_path: Path) -> None:
-    from hfcf.studies.compare.paired import load_pairs
     from hfcf.studies.compare.recipe import Evaluation
+    from hfcf.studies.compare.sets import load_pairs
     from hfcf.studies.human.collect import import_
     from hfcf.studies.human.export import export
 

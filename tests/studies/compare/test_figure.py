@@ -9,15 +9,15 @@ from made_up import CORPORA, full
 from matplotlib import pyplot
 
 from hfcf.studies.compare.figure import figure, save
-from hfcf.studies.compare.grid import lay_out
+from hfcf.studies.compare.grid import make_grid
 from hfcf.studies.compare.stats import differences
 
 
 def test_files_are_the_same_twice_and_leave_no_settings_behind(tmp_path: Path) -> None:
-    layout = lay_out(full(), "None")
-    found = differences(layout, 100)
+    grid = make_grid(full(), "None")
+    found = differences(grid, 100)
     before = dict(matplotlib.rcParams)
-    one, *others = (save(layout, found, tmp_path / name) for name in "abcd")
+    one, *others = (save(grid, found, tmp_path / name) for name in "abcd")
     assert [file.name for file in one] == ["figure.svg", "figure.png"]
     for other in others:
         assert [file.read_bytes() for file in other] == [file.read_bytes() for file in one]
@@ -29,9 +29,9 @@ def test_files_are_the_same_twice_and_leave_no_settings_behind(tmp_path: Path) -
 
 
 def test_a_panel_for_each_setting_with_a_marker_for_each_difference() -> None:
-    layout = lay_out(full(), "None")
-    found = differences(layout, 100)
-    drawn = figure(layout, found, "macro_f1")
+    grid = make_grid(full(), "None")
+    found = differences(grid, 100)
+    drawn = figure(grid, found, "macro_f1")
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["In-domain", "Out-of-domain", "Challenge", "All corpora"]
     assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["HoVer", "FEVER", "FEVEROUS", "average"]
     dots = {
@@ -46,8 +46,8 @@ def test_a_panel_for_each_setting_with_a_marker_for_each_difference() -> None:
 
 def test_nothing_overlaps_with_many_methods(tmp_path: Path) -> None:
     methods = ("None", "EDA", "CrossAug", "Polyjuice", "RACE", "RACE −CONS", "RACE −EDIT", "RACE w(c, E′, REF)")
-    layout = lay_out(full(methods, rows=40, seeds=2), "None")
-    drawn = figure(layout, differences(layout, 50))
+    grid = make_grid(full(methods, rows=40, seeds=2), "None")
+    drawn = figure(grid, differences(grid, 50))
     drawn.savefig(tmp_path / "many.png")  # lays it out
     boxes = [axes.get_tightbbox() for axes in drawn.axes] + [drawn.legends[0].get_window_extent()]
     for upper, lower in pairwise(boxes):
@@ -59,5 +59,5 @@ def test_nothing_overlaps_with_many_methods(tmp_path: Path) -> None:
 
 
 def test_a_comparison_without_cells_or_methods_is_drawn(tmp_path: Path) -> None:
-    for layout in (lay_out([], "None", ["None", "RACE"], [13], CORPORA), lay_out([], "None")):
-        assert all(file.stat().st_size for file in save(layout, [], tmp_path))
+    for grid in (make_grid([], "None", ["None", "RACE"], [13], CORPORA), make_grid([], "None")):
+        assert all(file.stat().st_size for file in save(grid, [], tmp_path))

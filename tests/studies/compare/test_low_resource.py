@@ -20,7 +20,7 @@ from hfcf.core.expand import balanced_sample
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
 from hfcf.studies.compare.figure import figure_of_sizes as figure
-from hfcf.studies.compare.grid import Layout, lay_out
+from hfcf.studies.compare.grid import Grid, make_grid
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import open_comparison
@@ -77,26 +77,26 @@ def answers(differences: dict[tuple[int, int], int], size: int = 60, rows: int =
     return made
 
 
-def laid_out(cells: list[dict[str, Any]]) -> Layout:
-    return lay_out(cells, "none", ["none", "EDA"], corpora={"FM2": "challenge"})
+def laid_out(cells: list[dict[str, Any]]) -> Grid:
+    return make_grid(cells, "none", ["none", "EDA"], corpora={"FM2": "challenge"})
 
 
 def test_trainings_on_one_sample_are_not_independent() -> None:
     """Two samples that disagree, five seeds each: ten trainings, but two samples are what is known."""
-    layout = laid_out(answers({(sample, seed): 4 if sample == 1 else 0 for sample in (1, 2) for seed in range(5)}))
-    (one,) = (one for one in differences_by_size(layout, 500)[60] if one.metric == "accuracy")
+    grid = laid_out(answers({(sample, seed): 4 if sample == 1 else 0 for sample in (1, 2) for seed in range(5)}))
+    (one,) = (one for one in differences_by_size(grid, 500)[60] if one.metric == "accuracy")
     assert one.value == pytest.approx(0.05)
     assert one.low <= 0, "both draws may be of the second sample"
     assert one.p > 0.4
     assert not one.beyond_noise
     # As if they were ten: what this would be without samples.
-    from hfcf.studies.compare.bootstrap import paired_bootstrap
+    from hfcf.studies.compare.stats import paired_bootstrap
 
-    assert paired_bootstrap(layout, "EDA", 500)[0].p < 0.1
+    assert paired_bootstrap(grid, "EDA", 500)[0].p < 0.1
 
 
-def accuracy(layout: Layout, resamples: int = 300) -> Any:
-    (one,) = (one for one in differences_by_size(layout, resamples)[60] if one.metric == "accuracy")
+def accuracy(grid: Grid, resamples: int = 300) -> Any:
+    (one,) = (one for one in differences_by_size(grid, resamples)[60] if one.metric == "accuracy")
     return one
 
 
@@ -127,11 +127,11 @@ def test_the_p_value_holds_its_level_where_samples_share_their_seeds() -> None:
 def test_the_difference_is_that_of_the_same_sample_and_seed() -> None:
     cells = answers({(1, 1): 10, (1, 2): 10, (2, 1): 10, (2, 2): 10})
     cells = [one for one in cells if (one["method"], one["seed"]) != ("EDA", Training(60, 2, 2))]
-    layout = lay_out(cells, "none", ["none", "EDA"], sorted({one["seed"] for one in cells}), {"FM2": "challenge"})
-    (one,) = (one for one in differences_by_size(layout, 200)[60] if one.metric == "accuracy")
+    grid = make_grid(cells, "none", ["none", "EDA"], sorted({one["seed"] for one in cells}), {"FM2": "challenge"})
+    (one,) = (one for one in differences_by_size(grid, 200)[60] if one.metric == "accuracy")
     assert one.seeds == (Training(60, 1, 1), Training(60, 1, 2), Training(60, 2, 1))
     assert one.value == pytest.approx(0.25)
-    text = markdown(layout, differences_by_size(layout, 200), title="low")
+    text = markdown(grid, differences_by_size(grid, 200), title="low")
     assert "**Partial:** 1 of 8 cells (method × seed × corpus) are missing: EDA × 60 rows, sample 2, seed 2 × FM2." in text
     assert "| EDA | **75.0 ± 0.0**\\* (3 of 4) |" in text
 
@@ -146,14 +146,14 @@ def test_all_sizes_are_one_family_of_differences() -> None:
 
 def test_the_table_and_the_figure() -> None:
     pairs = {(sample, seed): 10 for sample in (1, 2) for seed in (1, 2)}
-    layout = laid_out([*answers(pairs), *answers(pairs, 120)])
+    grid = laid_out([*answers(pairs), *answers(pairs, 120)])
     full = [cell("none", seed, "FM2", "challenge", "SSRR", "SSRS") for seed in (1, 2)]
-    text = markdown(layout, differences_by_size(layout, 100), full, "low")
+    text = markdown(grid, differences_by_size(grid, 100), full, "low")
     assert "### FM2 (challenge; majority label 50.0)\n\n| Method | 60 rows | 120 rows | all rows |" in text
     assert "| none | 50.0 ± 0.0 | 50.0 ± 0.0 | 75.0 ± 0.0 |" in text
     assert "| EDA | 1:0.50 | 1:0.50 |" in text
     assert "### 120 rows\n\nPoints; difference [95% interval]." in text
-    panel = figure(layout, full).axes[0]
+    panel = figure(grid, full).axes[0]
     lines = {line.get_label(): line for line in panel.lines}
     assert lines["EDA"].get_xydata().tolist() == [[60.0, 75.0], [120.0, 75.0]]
     assert (lines["none, all rows"].get_linestyle(), set(lines["none, all rows"].get_ydata())) == ("--", {75.0})
@@ -232,7 +232,10 @@ def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, m
     assert "Every method starts from the same class-balanced samples of 50 rows of hover; it sees no other row." in table
     assert all((out / name).stat().st_size for name in ("figure.svg", "figure.png"))
     lines = list(csv.DictReader((out / "table.csv").read_text(encoding="utf-8").splitlines()))
-    assert {(line["size"], line["sample"], line["seed"]) for line in lines} == {(a, b, "1") for a in "48" for b in "12"}
+    numbers = [line for line in lines if line["metric"] == "accuracy"]
+    assert sorted((line["method"], line["size"], line["sample"], line["seed"]) for line in numbers) == sorted(
+        (method, a, b, "1") for method in ("none", "CrossAug") for a in "48" for b in "12"
+    )
 
     forget(results / "tiny.jsonl", method="none", size=8, sample=2)
     compare(recipe, out, results=results)

@@ -15,9 +15,8 @@ from made_up import cell
 from hfcf.core import recipe as recipes
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
-from hfcf.studies.compare.grid import lay_out
-from hfcf.studies.compare.probe_tables import shortcuts_table
-from hfcf.studies.compare.probes import ANY, NONE, by_shortcut, claim_only, shares, shortcuts, telling
+from hfcf.studies.compare.grid import make_grid
+from hfcf.studies.compare.probes import ANY, NONE, by_shortcut, claim_only, shares, shortcuts, shortcuts_table, telling
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
@@ -54,8 +53,8 @@ def test_accuracy_by_shortcut_is_pooled_over_corpora_and_meant_over_whole_seeds(
         cell("none", 2, "A", "challenge", "RSS", "SSS"), cell("none", 2, "B", "challenge", "RR", "RR"),
         cell("CrossAug", 1, "A", "challenge", "RSS", "RSS"),
     ]  # fmt: skip
-    layout = lay_out(cells, "none", ["none", "CrossAug"], [1, 2], {"A": "challenge", "B": "challenge"})
-    found = {(row["claims"], row["label"]): (row["rows"], row["accuracy"]["none"]) for row in by_shortcut(layout, [one, two])}
+    grid = make_grid(cells, "none", ["none", "CrossAug"], [1, 2], {"A": "challenge", "B": "challenge"})
+    found = {(row["claims"], row["label"]): (row["rows"], row["accuracy"]["none"]) for row in by_shortcut(grid, [one, two])}
     assert found == {
         (ANY, REFUTES): (2, 0.75),  # seed 1: both; seed 2: one of two
         (ANY, SUPPORTS): (1, 0.5),
@@ -66,8 +65,8 @@ def test_accuracy_by_shortcut_is_pooled_over_corpora_and_meant_over_whole_seeds(
         ("not", REFUTES): (2, 0.75),
         ("never", SUPPORTS): (1, 0.5),
     }
-    assert all(row["accuracy"]["CrossAug"] is None for row in by_shortcut(layout, [one, two])), "a corpus is missing"
-    table = shortcuts_table(layout, by_shortcut(layout, [one, two]))
+    assert all(row["accuracy"]["CrossAug"] is None for row in by_shortcut(grid, [one, two])), "a corpus is missing"
+    table = shortcuts_table(grid, by_shortcut(grid, [one, two]))
     assert "| *any of these* | SUPPORTS | 1 | 50.0 | – |" in table
     assert "| did not | REFUTES | 1 | 50.0 | – |" in table
 

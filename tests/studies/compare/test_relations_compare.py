@@ -223,7 +223,7 @@ def test_development_rows_can_be_reported_without_the_test_rows(content: dict[st
     assert "0.98765" not in csv
     mean = np.mean([100 * cells["none", "2-shot", seed]["dev"]["micro_f1"] for seed in (1, 2)])
     assert f"{mean:.1f}" in line(table, "none")[0]
-    assert len(csv.splitlines()) == 7
+    assert csv.count(",counterfactuals,") == 6
     assert first != table
 
 

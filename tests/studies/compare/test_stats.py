@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_up import cell, draw, full
 
-from hfcf.studies.compare.grid import lay_out
+from hfcf.studies.compare.grid import make_grid
 from hfcf.studies.compare.stats import Difference, differences, holm, mean_std, paired_bootstrap
 
 
@@ -31,18 +31,18 @@ def test_holm_by_hand() -> None:
 
 def test_identical_methods_differ_by_exactly_nothing() -> None:
     one = [one for one in full(("None",)) if one["seed"] < 2]
-    found = differences(lay_out([*one, *({**c, "method": "RACE"} for c in one)], "None"), resamples=500)
+    found = differences(make_grid([*one, *({**c, "method": "RACE"} for c in one)], "None"), resamples=500)
     assert len(found) == 2 * (6 + 2 + 1)  # metrics × (corpora, settings of more than one corpus, all)
     assert {(d.value, d.low, d.high, d.p, d.beyond_noise) for d in found} == {(0.0, 0.0, 0.0, 1.0, False)}
 
 
 def test_always_right_against_always_wrong() -> None:
-    found = differences(lay_out(two(["RRSS"] * 3, ["SSRR"] * 3), "None"), resamples=200)
+    found = differences(make_grid(two(["RRSS"] * 3, ["SSRR"] * 3), "None"), resamples=200)
     assert [(d.value, d.low, d.high, d.beyond_noise) for d in found if d.metric == "accuracy"] == [(1.0, 1.0, 1.0, True)]
 
 
 def test_observed_differences_by_hand() -> None:
-    accuracy, f1 = paired_bootstrap(lay_out(two(["SSSS", "SSRS"], ["SSRR", "SSRS"]), "None"), "RACE", resamples=200)
+    accuracy, f1 = paired_bootstrap(make_grid(two(["SSSS", "SSRS"], ["SSRR", "SSRS"]), "None"), "RACE", resamples=200)
     assert accuracy.value == pytest.approx((0.5 + 0) / 2)
     assert f1.value == pytest.approx((1 - (2 / 3 + 0) / 2 + 0) / 2)
     assert accuracy.seeds == (0, 1)
@@ -53,7 +53,7 @@ def test_interval_of_one_seed_is_that_of_rows_drawn_one_by_one() -> None:
     cells = draw(random, 150, {"None": 0.6, "RACE": 0.7}, seeds=1)
     none, race = (np.array([int(a == b) for a, b in zip(c["gold"], c["predicted"], strict=True)]) for c in cells)
     drawn = [(race - none)[random.integers(0, 150, 150)].mean() for _ in range(4000)]
-    found = paired_bootstrap(lay_out(cells, "None"), "RACE")[0]
+    found = paired_bootstrap(make_grid(cells, "None"), "RACE")[0]
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.012)
     assert found.p == 1.0  # nothing is known of other seeds
 
@@ -62,7 +62,7 @@ def test_three_seeds_that_disagree_reach_from_the_worst_to_the_best() -> None:
     gold = "SR" * 20
     wrong = gold.translate(str.maketrans("SR", "RS"))
     said = [wrong, gold[:20] + wrong[20:], gold]  # 0, 0.5 and 1 right, whatever else is drawn
-    found = paired_bootstrap(lay_out(two([wrong] * 3, said, gold), "None"), "RACE")[0]
+    found = paired_bootstrap(make_grid(two([wrong] * 3, said, gold), "None"), "RACE")[0]
     assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
     # t = 0.5 / sqrt(0.25 / 3) with two degrees of freedom, were it not for the rows.
     assert 0.2 < found.p < 0.25
@@ -71,7 +71,7 @@ def test_three_seeds_that_disagree_reach_from_the_worst_to_the_best() -> None:
 def test_average_is_of_corpora_not_of_rows() -> None:
     big = two(["RRSS" * 10] * 2, ["SSRR" * 10] * 2, "SSRR" * 10)
     small = [{**c, "corpus": "VitaminC"} for c in two(["SSRR"] * 2, ["SSRR"] * 2)]
-    overall = [d for d in paired_bootstrap(lay_out([*big, *small], "None"), "RACE", 200) if d.corpus is None]
+    overall = [d for d in paired_bootstrap(make_grid([*big, *small], "None"), "RACE", 200) if d.corpus is None]
     assert [(d.setting, d.value, d.low, d.high) for d in overall if d.metric == "accuracy"] == [(None, 0.5, 0.5, 0.5)]
 
 
@@ -79,7 +79,7 @@ def test_only_shared_seeds_are_read_and_said() -> None:
     cells = [
         c for c in full(("None", "RACE")) if (c["method"], c["seed"], c["corpus"]) not in (("RACE", 0, "FM2"), ("None", 2, "FEVER"))
     ]
-    seeds = {(d.setting, d.corpus): d.seeds for d in paired_bootstrap(lay_out(cells, "None"), "RACE", 100)}
+    seeds = {(d.setting, d.corpus): d.seeds for d in paired_bootstrap(make_grid(cells, "None"), "RACE", 100)}
     assert seeds["challenge", "FM2"] == (1, 2)
     assert seeds["in-domain", "FEVER"] == seeds["in-domain", None] == (0, 1)
     assert seeds["in-domain", "HoVer"] == (0, 1, 2)
@@ -88,18 +88,18 @@ def test_only_shared_seeds_are_read_and_said() -> None:
 
 def test_a_corpus_without_shared_seeds_has_no_difference_and_no_average() -> None:
     cells = [c for c in full(("None", "RACE")) if not (c["corpus"] == "FM2" and c["method"] == "RACE")]
-    places = {(d.setting, d.corpus) for d in paired_bootstrap(lay_out(cells, "None"), "RACE", 100)}
+    places = {(d.setting, d.corpus) for d in paired_bootstrap(make_grid(cells, "None"), "RACE", 100)}
     assert ("challenge", "FM2") not in places
     assert (None, None) not in places
     assert ("in-domain", None) in places
 
 
 def test_same_seed_same_numbers_and_no_global_state() -> None:
-    layout = lay_out(full(), "None")
+    grid = make_grid(full(), "None")
     before = np.random.get_state()[1].tolist()
-    found = differences(layout, 300)
-    assert differences(layout, 300) == found
-    assert differences(layout, 300, seed=1) != found
+    found = differences(grid, 300)
+    assert differences(grid, 300) == found
+    assert differences(grid, 300, seed=1) != found
     assert np.random.get_state()[1].tolist() == before
 
 
@@ -109,7 +109,7 @@ def test_a_corpus_does_not_depend_on_what_else_is_there() -> None:
 
     cells = full()
     alone = [c for c in cells if c["corpus"] == "FM2" and c["method"] != "EDA"]
-    assert numbers(differences(lay_out(cells, "None"), 300)) == numbers(differences(lay_out(alone, "None"), 300))
+    assert numbers(differences(make_grid(cells, "None"), 300)) == numbers(differences(make_grid(alone, "None"), 300))
 
 
 @pytest.mark.parametrize(("shake", "least"), [(0.0, 0.93), (0.1, 0.6)])
@@ -118,7 +118,7 @@ def test_coverage_without_a_true_difference(shake: float, least: float) -> None:
     random = np.random.default_rng(11)
     times, covered, small = 120, 0, 0
     for _ in range(times):
-        found = paired_bootstrap(lay_out(draw(random, 200, {"None": 0.7, "RACE": 0.7}, 3, shake), "None"), "RACE", 300)[0]
+        found = paired_bootstrap(make_grid(draw(random, 200, {"None": 0.7, "RACE": 0.7}, 3, shake), "None"), "RACE", 300)[0]
         covered += found.low <= 0 <= found.high
         small += found.p < 0.05
     assert covered / times >= least
@@ -127,7 +127,7 @@ def test_coverage_without_a_true_difference(shake: float, least: float) -> None:
 
 def test_a_large_difference_is_beyond_noise_and_a_small_one_is_not() -> None:
     random = np.random.default_rng(2)
-    found = differences(lay_out(draw(random, 400, {"None": 0.6, "EDA": 0.61, "RACE": 0.85}, 3, 0.005), "None"), 1000)
+    found = differences(make_grid(draw(random, 400, {"None": 0.6, "EDA": 0.61, "RACE": 0.85}, 3, 0.005), "None"), 1000)
     assert {d.method: d.beyond_noise for d in found if d.metric == "accuracy"} == {"EDA": False, "RACE": True}
 
 
@@ -135,7 +135,7 @@ def test_other_rows_are_an_error_that_names_the_cell() -> None:
     cells = full()
     cells[-1]["ids"] = "others"
     with pytest.raises(ValueError, match=r"the cell RACE × 2 × FM2 has other rows \(ids others\) than the cell None × 0 × FM2"):
-        lay_out(cells, "None")
+        make_grid(cells, "None")
 
 
 @pytest.mark.parametrize(
@@ -151,16 +151,16 @@ def test_bad_cells_are_named(change: dict[str, Any], message: str) -> None:
     cells = full()
     cells[-1].update(change)
     with pytest.raises(ValueError, match=message):
-        lay_out(cells, "None")
+        make_grid(cells, "None")
 
 
 def test_bad_tables() -> None:
     with pytest.raises(ValueError, match="the baseline 'None' is none of the methods EDA"):
-        lay_out([], "None", methods=["EDA"])
+        make_grid([], "None", methods=["EDA"])
     with pytest.raises(ValueError, match="elsewhere: no setting"):
-        lay_out([], "None", corpora={"FM2": "elsewhere"})
+        make_grid([], "None", corpora={"FM2": "elsewhere"})
     with pytest.raises(ValueError, match="the cell EDA × 0 × HoVer"):
-        lay_out(full(), "None", methods=["None", "RACE"])
+        make_grid(full(), "None", methods=["None", "RACE"])
 
 
 def test_a_corpus_that_stands_in_another_counts_in_no_average() -> None:
@@ -173,7 +173,7 @@ def test_a_corpus_that_stands_in_another_counts_in_no_average() -> None:
         )
     ]
     for alone, mean in (((), 2 / 3), (("more of one",), 1 / 2)):
-        found = paired_bootstrap(lay_out(cells, "None", alone=alone), "RACE", resamples=50)
+        found = paired_bootstrap(make_grid(cells, "None", alone=alone), "RACE", resamples=50)
         (average,) = [one.value for one in found if one.corpus is None and one.metric == "accuracy"]
         assert average == pytest.approx(mean)
         assert len([one for one in found if one.corpus and one.metric == "accuracy"]) == 3

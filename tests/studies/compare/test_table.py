@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import csv
 import io
 from pathlib import Path
 from typing import Any
 
+import pandas
 from made_up import CORPORA, cell, full
 
-from hfcf.studies.compare.grid import Layout, lay_out
-from hfcf.studies.compare.set_page import csv_columns
+from hfcf.studies.compare.grid import Grid, make_grid
 from hfcf.studies.compare.set_page import markdown as page
 from hfcf.studies.compare.stats import differences
-from hfcf.studies.compare.tables import csv_text
+from hfcf.studies.compare.tables import long_csv, score_column, spread, table
 
 GOLDEN = Path(__file__).parent / "golden.md"
 INTRINSIC = [
@@ -20,12 +19,8 @@ INTRINSIC = [
 ]
 
 
-def markdown(layout: Layout, *args: Any) -> str:
-    return page(layout, *args, repeats=("claim", "evidence"))
-
-
-def long_csv(layout: Layout) -> str:
-    return csv_text(layout.cells.values(), csv_columns(layout))
+def markdown(grid: Grid, *args: Any) -> str:
+    return page(grid, *args, repeats=("claim", "evidence"))
 
 
 def tiny() -> list[dict[str, object]]:
@@ -46,44 +41,41 @@ def tiny() -> list[dict[str, object]]:
 
 
 def test_golden_markdown() -> None:
-    layout = lay_out(tiny(), "None")
-    text = markdown(layout, differences(layout, 200), INTRINSIC, "compare_race")
+    grid = make_grid(tiny(), "None")
+    text = markdown(grid, differences(grid, 200), INTRINSIC, "compare_race")
     assert text == GOLDEN.read_text(encoding="utf-8")
 
 
 def test_the_order_of_cells_does_not_matter_once_methods_and_corpora_are_given() -> None:
     cells = full()
-    there, back = (lay_out(some, "None", ["None", "EDA", "RACE"], corpora=CORPORA) for some in (cells, cells[::-1]))
+    there, back = (make_grid(some, "None", ["None", "EDA", "RACE"], corpora=CORPORA) for some in (cells, cells[::-1]))
     assert markdown(there, differences(there, 100)) == markdown(back, differences(back, 100))
-    assert long_csv(there) == long_csv(back)
+    assert long_csv(there.cells.values()) == long_csv(back.cells.values())
 
 
 def test_csv_reads_back() -> None:
     cells = full()
-    layout = lay_out(cells, "None")
-    rows = list(csv.DictReader(io.StringIO(long_csv(layout))))
-    assert len(rows) == len(cells)
-    assert list(rows[0]) == csv_columns(layout)
-    by_key = {(c["method"], str(c["seed"]), c["corpus"]): c for c in cells}
-    for row in rows:
-        its = by_key[row["method"], row["seed"], row["corpus"]]
-        assert float(row["accuracy"]) == its["accuracy"]
-        assert float(row["macro_f1"]) == its["macro_f1"]
-        assert int(row["rows"]) == its["rows"]
+    grid = make_grid(cells, "None")
+    table = pandas.read_csv(io.StringIO(long_csv(grid.cells.values())), keep_default_na=False)  # a method is called "None"
+    wide = table.pivot(index=["method", "seed", "corpus"], columns="metric", values="value")
+    assert len(wide) == len(cells)
+    for made in cells:
+        row = wide.loc[made["method"], made["seed"], made["corpus"]]
+        assert all(row[name] == made[name] for name in ("accuracy", "macro_f1", "rows", "train_rows"))
 
 
 def test_a_table_without_cells() -> None:
-    layout = lay_out([], "None", ["None", "RACE"], [13, 14], CORPORA)
-    text = markdown(layout, differences(layout))
+    grid = make_grid([], "None", ["None", "RACE"], [13, 14], CORPORA)
+    text = markdown(grid, differences(grid))
     assert "**Partial:** 24 of 24 cells (method × seed × corpus) are missing: None × 13 × HoVer;" in text
     assert "; and 14 more." in text
     assert "| RACE | – | – | – | – | – | – | – |" in text
-    assert long_csv(layout).count("\n") == 1
+    assert long_csv(grid.cells.values()).count("\n") == 1
 
 
 def test_one_seed_has_no_deviation_and_no_mark() -> None:
-    layout = lay_out([c for c in full() if c["seed"] == 0], "None")
-    text = markdown(layout, differences(layout, 100))
+    grid = make_grid([c for c in full() if c["seed"] == 0], "None")
+    text = markdown(grid, differences(grid, 100))
     assert "One seed (0): nothing is known about other seeds" in text
     assert "±" not in text
     assert "]\\*" not in text
@@ -91,19 +83,19 @@ def test_one_seed_has_no_deviation_and_no_mark() -> None:
 
 def test_pipes_and_line_breaks_stay_in_their_cell() -> None:
     cells = [{**c, "method": "a | b\nc"} if c["method"] == "RACE" else c for c in full()]
-    layout = lay_out(cells, "None")
-    lines = [line for line in markdown(layout, differences(layout, 100)).splitlines() if line.startswith(r"| a \| b c |")]
+    grid = make_grid(cells, "None")
+    lines = [line for line in markdown(grid, differences(grid, 100)).splitlines() if line.startswith(r"| a \| b c |")]
     assert len(lines) == 2
 
 
 def test_a_release_that_differs_says_how() -> None:
     cells = [{**c, "expected": {"SUPPORTS": 1, "REFUTES": 3}} for c in tiny() if c["corpus"] == "FEVER"]
-    layout = lay_out(cells, "None")
-    assert "| differs: 2 SUPPORTS instead of 1, 2 REFUTES instead of 3 |" in markdown(layout, [])
+    grid = make_grid(cells, "None")
+    assert "| differs: 2 SUPPORTS instead of 1, 2 REFUTES instead of 3 |" in markdown(grid, [])
 
 
 def test_without_a_count_of_the_paper_there_is_no_column_for_it() -> None:
-    text = markdown(lay_out(full(), "None"), [])
+    text = markdown(make_grid(full(), "None"), [])
     assert "| Corpus | Setting | There | Evaluated | Of these |\n" in text
     assert "Table 8" not in text
     assert "Is it that set?" not in text
@@ -111,6 +103,22 @@ def test_without_a_count_of_the_paper_there_is_no_column_for_it() -> None:
 
 def test_cells_that_did_not_look_for_overlaps_claim_nothing() -> None:
     cells = [{**c, "removed_as_overlap": None} for c in full()]
-    text = markdown(lay_out(cells, "None"), [])
+    text = markdown(make_grid(cells, "None"), [])
     assert "Nothing that was evaluated shares" not in text
     assert "Not every cell says whether rows" in text
+
+
+def test_marks_and_counts_of_a_column() -> None:
+    marked = score_column({"none": [0.5, 0.6], "EDA": [0.5], "RACE": [0.7, 0.7]}, 2, ["RACE"], second=True)
+    assert marked == {"none": "<u>55.0 ± 7.1</u>", "EDA": "50.0 (1 of 2)", "RACE": r"**70.0 ± 0.0**\*"}
+    tied = score_column({"a": [0.663], "b": [0.663], "c": [0.628]}, 1, second=True)
+    assert tied == {"a": "**66.3**", "b": "**66.3**", "c": "<u>62.8</u>"}
+
+
+def test_numbers_on_which_cells_differ_are_a_range() -> None:
+    assert spread([{"rows": 1000}, {"rows": 1200}], "rows") == "1,000–1,200"
+    assert spread([{"rows": None}], "rows") == "–"
+
+
+def test_a_table_escapes_its_header() -> None:
+    assert table(["|D|"], [["1 | 2"]]) == "| \\|D\\| |\n|---|\n| 1 \\| 2 |"

@@ -643,6 +643,8 @@ def test_fit_does_not_depend_on_order_or_doubles_and_is_named_by_its_content(rac
 def test_fit_needs_entities(race: RACE, demo: Dataset) -> None:
     with pytest.raises(StageError, match=r"column 'entities'.*race\.tag_entities"):
         race.edit_evidence.fit(demo)
+    with pytest.raises(StageError, match=r"column 'entities', which is null.*race\.tag_entities"):
+        race.edit_evidence.fit(hfcf.prepare(demo, race))
     tagged = map_stage(hfcf.prepare(demo, race), race.tag_entities, {})
     assert race.fit(demo).fitted == race.fit(tagged).fitted, "the system tags them itself"
 

@@ -1,8 +1,8 @@
-"""What metrics read of counterfactuals of either task: the texts that differ from the source's, which the edits give back."""
+"""What metrics read of counterfactuals of any task: the texts that differ from the source's, which the edits give back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from datasets import Dataset
@@ -23,10 +23,11 @@ class ColumnsOf(TaskColumns):
     Args:
         columns: names of canonical columns.
         why: what a task without them lacks, in words.
+        edits: whether the task's texts and edits are read, too.
     """
 
-    def __init__(self, *columns: str, why: str = "they have no such column") -> None:
-        self.names, self.why = columns, why
+    def __init__(self, *columns: str, why: str, edits: bool = False) -> None:
+        self.names, self.why, self.edits = columns, why, edits
 
     def __get__(self, stage: Any, owner: type) -> Any:
         if stage is None:
@@ -34,18 +35,16 @@ class ColumnsOf(TaskColumns):
         features = get_task(stage.task).features
         if missing := [name for name in self.names if name not in features]:
             raise StageError(f"{stage.name} reads {missing[0]!r} and can't measure {stage.task} rows: {self.why}")
-        return {name: features[name] for name in self.names}
-
-
-class TextsWith(ColumnsOf):
-    """Declare a task's texts and edits, for a metric of tasks that have some columns; other tasks are refused."""
-
-    def __get__(self, stage: Any, owner: type) -> Any:
-        return self if stage is None else {**super().__get__(stage, owner), **TEXTS_AND_EDITS.columns(get_task(stage.task))}
+        more = TEXTS_AND_EDITS.columns(get_task(stage.task)) if self.edits else {}
+        return {**{name: features[name] for name in self.names}, **more}
 
 
 def changed(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what the counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`."""
+    """Return what the counterfactual changed, before and after; see `hfcf.core.segments.changed_texts`.
+
+    Raises:
+        Reject: the row's edits are null, or do not fit its texts.
+    """
     if row["edits"] is None:
         raise Reject("its edits are null")
     try:
@@ -62,21 +61,6 @@ def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
                 yield changed(row)
         except Reject:
             continue
-
-
-Score = Callable[[Sequence[tuple[str, str]]], Sequence[Any]]
-
-
-def of_changes(column: str, rows: Sequence[Mapping[str, Any]], score: Score) -> list[Any]:
-    """Fill a batch's column by what its rows changed, with a `Reject` for a row of which that is not known."""
-    pairs_or_rejections: list[Any] = []
-    for row in rows:
-        try:
-            pairs_or_rejections.append(changed(row))
-        except Reject as rejection:
-            pairs_or_rejections.append(rejection)
-    scores = iter(score([one for one in pairs_or_rejections if not isinstance(one, Reject)]))
-    return [one if isinstance(one, Reject) else {column: next(scores)} for one in pairs_or_rejections]
 
 
 def bare_words(text: str) -> list[str]:

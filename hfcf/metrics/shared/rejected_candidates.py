@@ -16,7 +16,14 @@ from hfcf.tasks import DEFAULT
 
 
 def candidates(rejected: Dataset) -> Dataset:
-    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away."""
+    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away.
+
+    Args:
+        rejected: from `hfcf.rejected`, or a published set's `rejected` configuration.
+
+    Returns:
+        A row for each candidate whose edits fit its source, with the columns that metrics of single rows read.
+    """
     rejected, columns = without_format(rejected), ["level", "source", "candidate"]
     first = next(edited_rows(iterate(rejected, columns)), None)
     if first is None:
@@ -40,18 +47,18 @@ def candidate_features(task: Task) -> Features:
 
 
 def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield for each rejected candidate whose edits fit its source the row that it would have been."""
+    """Yield what each rejected candidate whose edits fit its source would be as a row; `number` of the first row is in its id."""
     for i, row in enumerate(rejected, number):
         if row["level"] != "candidate":
             continue
-        source, one = json.loads(row["source"]), json.loads(row["candidate"])
+        source, made = json.loads(row["source"]), json.loads(row["candidate"])
         own = task_of(source)
         try:
-            texts = own.counterfactual_row(source, one)
+            texts = own.counterfactual_row(source, made)
         except ValueError:  # rejected because its edits do not fit, or before it was complete
             continue
-        edits = own.candidate_edits(source, one)
-        yield {"id": f"{source['id']}:{i}", **texts, "edits": edits, "change": one["change"]}
+        edits = own.candidate_edits(source, made)
+        yield {"id": f"{source['id']}:{i}", **texts, "edits": edits, "change": made["change"]}
 
 
 def _edited_columns(batch: Mapping[str, list[Any]], indices: Sequence[int], names: Sequence[str]) -> dict[str, list[Any]]:

@@ -10,22 +10,43 @@ from functools import lru_cache
 from hfcf.text.squad import normalise_answer
 
 Gold = Sequence[str] | Mapping[str, Sequence[str]]
-"""The alternatives, one of which is right to give; none where a row has no answer; {"regex": patterns} where they are patterns."""
+"""The alternatives, each of them right; none where a row has no answer; {"regex": patterns} where they are patterns."""
 
 
 def exact_match(gold: Gold, predicted: str | None) -> float:
-    """Say whether an answer is one of the alternatives, after `hfcf.text.squad.normalise_answer`: 1 or 0."""
+    """Say whether an answer is one of the alternatives, after `hfcf.text.squad.normalise_answer`: 1 or 0.
+
+    Args:
+        gold: see `Gold`.
+        predicted: the answer; None or "" where the model gives none, which is right where the row has no answer.
+
+    Returns:
+        1.0 or 0.0. A pattern is matched as DrQA and REALM's reader do (Chen et al. 2017, `regex_match_score`): on the answer as it
+        is, from its start, in any case.
+
+    Raises:
+        ValueError: a pattern is not a regular expression.
+    """
     return _grade(*_hashable(gold), predicted or "")[0]
 
 
 def f1(gold: Gold, predicted: str | None) -> float:
-    """Compute the harmonic mean of the shares of the answer's and of the gold answer's words that the other has, 0–1."""
+    """Compute the harmonic mean of the shares of the answer's and of the gold answer's words that the other has, 0–1.
+
+    Args:
+        gold: see `Gold`; the best of the alternatives counts.
+        predicted: as in `exact_match`.
+
+    Returns:
+        0–1. Where one side has no word left after normalising, it is 1 if the other has none either, as in SQuAD 2.0's script;
+        v1.1's gives 0 there. Patterns have no words: F1 is then the exact match.
+    """
     return _grade(*_hashable(gold), predicted or "")[1]
 
 
 def scores(gold: Sequence[Gold], predicted: Sequence[str | None]) -> dict[str, float]:
     """Average both scores over rows, 0–1, to four decimals."""
-    grades = [_grade(*_hashable(one), other or "") for one, other in zip(gold, predicted, strict=True)]
+    grades = [_grade(*_hashable(answers), other or "") for answers, other in zip(gold, predicted, strict=True)]
     n = max(len(grades), 1)
     return {name: round(sum(grade[i] for grade in grades) / n, 4) for i, name in enumerate(("em", "f1"))}
 
@@ -38,11 +59,11 @@ def _hashable(gold: Gold) -> tuple[tuple[str, ...], bool]:
 def _grade(alternatives: tuple[str, ...], regex: bool, predicted: str) -> tuple[float, float]:
     """Return exact match and F1."""
     if regex and alternatives:
-        matched = float(any(compile_pattern(one).match(predicted) for one in alternatives))
+        matched = float(any(compile_pattern(pattern).match(predicted) for pattern in alternatives))
         return matched, matched
     words = normalise_answer(predicted).split()
-    of_each = [normalise_answer(one).split() for one in alternatives] or [[]]
-    return float(words in of_each), max(_f1(one, words) for one in of_each)
+    of_each = [normalise_answer(answer).split() for answer in alternatives] or [[]]
+    return float(words in of_each), max(_f1(answer, words) for answer in of_each)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -51,7 +72,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.IGNORECASE | re.MULTILINE)
     except re.error as error:
-        raise ValueError(f"the gold answer {text!r} is no regular expression: {error}") from error
+        raise ValueError(f"the gold answer {text!r} is not a regular expression: {error}") from error
 
 
 def _f1(gold: list[str], predicted: list[str]) -> float:

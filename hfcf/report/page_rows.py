@@ -1,7 +1,7 @@
 """Every row of a run, accepted and rejected, in the compact form that the page holds.
 
 What filters and orders need of each row is in one list. The texts are in blocks by source, packed in a large page, which the
-page's script opens when it shows a row of theirs or searches: a source's texts stand once, whatever came of it, and with them
+page's script opens when it shows a row of theirs or searches: a source's texts are there once, and with them
 those that each of its rows changed. What differs in a text the script finds itself.
 """
 
@@ -88,8 +88,8 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         rebuilt = rejected_row(source, row["candidate"])
         add(source, rebuilt, row["source_id"], source.get("label") or _outcome(source), why)
     names = ordered([*columns, *(name for row in rows for name in row[-1])])
-    for one in rows:
-        one[-1] = [_rounded(one[-1].get(name)) for name in names] if one[-1] else 0
+    for entry in rows:
+        entry[-1] = [_rounded(entry[-1].get(name)) for name in names] if entry[-1] else 0
     return {
         "accepted": accepted,
         "rejected": rejected,
@@ -117,7 +117,7 @@ def _drawing(row: Mapping[str, Any]) -> list[str]:
 
 
 def packed(blocks: Sequence[Any]) -> list[Any]:
-    """Pack the blocks of a large page, each as gzipped JSON in base 64, which browsers read faster; a small page stays."""
+    """Pack the blocks of a large page as gzipped JSON in base 64, which browsers read five times as fast; a small page stays."""
     written = [json.dumps(block, ensure_ascii=False, separators=(",", ":")) for block in blocks]
     if sum(map(len, written)) <= PLAIN:
         return list(blocks)
@@ -161,7 +161,13 @@ def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, Any]:
-    """Rebuild what was rejected as a row: the candidate, or without one the source."""
+    """Rebuild what was rejected as a row: the candidate, or without one the source.
+
+    Args:
+        source: the source row.
+        candidate: its JSON in the `rejected` configuration. If its edits do not fit the source, which may be why it was rejected,
+            the row has the source's texts.
+    """
     content: Mapping[str, Any] = json.loads(candidate) if candidate else {}
     try:
         edited = task_of(source).candidate_edits(source, content) if content else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hfcf.core.rating import Protocol, Question
+from hfcf.studies.human.protocol import Protocol, Question
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
 YES_NO = {"1": "true", "0": "false"}

@@ -12,11 +12,13 @@ from typing import Any
 import torch
 import yaml
 
-from hfcf.core.model import Model, find_file
+from hfcf.core.model import Model, find_file, is_remote
 from hfcf.core.pretrained import read_config
 from hfcf.core.safe_yaml import front_matter
-from hfcf.engines.inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, Form, parse_form
-from hfcf.engines.labels import BLANK, are_of_inference, how_to_type, output_names, verdicts
+from hfcf.engines.heads import RBERT
+from hfcf.engines.inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, InputFormat, model_inputs, parse_form
+from hfcf.engines.labels import BLANK, UNNAMED, are_of_inference, given_labels, how_to_type, output_names, rename_classes, verdicts
+from hfcf.engines.markers import FORMS, parse_markers
 from hfcf.text.label_names import LABELS
 
 log = logging.getLogger(__name__)
@@ -26,17 +28,11 @@ MARK = "hfcf_inputs"
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a verifier reads a row, and what its outputs mean.
-
-    Args:
-        labels: our label of each output; several outputs may have the same.
-        form: of its inputs.
-        own: its own names of its outputs.
-    """
+class ClassifierSpec:
+    """How a verifier reads a row, and what its outputs mean."""
 
     labels: tuple[str, ...]
-    form: Form = OURS
+    form: InputFormat = OURS
     own: tuple[str, ...] = ()
 
     @property
@@ -58,7 +54,7 @@ class Reading:
         return {"reads": self.form.name, "means": self.labels}
 
 
-def read_reading(model: Model) -> Reading:
+def read_spec(model: Model) -> ClassifierSpec:
     """Return how a verifier reads and what its outputs mean, from its configuration, its card and the settings of `Model`.
 
     The form of its inputs is `Model.inputs`; else what our training wrote into its configuration or its card; else, where its
@@ -69,13 +65,13 @@ def read_reading(model: Model) -> Reading:
 
 
 @lru_cache(maxsize=64)
-def _read(model: Model, contents: str) -> Reading:
+def _read(model: Model, contents: str) -> ClassifierSpec:
     # `contents` is in the key, so that a folder that was trained again in place is read again.
     config = load_config(model)
     check_head(model, config)
     own = output_names(config)
     labels = verdicts(model, own)
-    return Reading(labels, _form(model, config, own, labels), own)
+    return ClassifierSpec(labels, _form(model, config, own, labels), own)
 
 
 def load_config(model: Model) -> Any:
@@ -99,7 +95,7 @@ def check_head(model: Model, config: Any) -> None:
         raise ValueError(f"{model.name} answers each of its classes on its own (problem_type multi_label_classification)")
 
 
-def _form(model: Model, config: Any, own: Sequence[str], labels: Sequence[str]) -> Form:
+def _form(model: Model, config: Any, own: Sequence[str], labels: Sequence[str]) -> InputFormat:
     if model.inputs is not None:
         return parse_form(model.inputs)
     if (mark := getattr(config, MARK, None) or _card_mark(model)) is not None:
@@ -128,15 +124,91 @@ def _guess(model: Model, inputs: str, why: str) -> None:
 
 
 def _card_mark(model: Model) -> str | None:
-    """Return the form that a card of ours says; cards before it was written there are of verifiers that read the claim first."""
-    from transformers.utils import cached_file
-
+    """Return the form that a card of ours says."""
     place, at = (model.source(), model.revision) if model.adapter is None else (str(model.adapter_source()), None)
-    quiet = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
-    if (path := cached_file(place, "README.md", revision=at, **quiet)) is None:
+    if (path := find_file(place, "README.md", at)) is None:
         return None
     try:
         front = front_matter(Path(path).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError):  # it is no card of ours
         return None
-    return front.get(MARK) or (CLAIM_FIRST if "hfcf" in (front.get("tags") or ()) else None)
+    return front.get(MARK)
+
+
+def is_rbert(model: Model) -> bool:
+    """Say whether a model is an R-BERT as our training stores it; it needs no `inputs`."""
+    return find_file(model.source(), RBERT, model.revision) is not None
+
+
+def check_relation(model: Model) -> None:
+    """Raise an error that says what to type if it is not known how a relation classifier reads a sentence; read no weights."""
+    if not is_rbert(model):
+        relation_spec(model)
+    elif model.inputs is not None:
+        raise ValueError(f"{model.name} is an R-BERT, which has markers of its own: leave inputs={model.inputs!r} out")
+
+
+def relation_spec(model: Model) -> ClassifierSpec:
+    """Return the relation that each output of a plain classifier stands for: its own name, or what `Model.labels` says."""
+    return _read_relation(model, model.key())
+
+
+@lru_cache(maxsize=64)
+def _read_relation(model: Model, contents: str) -> ClassifierSpec:
+    config = load_config(model)
+    check_head(model, config)
+    own = output_names(config)
+    given = given_labels(model, own)
+    # Without a mapping: "LABEL_3" is no row's label, so every prediction would count as wrong.
+    unnamed = [name for name, label in zip(own, given, strict=True) if label is None and UNNAMED.fullmatch(name)]
+    blanks = {name: label or BLANK for name, label in zip(own, given, strict=True)} if unnamed else dict(model.labels or ())
+    if unnamed:
+        line = how_to_type(model, blanks, model.inputs or BLANK)
+        raise ValueError(f"{model.name}: nobody named its classes {', '.join(unnamed)}. Write the relations: {line}")
+    if model.inputs is None:
+        raise ValueError(
+            f"{model.name} is a plain classifier, and no R-BERT: how it marks the two entities is not known. Write one of "
+            f"{', '.join(FORMS)}, or what stands in their places, such as {FORMS['entity-markers']!r}, in the place of '{BLANK}': "
+            f"{how_to_type(model, blanks, BLANK)}"
+        )
+    parse_markers(model.inputs)
+    return ClassifierSpec(rename_classes(model, own), own=own)
+
+
+def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[Any]]) -> list[dict[str, list[int]]]:
+    """Tokenise `[tokens, head, tail]` requests with the model's markers; sentences are not cut."""
+    form = parse_markers(model.inputs or "")
+    texts = [form.render(*request) for request in requests]
+    kinds = {tuple((*span, None)[2] for span in request[1:3]) for request in requests}
+    for marker in dict.fromkeys(marker for types in sorted(kinds, key=str) for marker in form.markers(types)):
+        _check_marker(model, tokenizer, marker)
+    encoded = tokenizer(texts, verbose=False)
+    return model_inputs(tokenizer, encoded)
+
+
+def _check_marker(model: Model, tokenizer: Any, marker: str) -> None:
+    ids = tokenizer(f" {marker}", add_special_tokens=False)["input_ids"]
+    if not ids or tokenizer.unk_token_id in ids:
+        raise ValueError(
+            f"{model.name}: its tokenizer does not know {marker!r} of inputs={model.inputs!r}: it was trained with other markers"
+        )
+    if len(ids) > 1:
+        _warn(model.name, marker, len(ids))
+
+
+@lru_cache(maxsize=256)
+def _warn(name: str, marker: str, pieces: int) -> None:
+    """Say it once."""
+    log.warning(
+        "%s: its tokenizer cuts the marker %s into %d pieces; one trained with it mostly has it whole", name, marker, pieces
+    )
+
+
+def check_classifier(model: Model, labels: Sequence[str] | None = LABELS) -> None:
+    """Raise an error that says what to type if a classifier can't be read as one of these labels; read no weights."""
+    if is_remote(model):
+        return
+    if labels is None:
+        check_relation(model)
+    else:
+        read_spec(model)

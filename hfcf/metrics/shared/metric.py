@@ -1,0 +1,223 @@
+"""What a metric is: a stage that scores rows of an expanded set in one column, lists of texts, and whole sets."""
+
+from __future__ import annotations
+
+import statistics
+from array import array
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Integral
+from typing import Any, ClassVar, Self, get_args, get_type_hints
+
+from datasets import Dataset, IterableDataset, List, Value
+
+from hfcf.core import schema
+from hfcf.core.artifacts import read_artifact
+from hfcf.core.columns import has_repeats, iterate
+from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.core.task import problem
+from hfcf.metrics.shared.changes import TEXTS_AND_EDITS, changed
+from hfcf.tasks import DEFAULT
+
+TEXT = Value("string")
+TEXTS = List(TEXT)
+RACE = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Stage):
+    """A metric: a stage that fills one column of an expanded set, and the base of the `evaluate.Metric` of the same name.
+
+    A subclass declares `outputs`, one column, and implements `score` (or `scores`, for many texts at once). By default the
+    counterfactual's changed text is compared with its source's. A metric that reads something else implements `read`, or `row` as
+    any stage does. Give the class, an instance or a function of two texts to `hfcf.measure`. Recipes know a metric of another
+    package by its entry point in the group `hfcf.metrics`.
+
+    Input columns: the task's texts and `edits`, if `inputs` does not say otherwise.
+
+    Args:
+        task: of the rows.
+
+    >>> from hfcf.core.schema import BOOL
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class MeasureLonger(Metric):
+    ...     outputs = {"longer": BOOL}
+    ...     def score(self, prediction, reference):
+    ...         return len(prediction) > len(reference)
+    >>> MeasureLonger.over_lists(["Oslo is very old."], ["Rome is old."])
+    {'longer': 1.0, 'scores': [True]}
+    """
+
+    better: ClassVar[str] = ""
+    """"less", "more", or "" where neither is better; of several numbers, "less `NUMBER`" and "more `NUMBER`"."""
+    of_candidates: ClassVar[bool] = True
+    """Whether a single row can be scored alone, so that rejected candidates are scored too."""
+    published: ClassVar[bool] = True
+    """False if the column repeats what the label says: a run then publishes only the numbers of the whole set."""
+    citation: ClassVar[str] = ""
+    lists: ClassVar[Mapping[str, Any]] = {"predictions": TEXT, "references": TEXT}
+    """What its `evaluate.Metric` takes."""
+    inputs: ClassVar[Any] = TEXTS_AND_EDITS
+
+    task: str = DEFAULT
+
+    @property
+    def column(self) -> str:
+        """The column that it fills."""
+        return next(iter(self.outputs))
+
+    def read(self, row: Mapping[str, Any]) -> tuple[Any, Any] | None:
+        """Return what is scored of a row, and what it is compared with; None: nothing is scored, and the column is null.
+
+        Raises:
+            Reject: the row can't be scored.
+        """
+        before, after = changed(row)
+        return after, before
+
+    def score(self, prediction: Any, reference: Any) -> Any:
+        """Score one prediction; None where it has no score. Implement this or `scores`."""
+        raise NotImplementedError(f"{type(self).__name__} implements neither score nor scores")
+
+    def scores(self, predictions: Sequence[Any], references: Sequence[Any]) -> Sequence[Any]:
+        """Score predictions."""
+        return [self.score(*pair) for pair in zip(predictions, references, strict=True)]
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        (result,) = self.batch([row])
+        if isinstance(result, Reject):
+            raise result
+        return result
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        if type(self).row is not Metric.row:
+            return super().batch(rows)
+        texts: list[Any] = []
+        for row in rows:
+            try:
+                texts.append(self.read(row))
+            except Reject as rejection:
+                texts.append(rejection)
+        pairs = [pair for pair in texts if isinstance(pair, tuple)]
+        scores = iter(self.scores([prediction for prediction, _ in pairs], [other for _, other in pairs]))
+        filled = [next(scores) if isinstance(pair, tuple) else None for pair in texts]
+        return [text if isinstance(text, Reject) else {self.column: score} for text, score in zip(texts, filled, strict=True)]
+
+    @classmethod
+    def over_lists(cls, predictions: Sequence[Any], references: Sequence[Any] | None = None, **settings: Any) -> dict[str, Any]:
+        """Compute what the `evaluate.Metric` gives: means, and the `scores` of all predictions.
+
+        Args:
+            predictions: see `lists`.
+            references: of a metric that compares predictions with something.
+            settings: the stage's, and what else a subclass takes.
+        """
+        references = [None] * len(predictions) if references is None else references
+        metric = cls(**settings).fit_lists(predictions, references)
+        scores = list(metric.scores(predictions, references))
+        feature = metric.outputs[metric.column]
+        if not isinstance(feature, Mapping):
+            return {metric.column: mean(scores), "scores": scores}
+        numbers = [name for name, part in feature.items() if part.dtype != "string"]
+        return {**{name: mean([score and score[name] for score in scores]) for name in numbers}, "scores": scores}
+
+    def fit_lists(self, predictions: Sequence[Any], references: Sequence[Any]) -> Self:
+        """Return the metric fitted to lists, where its scores depend on all of them."""
+        return self
+
+    @classmethod
+    def overall(cls, ds: Dataset) -> dict[str, Any]:
+        """Compute the numbers of a measured set that no row has; {} where there are none."""
+        return {}
+
+    # --- what it learns from the whole set
+
+    def fit(self, ds: Dataset | IterableDataset) -> Self:
+        """Return the metric fitted to the sound rows of a set; the metric itself where it needs no other row.
+
+        Raises:
+            StageError: a column is missing, an id is there twice, or labels are numbers.
+        """
+        return super().fit(self._rows_to_fit(ds) if self.fit_inputs and isinstance(ds, Dataset) else ds)
+
+    def _rows_to_fit(self, ds: Dataset) -> Dataset:
+        for column in self.fit_inputs:
+            if column not in ds.features:
+                raise StageError(f"{self.name}: fit reads the column {column!r}, which is missing; hfcf.expand(ds) makes such rows")
+        if "label" in self.inputs:
+            check_label_names(self, [row["label"] for row in iterate(ds, ["label"])])
+        if "id" in self.fit_inputs and has_repeats(ds, "id"):
+            twice = [row_id for row_id, n in Counter(ds["id"]).items() if n > 1]
+            raise StageError(
+                f"{self.name}: {len(twice)} ids are there more than once, the first: {twice[0]!r}. It tells rows apart by their "
+                "ids: leave out rows that are there twice, and put a set's name before its ids where you join several sets"
+            )
+        sound = array("q", (i for i, row in enumerate(iterate(ds, list(self.inputs))) if problem(row) is None))
+        return ds if len(sound) == len(ds) else ds.select(sound)
+
+    def check_fitted(self) -> None:
+        if self.fit_inputs and self.fitted is None:
+            raise StageError(f"{self.name} needs the whole set, and is not fitted to it: stage = stage.fit(ds) first")
+
+    def learned(self) -> dict[str, Any]:
+        """Read what `learn` stored."""
+        return _learned(self.fitted or "")
+
+    def learned_of(self, row_id: str) -> Any:
+        """Return what `learn` stored of a row."""
+        if row_id not in self.learned():
+            raise StageError(f"{self.name} was fitted to rows without {row_id!r}: fit it to the set that it measures")
+        return self.learned()[row_id]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionMetric(Metric):
+    """The metric that a function of two texts is: its column has the function's name, and the type that it is annotated to return.
+
+    Args:
+        task: of the rows.
+        function: gets the changed text of the counterfactual and of its source, and returns a number, a verdict or a text; a number
+            if it is not annotated. It is not called where nothing changed.
+    """
+
+    function: Callable[..., Any]
+
+    def check(self) -> None:
+        if not (name := getattr(self.function, "__name__", "")).isidentifier():
+            raise ValueError(f"a metric's function needs a name for its column, got {name!r}: write it with def")
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:  # type: ignore[override]
+        given = get_type_hints(self.function).get("return", float)
+        kinds = {bool: schema.BOOL, int: schema.INT, str: schema.TEXT}
+        feature = next((kinds[kind] for kind in (given, *get_args(given)) if kind in kinds), schema.FLOAT)
+        return {self.function.__name__: feature}
+
+    def read(self, row: Mapping[str, Any]) -> tuple[Any, Any] | None:
+        pair = super().read(row)
+        return pair if pair and any(pair) else None
+
+    def score(self, prediction: Any, reference: Any) -> Any:
+        return self.function(prediction, reference)
+
+
+def check_label_names(stage: Stage, labels: Sequence[Any]) -> None:
+    """Raise `StageError` if labels are numbers, as the classes of a published set are."""
+    if any(isinstance(label, Integral) for label in labels):
+        raise StageError(
+            f"{stage.name}: the column 'label' holds numbers; hfcf.measure(ds) reads a published set's classes, and "
+            "hfcf.metrics.shared.summary.with_label_names(ds) gives them their names"
+        )
+
+
+def mean(scores: Sequence[float | None]) -> float | None:
+    """Average the values that are not None; None without any."""
+    values = [score for score in scores if score is not None]
+    return statistics.fmean(values) if values else None
+
+
+@lru_cache(maxsize=4)
+def _learned(sha: str) -> dict[str, Any]:
+    return read_artifact(sha, "stage = stage.fit(ds)")

@@ -1,0 +1,100 @@
+"""Functions on single texts."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hfcf.text.check import script, text_problem
+from hfcf.text.entities import EntityTable, form, is_month, overlap
+from hfcf.text.label_names import label_of, name_beside
+from hfcf.text.normalise import dedup_key, fold, unbracket
+from hfcf.text.phrase_match import mentions
+from hfcf.text.quantities import Conversion, find_conversions, find_numbers
+from hfcf.text.questions import compare_questions, join_parts, mark_answer, predicate, same_predicate, write_references
+from hfcf.text.squad import matches, overlaps
+from hfcf.text.words import split
+
+
+def test_check() -> None:
+    assert text_problem("a\x07b", "the claim") == "the claim holds the control character U+0007 at position 1"
+    assert script("London") == "LATIN"
+    assert script("לונדון") == "HEBREW"
+
+
+def test_entities() -> None:
+    assert form("3 April 1968", "DATE") == "N Month Year"
+    assert form("1994", "DATE") == "Year"
+    assert form("30 days", "DATE") == "N days"
+    assert form("$5 million", "NUM") == "$ N million"
+    assert is_month("March")
+    assert not is_month("March 1994")
+    table = EntityTable({"DATE": {"Year": ["1994", "2006"]}})
+    assert table.substitute("1994", "DATE", ["a 1994 film"], Random(1)) == "2006"
+    assert overlap({"rome", "1994"}, {"rome", "2006"}) == 0.5
+
+
+def test_label_names() -> None:
+    assert [label_of(name) for name in ("Entailment", "REFUTED", "not_enough-info", "TRUE")] == [
+        "SUPPORTS",
+        "REFUTES",
+        "NOT ENOUGH INFO",
+        "SUPPORTS",
+    ]
+    assert [label_of(name) for name in ("LABEL_0", "not_entailment", "NOT_SUPPORTED", "")] == [None, None, None, None]
+    assert name_beside("entailment", "REFUTES") == "contradiction"
+    assert name_beside("Supported", "REFUTES") == "Refuted"
+    assert name_beside("SUPPORTS", "NOT ENOUGH INFO") == "NOT ENOUGH INFO"
+    assert name_beside("true", "NOT ENOUGH INFO") is None
+    assert name_beside("NEI", "REFUTES") is None
+
+
+def test_mentions() -> None:
+    assert not mentions("The Romans left.", "Roman")
+    assert mentions("the romans left", "The Romans")
+    assert mentions("Zürich", "Zürich")
+
+
+def test_normalise() -> None:
+    assert unbracket("Rome -LRB- Italy -RRB- is `` old '' .") == "Rome ( Italy ) is `` old '' ."
+    assert dedup_key("The GDP grew by 1.5 %!") == "thegdpgrewby1.5"
+    assert dedup_key(None) == ""
+    assert dedup_key("Rome -LRB- Italy -RRB-") == dedup_key("Rome (Italy)")
+    assert fold("Beyoncé’s ﬁrst Straße") == "beyonce’s first strasse"
+    assert fold("Beyoncé") == fold("beyonce")
+
+
+def test_quantities() -> None:
+    assert find_conversions("It is 5 km (3.1 mi) long.") == [Conversion(one="5 km", number="5", other="3.1 mi", converted="3.1")]
+    assert find_numbers("$1,500 of 2.5 million") == [1500.0, 2.5]
+
+
+def test_questions() -> None:
+    assert mark_answer("Ada wrote it.", 0, 3) == "« answer = Ada » wrote it."
+    assert join_parts("Notes", "Ada wrote it.") == "Notes » Ada wrote it."
+    assert join_parts("", "Ada wrote it.") == "Ada wrote it."
+    assert (
+        write_references([{"start": 8, "text": "the first nobel prize"}], [{"start": 0, "text": "The first Nobel Prize"}])
+        == "the first nobel prize = The first Nobel Prize"
+    )
+    assert write_references([], []) == "none"
+    assert predicate("Who is the captain of Richmond in 1994?", [(22, 30), (34, 38)]) == "who is the captain of X in Y"
+    assert same_predicate("who is the captain of X", "who is the captain of X in Y")
+    assert not same_predicate("who is X", "who was X")
+    source = ("who is the captain of richmond?", [(22, 30)])
+    assert compare_questions(source, ("who is the captain of essendon?", [(22, 30)])) == "reference"
+    assert compare_questions(source, ("who wears number 9 for richmond?", [(10, 18), (23, 31)])) == "predicate"
+    assert compare_questions(source, ("who did graham tackle in the final?", [(8, 14), (25, 34)])) == "both"
+
+
+def test_squad() -> None:
+    assert matches("the Beatles", ["Beatles", "The Fab Four"])
+    assert not matches("John Lennon", ["Lennon"])
+    assert not matches("?", ["!"])
+    assert overlaps("88", ["88 days"])
+    assert overlaps("Ada Lovelace of London", ["Ada Lovelace"])
+    assert not overlaps("Lady Ada", ["Ada King"])
+
+
+def test_words() -> None:
+    keys = [word.key for word in split("Tom Brown's 3.5% wasn't the U.S. record.")]
+    assert keys == ["Tom", "Brown", "'s", "3.5", "%", "was", "n't", "the", "U.S.", "record", "."]
