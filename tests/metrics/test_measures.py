@@ -677,6 +677,12 @@ def test_functions_and_classes_of_ones_own_are_measured(made: Dataset) -> None:
     with pytest.raises(ValueError, match="'<lambda>': write it with def"):
         measure(made, [lambda text, source: 1])
 
+    def of_a_row(row: dict[str, Any]) -> int:
+        return len(row)
+
+    with pytest.raises(ValueError, match="of_a_row must take two texts"):
+        measure(made, [of_a_row])
+
 
 def test_a_metric_of_another_package_is_known_to_recipes(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     points = (("longer", f"{__name__}:longer"), ("marks", f"{__name__}:MeasureMarks"))

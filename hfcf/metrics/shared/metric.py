@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
@@ -187,6 +188,10 @@ class FunctionMetric(Metric):
     def check(self) -> None:
         if not (name := getattr(self.function, "__name__", "")).isidentifier():
             raise ValueError(f"a metric's function needs a name for its column, got {name!r}: write it with def")
+        try:
+            signature(self.function).bind("", "")
+        except TypeError as error:
+            raise ValueError(f"{name} must take two texts, of the counterfactual and of its source: {error}") from None
 
     @property
     def outputs(self) -> Mapping[str, Any]:  # type: ignore[override]
