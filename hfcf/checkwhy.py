@@ -8,13 +8,12 @@ one_to_one_linking(E3, Claim)
 
 from __future__ import annotations
 
-from hfcf.core.structures.arrows import parse_arrows, to_arrows
-from hfcf.core.structures.drawing import draw
-from hfcf.core.structures.legality import problems, repair
-from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
-from hfcf.core.structures.program import parse_program, repair_program, to_program
-from hfcf.core.structures.proof import parse_proof, to_proof
-from hfcf.core.structures.stale import stale
+from hfcf.tasks.structures.arrows import parse_arrows, to_arrows
+from hfcf.tasks.structures.drawing import draw
+from hfcf.tasks.structures.legality import problems, repair, stale
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program, repair_program, to_program
+from hfcf.tasks.structures.proof import parse_proof, to_proof
 
 __all__ = [
     "CLAIM",

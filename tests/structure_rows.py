@@ -9,9 +9,9 @@ from datasets import Dataset, Features, List
 from hfcf.core.candidates import accept, reject
 from hfcf.core.edits import rewrite
 from hfcf.core.schema import STATUS
-from hfcf.core.structures.arrows import parse_arrows
 from hfcf.core.task import get_task
 from hfcf.tasks.judge import counterfactuals
+from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.verification import candidate
 
 SENTENCES = {

@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.core.structures.model import CLAIM, Structure, StructureError
-from hfcf.core.structures.program import parse_program
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, is_list_of, json_list, split_files, text_of
 from hfcf.corpora.base.values import text_group
 from hfcf.corpora.formats.read import Record
+from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise

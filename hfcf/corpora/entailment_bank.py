@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.core.structures.model import Structure, StructureError
-from hfcf.core.structures.proof import parse_proof
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, split_files, text_of
+from hfcf.tasks.structures.model import Structure, StructureError
+from hfcf.tasks.structures.proof import parse_proof
 from hfcf.tasks.verification import SUPPORTS
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise

@@ -26,13 +26,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.structures.arrows import parse_arrows
-from hfcf.core.structures.model import CLAIM, Structure, StructureError
-from hfcf.core.structures.program import parse_program
-from hfcf.core.structures.proof import parse_proof
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, is_list_of, json_lines, need, parquet_rows, text_of
 from hfcf.corpora.base.values import text_group
 from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
+from hfcf.tasks.structures.arrows import parse_arrows
+from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program
+from hfcf.tasks.structures.proof import parse_proof
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hfcf import prompts
-from hfcf.core.structures.model import CLAIM
-from hfcf.core.structures.program import to_program
 from hfcf.engines.remote.answers import object_schema
+from hfcf.tasks.structures.model import CLAIM
+from hfcf.tasks.structures.program import to_program
 from hfcf.tasks.task_inputs import WRITTEN, View
 from hfcf.tasks.verification import LABELS
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hfcf.core.structures.model import CLAIM, Structure
-from hfcf.core.structures.program import to_program
+from hfcf.tasks.structures.model import CLAIM, Structure
+from hfcf.tasks.structures.program import to_program
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.text.evidence import join
 

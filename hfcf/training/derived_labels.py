@@ -9,7 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.structures.model import CLAIM, Structure
+from hfcf.tasks.structures.model import CLAIM, Structure
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 Row = Mapping[str, Any]

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hfcf.core.model import REMOTE, Model, find_file, is_remote
-from hfcf.core.structures.model import CLAIM, Structure, StructureError
-from hfcf.core.structures.program import parse_program, repair_program
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
 from hfcf.engines.remote.engine import Remote
 from hfcf.prompts import arguments
+from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program, repair_program
 from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
 
 SETTINGS = "structures.json"
@@ -83,7 +83,7 @@ def ask(
         kind: one of `KINDS`, or "llm".
         max_length: tokens that it reads; of a graph verifier, of a node.
         labels: that may be given.
-        repaired: read programs with the slips that `hfcf.core.structures.program.repair_program` repairs.
+        repaired: read programs with the slips that `hfcf.tasks.structures.program.repair_program` repairs.
         shots: worked examples for a language model.
         seed: of a language model. Its temperature is 0.1, the paper's.
     """

@@ -12,8 +12,8 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hfcf.core.structures.model import Step, Structure
 from hfcf.metrics.scores.structures import DISTRACTORS, PRESETS, STEPS, Encoder, compare, group_of
+from hfcf.tasks.structures.model import Step, Structure
 from hfcf.text.evidence import join
 from hfcf.training.scorers import VERDICTS
 

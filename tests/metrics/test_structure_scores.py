@@ -18,13 +18,13 @@ from datasets import Dataset
 
 from hfcf.core import offline
 from hfcf.core.model import Model
-from hfcf.core.structures.arrows import parse_arrows
-from hfcf.core.structures.model import CLAIM, Step, Structure
-from hfcf.core.structures.proof import parse_proof
 from hfcf.engines.base import usage
 from hfcf.metrics.scores.structures import DISTRACTORS, PRESETS, SCORES, STEPS, Encoder, align, by_sentence, compare, group_of
 from hfcf.metrics.shared import matching
 from hfcf.metrics.shared.matching import Matching
+from hfcf.tasks.structures.arrows import parse_arrows
+from hfcf.tasks.structures.model import CLAIM, Step, Structure
+from hfcf.tasks.structures.proof import parse_proof
 from hfcf.training.structure_scorer import STRUCTURES, StructureScorer, read_answer, to_answer
 
 TREES = Path(os.environ.get("HFCF_DATA", "")) / "entailment_bank" / "dataset" / "task_1" / "dev.jsonl"

@@ -14,7 +14,6 @@ from review_rows import YES, fill, kept, row, undecidable
 from typer.testing import CliRunner
 
 from hfcf.cli import app
-from hfcf.core.structures.model import CLAIM, Structure
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human.agreement import kappa
 from hfcf.studies.human.export import KEY, RATERS
@@ -26,6 +25,7 @@ from hfcf.studies.review.export import export
 from hfcf.studies.review.forms import FORMS, RECORDS
 from hfcf.studies.review.version import Piece, Version, name_pieces
 from hfcf.studies.spreadsheets import write_sheet
+from hfcf.tasks.structures.model import CLAIM, Structure
 
 ROWS = [row("a"), row("b", "REFUTES"), undecidable("c")]
 OWN = ("claim", "evidence", "evidence_info", "structure")

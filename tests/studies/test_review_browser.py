@@ -16,11 +16,11 @@ import pytest
 from browser import browser, until, visit
 from review_rows import kept, row, undecidable
 
-from hfcf.core.structures.linking import LINKING
-from hfcf.core.structures.model import CLAIM, Structure
 from hfcf.studies.human.export import RATERS
 from hfcf.studies.review.collect import import_
 from hfcf.studies.review.export import export
+from hfcf.tasks.structures.model import CLAIM, Structure
+from hfcf.tasks.structures.program_reader import LINKING
 
 EVIL = "<img src=x onerror=window.pwned=1></script><script>window.pwned=1</script>"
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from hfcf.core.structures.legality import problems
-from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
-from hfcf.core.structures.program import parse_program, to_program
 from hfcf.report.page import read_template
 from hfcf.studies.review.forms import PACKAGE
 from hfcf.studies.review.version import ROLES, Piece, Version
+from hfcf.tasks.structures.legality import problems
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program, to_program
 
 NAMES = [f"s{i}" for i in range(1, 7)]
 MAIN = """

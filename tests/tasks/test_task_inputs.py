@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from structure_rows import SENTENCES, dataset, row, rows
 
-from hfcf.core.structures.model import CLAIM, Structure
-from hfcf.core.structures.program import parse_program
 from hfcf.metrics.scores.structures import by_sentence
+from hfcf.tasks.structures.model import CLAIM, Structure
+from hfcf.tasks.structures.program import parse_program
 from hfcf.tasks.task_inputs import answer_text, evidence_text, problem, program_text, view, views
 
 SUP, REF, NEI = rows()

@@ -9,9 +9,9 @@ from datasets import Dataset
 from structure_rows import dataset, row, rows
 
 import hfcf
-from hfcf.core.structures.legality import problems
-from hfcf.core.structures.model import Structure
 from hfcf.core.task import get_task
+from hfcf.tasks.structures.legality import problems
+from hfcf.tasks.structures.model import Structure
 from hfcf.tasks.task_inputs import view
 from hfcf.training.derived_labels import deny, derive_labels
 

@@ -16,10 +16,10 @@ from hfcf.cli import console
 from hfcf.cli import models as cli
 from hfcf.core import recipe
 from hfcf.core.model import Model
-from hfcf.core.structures.model import Structure
 from hfcf.engines.generator import ProgramWriter
 from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import train
+from hfcf.tasks.structures.model import Structure
 from hfcf.tasks.task_inputs import answer_text, program_text, view
 from hfcf.tasks.verification import LABELS
 from hfcf.training.structure_answers import SETTINGS, Answer, Purpose, ask_in_turn, graph, purpose, read_answer, with_structure

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hfcf.core.model import Model
-from hfcf.core.structures.model import CLAIM, Structure
+from hfcf.tasks.structures.model import CLAIM, Structure
 
 Similarities = Mapping[tuple[tuple[str, ...], tuple[str, ...]], float]
 """Total similarity of the best matching of two lists of sentences."""
@@ -89,7 +89,7 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
         `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. Of one empty structure all are 0, except where
         both sides have no intermediates.
 
-    >>> from hfcf.core.structures.arrows import parse_arrows
+    >>> from hfcf.tasks.structures.arrows import parse_arrows
     >>> one, other = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
     >>> scores = compare([one], [other], PRESETS["offline"])[0]
     >>> [round(scores[name], 3) for name in ("es_precision", "es_recall", "es", "ss", "leaves_f1", "steps_f1", "intermediates_all")]

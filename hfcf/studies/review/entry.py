@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hfcf.core.structures.model import CLAIM, StructureError
-from hfcf.core.structures.program import parse_program, to_program
 from hfcf.studies.human.protocol import parse_answer
 from hfcf.studies.review.criteria import FILTER, OF_STRUCTURE
 from hfcf.studies.review.version import ROLES, Piece, Version
 from hfcf.studies.spreadsheets import one_end
+from hfcf.tasks.structures.model import CLAIM, StructureError
+from hfcf.tasks.structures.program import parse_program, to_program
 
 Entry = dict[str, Any]
 

@@ -25,7 +25,7 @@ def render_page(entries: Sequence[Mapping[str, Any]], number: int) -> str:
     """Write the page of one person.
 
     It asks the network for nothing. The legality check and the drawing follow every edit, in the page's own script, by the rules
-    of `hfcf.core.structures`; what people type stays text. The page works by keyboard: nodes of the drawing are buttons.
+    of `hfcf.tasks.structures`; what people type stays text. The page works by keyboard: nodes of the drawing are buttons.
     """
     data = {
         "entries": entries,

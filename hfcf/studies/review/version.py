@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 
-from hfcf.core.structures.legality import problems
-from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
-from hfcf.core.structures.program import parse_program, to_program
+from hfcf.tasks.structures.legality import problems
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program, to_program
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.tasks.verification import TASK as VERIFICATION
 

@@ -1,4 +1,4 @@
-// The steps of an argument: read from program text, written as it, and checked by the rules of hfcf/core/structures and of
+// The steps of an argument: read from program text, written as it, and checked by the rules of hfcf/tasks/structures and of
 // hfcf/studies/review/version.py. A test holds both to the same answers.
 
 const ROOT = "claim", ROOT_NAME = "Claim"; // in steps, in program text

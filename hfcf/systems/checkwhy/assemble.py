@@ -12,10 +12,10 @@ from datasets import List
 from hfcf.core.schema import NAMES, STRUCTURE, TEXT
 from hfcf.core.settings import Share
 from hfcf.core.stage import Stage
-from hfcf.core.structures.model import Step, Structure
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.structure import SIDES
 from hfcf.tasks.structures import TASK
+from hfcf.tasks.structures.model import Step, Structure
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 PARTS = List({"label": TEXT, "text": TEXT})

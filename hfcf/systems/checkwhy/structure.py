@@ -10,12 +10,12 @@ from hfcf import prompts
 from hfcf.core.schema import NAMES, STRUCTURE, TEXT
 from hfcf.core.settings import Flat
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.structures.legality import problems, repair
-from hfcf.core.structures.model import CLAIM, Structure, StructureError
-from hfcf.core.structures.program import parse_program
 from hfcf.engines.remote.engine import Remote
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.chat import Chat
+from hfcf.tasks.structures.legality import problems, repair
+from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 TEMPLATE = "argument_programs"
@@ -32,8 +32,8 @@ class LinkEvidence(Stage):
     the model wrote them; `support_structure` and `refutation_structure`, whose names are Sentence1, Sentence2 … in the order of the
     inferences; and `repairs`. A row is rejected unless both pass, since one claim gives one set.
 
-    A structure passes if its text can be read (`hfcf.core.structures.program.parse_program`), declares no further sentence, prints
-    no other label, and is legal (`hfcf.core.structures.legality.problems`): connected, without cycles, ending in the claim, with
+    A structure passes if its text can be read (`hfcf.tasks.structures.program.parse_program`), declares no further sentence, prints
+    no other label, and is legal (`hfcf.tasks.structures.legality.problems`): connected, without cycles, ending in the claim, with
     every piece of evidence used.
 
     Deviation: the paper's code has the cause and the effect as nodes, too (Figure 13), which annotators replaced by the claim; here
@@ -41,8 +41,8 @@ class LinkEvidence(Stage):
 
     Args:
         chat: the language model.
-        repair: repair the commonest slips before the check (`hfcf.core.structures.legality.repair`), and name them in `repairs`. In
-            the paper people correct structures.
+        repair: repair the commonest slips before the check (`hfcf.tasks.structures.legality.repair`), and name them in `repairs`.
+            In the paper people correct structures.
 
     >>> read_structure("one_to_one_linking(Sentence1, Claim)", "c", ["a", "b"], "SUPPORTS")[1]
     'Sentence2 is useful and not used'

@@ -22,13 +22,13 @@ from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split
 from hfcf.core.stage import StageError
-from hfcf.core.structures.legality import problems
-from hfcf.core.structures.model import Structure
 from hfcf.engines.parser import Parser
 from hfcf.engines.remote.settings import RemoteError
 from hfcf.systems.checkwhy.predicates import CheckPredicates
 from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK
+from hfcf.tasks.structures.legality import problems
+from hfcf.tasks.structures.model import Structure
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 pytestmark = pytest.mark.skipif(

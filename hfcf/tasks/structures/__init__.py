@@ -11,12 +11,11 @@ from datasets import Features
 from hfcf.core.model import Model
 from hfcf.core.schema import EVIDENCE, EVIDENCE_INFO, NAMES, STRUCTURE, TEXT
 from hfcf.core.segments import Mark, Segment
-from hfcf.core.structures.arrows import arrow_parts
-from hfcf.core.structures.drawing import draw
-from hfcf.core.structures.legality import problems
-from hfcf.core.structures.model import CLAIM, Structure
-from hfcf.core.structures.stale import stale
 from hfcf.core.task import HubNames, Row, Task
+from hfcf.tasks.structures.arrows import arrow_parts
+from hfcf.tasks.structures.drawing import draw
+from hfcf.tasks.structures.legality import problems, stale
+from hfcf.tasks.structures.model import CLAIM, Structure
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
 from hfcf.text.check import text_problem

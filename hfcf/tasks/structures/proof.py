@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
 
 MAX_LENGTH = 200_000
 CLAIM_NAME = "hypothesis"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError, links
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError, links
 
 MAX_LENGTH = 100_000
 CLAIM_NAME = "Claim"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from hfcf.core.structures.legality import repair
-from hfcf.core.structures.linking import identifier, write_link
-from hfcf.core.structures.model import CLAIM, Structure, StructureError, links
-from hfcf.core.structures.program_reader import Reader
+from hfcf.tasks.structures.legality import repair
+from hfcf.tasks.structures.model import CLAIM, Structure, StructureError, links
+from hfcf.tasks.structures.program_reader import Reader, identifier, write_link
 
 
 def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structure:
@@ -32,7 +31,7 @@ def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structur
     'SUPPORTS'
     >>> parse_program("one_to_one_linking(Sentence1, claim)")
     Traceback (most recent call last):
-    hfcf.core.structures.model.StructureError: line 1, column 31: the root is Claim, not claim: write Claim
+    hfcf.tasks.structures.model.StructureError: line 1, column 31: the root is Claim, not claim: write Claim
     """
     return Reader(text, texts).read()
 
@@ -75,7 +74,7 @@ def to_program(
     Raises:
         StructureError: a name can't stand in a program, or one of `new` has no sentence.
 
-    >>> from hfcf.core.structures.model import Step
+    >>> from hfcf.tasks.structures.model import Step
     >>> steps = (Step(("s2",), "s3"), Step(("s2",), "s4"), Step(("s1", "s3", "s4"), "claim"))
     >>> print(to_program(Structure(steps, label="SUPPORTS")))
     def build_tree_proof():

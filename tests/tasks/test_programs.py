@@ -11,9 +11,9 @@ from typing import Any
 import programs
 import pytest
 
-from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
-from hfcf.core.structures.program import parse_program, repair_program, to_program
-from hfcf.core.structures.program_reader import VERDICTS
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
+from hfcf.tasks.structures.program import parse_program, repair_program, to_program
+from hfcf.tasks.structures.program_reader import VERDICTS
 from hfcf.tasks.verification import LABELS
 
 TREE = Structure((Step(("S1", "S2"), "S3"), Step(("S3",), "S4"), Step(("S3",), CLAIM), Step(("S4", "S5"), CLAIM)))

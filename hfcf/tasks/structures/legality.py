@@ -1,11 +1,11 @@
-"""The legality check of an argument structure (CheckWhy, Appendix C), in words, and the repair of the commonest slips."""
+"""Check the legality of an argument structure (CheckWhy, Appendix C), repair common slips, and find what an edit leaves open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hfcf.core.structures.model import CLAIM, Step, Structure
+from hfcf.tasks.structures.model import CLAIM, Step, Structure
 
 
 def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[str]:
@@ -32,7 +32,8 @@ def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[
         messages.append("nothing leads to the claim")
     if circle := structure.circle():
         messages.append(f"the steps run in a circle: {' → '.join(circle)}")
-    premises, to_claim = {premise for premise, _ in edges}, _leading_to(edges, CLAIM)
+    premises = {premise for premise, _ in edges}
+    to_claim = _reachable(((conclusion, premise) for premise, conclusion in edges), [CLAIM])
     for name in nodes:
         if name == CLAIM or name in to_claim:
             continue
@@ -77,15 +78,24 @@ def repair(structure: Structure) -> tuple[Structure, list[str]]:
     return fixed, repairs
 
 
-def _leading_to(edges: Iterable[tuple[str, str]], name: str) -> set[str]:
-    """Return the names from which a name is reached."""
-    below: dict[str, list[str]] = {}
-    for premise, conclusion in edges:
-        below.setdefault(conclusion, []).append(premise)
-    reached, open_names = set[str](), [name]
+def stale(structure: Structure, edited: Iterable[str]) -> list[str]:
+    """List the conclusions that depend on an edited name, directly or through others, in the structure's order.
+
+    An edited conclusion is among them if it depends on another edited name: whether it follows is open all the same.
+    """
+    open_names = _reachable(structure.edges(), edited)
+    return [name for name in structure.nodes() if name in open_names]
+
+
+def _reachable(edges: Iterable[tuple[str, str]], starts: Iterable[str]) -> set[str]:
+    """Return the names at the end of a chain of edges from the starts."""
+    following: dict[str, list[str]] = {}
+    for start, end in edges:
+        following.setdefault(start, []).append(end)
+    reached, open_names = set[str](), list(starts)
     while open_names:
-        for premise in below.get(open_names.pop(), ()):
-            if premise not in reached:
-                reached.add(premise)
-                open_names.append(premise)
+        for name in following.get(open_names.pop(), ()):
+            if name not in reached:
+                reached.add(name)
+                open_names.append(name)
     return reached

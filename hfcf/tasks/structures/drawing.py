@@ -10,7 +10,7 @@ from html import escape
 from textwrap import wrap
 from typing import NamedTuple
 
-from hfcf.core.structures.model import CLAIM, Structure
+from hfcf.tasks.structures.model import CLAIM, Structure
 
 WIDTH, GAP, RISE, LINE, PAD = 220, 24, 56, 16, 10
 """Pixels: the width of a box, between boxes, between levels, of a line of text, inside a box."""
@@ -49,10 +49,10 @@ def draw(structure: Structure, *, stale: Collection[str] = (), title: str = "Arg
 
     Args:
         structure: legal or not.
-        stale: names that get a dashed border and a question mark; see `hfcf.core.structures.stale.stale`.
+        stale: names that get a dashed border and a question mark; see `hfcf.tasks.structures.legality.stale`.
         title: what screen readers say.
 
-    >>> from hfcf.core.structures.arrows import parse_arrows
+    >>> from hfcf.tasks.structures.arrows import parse_arrows
     >>> svg = draw(parse_arrows("(E1, E2) → Claim"))
     >>> svg.count("<rect"), svg.count("<circle")
     (3, 1)

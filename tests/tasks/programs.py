@@ -6,8 +6,8 @@ import string
 from collections.abc import Iterator
 from random import Random
 
-from hfcf.core.structures.model import CLAIM, Step, Structure
-from hfcf.core.structures.program import to_program
+from hfcf.tasks.structures.model import CLAIM, Step, Structure
+from hfcf.tasks.structures.program import to_program
 
 WORDS = ("ice", "melts", "the lamp", "is on", '"so"', "a\\b", "naïve", "雪", "(x)", "# no", "; ->", "it's", "\t", "“q”")
 PIECES = (

@@ -1,21 +1,38 @@
-"""Read the statements of a program text: its syntax tree is walked, and nothing of it is executed."""
+"""Read a program text: its lines as language models write them, its syntax tree, and the links. Nothing of it is executed."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from keyword import iskeyword
 from typing import Any, NoReturn
 
-from hfcf.core.structures.linking import CLAIM_NAME, FORMS, LINKING, RESERVED, fitting, write_link
-from hfcf.core.structures.model import CLAIM, Step, Structure, StructureError
-from hfcf.core.structures.program_lines import NO_TEXT, parse_lines, program_lines
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
 
+CLAIM_NAME = "Claim"
+"""The root's name in programs."""
+LINKING = {"one_to_one_linking": (False, False), "one_to_multiple_linking": (False, True), "multiple_to_one_linking": (True, False)}
+"""The linking functions, and whether each of their two arguments is a list."""
+RESERVED = ("FACT", "print", *LINKING)
+"""What no sentence can be called."""
+FORMS = f'write Name = FACT("…"), one of the functions {", ".join(LINKING)}, or print("SUPPORTS")'
+"""What a program may say, for messages."""
 VERDICTS = {
     **dict.fromkeys(("SUPPORTS", "SUPPORTED", "SUPPORT"), "SUPPORTS"),
     **dict.fromkeys(("REFUTES", "REFUTED", "REFUTE"), "REFUTES"),
     **dict.fromkeys(("NOT ENOUGH INFO", "NOT ENOUGH INFORMATION", "NEI"), "NOT ENOUGH INFO"),
 }
 """What `print` may say, in capitals, and the label that it means."""
+MAX_LENGTH = 200_000
+"""Characters of the longest program: that of a row with two hundred pieces of evidence has about 40,000."""
+MAX_NESTING = 8
+"""Brackets inside brackets: a linking function with a list has two."""
+_HEADER = re.compile(r"\s*def\s+build_tree_proof\s*\(\s*\)\s*(?:->\s*\w+\s*)?:[ \t]*(.*)", re.ASCII)
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*+(\w*)\s*")
+_BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|#.*|(?P<open>[(\[{])|(?P<close>[)\]}])")
+NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 class Reader:
@@ -149,3 +166,87 @@ class Reader:
             self.slip(f"{name} is not declared, but {known[0]} is: write {known[0]}", f"read {name} as {known[0]}", node)
             return known[0]
         return name
+
+
+def program_lines(text: str) -> tuple[list[str], list[int]]:
+    """Split a text into the lines of its program, without indentation, and say by how much each was indented.
+
+    Lines outside the fence and the function's header are left empty, so that line numbers stay.
+    """
+    if len(text) > MAX_LENGTH:
+        raise StructureError(f"the text has {len(text)} characters, more than {MAX_LENGTH}: this is no program of links")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if (at := NO_TEXT.search(text)) is not None:
+        raise StructureError.at("here is a character that no text has (NUL, or half of a pair): take it out", text, at.start())
+    lines = text.split("\n")
+    start, stop = _fenced(lines)
+    headers, program, shifts = 0, list[str](), list[int]()
+    for i, line in enumerate(lines):
+        kept = line if start <= i < stop else ""
+        if (match := _HEADER.fullmatch(kept)) is not None:
+            headers, kept = headers + 1, " " * match.start(1) + match[1]
+        if headers > 1:
+            raise StructureError("build_tree_proof is defined twice: keep one", i + 1)
+        program.append(kept.lstrip())
+        shifts.append(len(kept) - len(program[-1]))
+    _refuse_nesting(program, shifts)
+    return program, shifts
+
+
+def _fenced(lines: Sequence[str]) -> tuple[int, int]:
+    """Return the first and the end of the lines inside a markdown fence; either of its ends may be missing, or both."""
+    fences = [(i, match[1]) for i, line in enumerate(lines) if (match := _FENCE.fullmatch(line))]
+    if len(fences) > 2:
+        raise StructureError("there are several fenced blocks: keep one", fences[2][0] + 1)
+    if len(fences) == 2:
+        return fences[0][0] + 1, fences[1][0]
+    if not fences:
+        return 0, len(lines)
+    [(place, language)] = fences
+    # A fence with a language, or after nothing, begins what was cut off; another ends what the prompt began.
+    return (place + 1, len(lines)) if language or not "".join(lines[:place]).strip() else (0, place)
+
+
+def _refuse_nesting(lines: Sequence[str], shifts: Sequence[int]) -> None:
+    """Refuse brackets nested so deeply that the parser's stack might not hold them; those in quotes and comments do not count."""
+    depth = 0
+    for i, line in enumerate(lines):
+        for match in _BRACKET.finditer(line):
+            depth = max(0, depth + (match["open"] is not None) - (match["close"] is not None))
+            if depth > MAX_NESTING:
+                raise StructureError(
+                    f"brackets are nested more than {MAX_NESTING} deep: {FORMS}", i + 1, match.start() + 1 + shifts[i]
+                )
+
+
+def parse_lines(lines: Sequence[str]) -> ast.Module:
+    """Parse a program's lines."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
+            return ast.parse("\n".join(lines))
+    except (ValueError, RecursionError, MemoryError):
+        raise SyntaxError("this is too deep or too long for a program of links") from None
+
+
+def write_link(premises: Sequence[str], conclusions: Sequence[str]) -> str:
+    """Write the link from premises to conclusions, of which one side has one name."""
+    return f"{fitting(premises, conclusions)}({_side(premises)}, {_side(conclusions)})"
+
+
+def fitting(premises: Sequence[str], conclusions: Sequence[str]) -> str:
+    """Return the linking function of so many premises and conclusions."""
+    return next(name for name, lists in LINKING.items() if lists == (len(premises) > 1, len(conclusions) > 1))
+
+
+def _side(names: Sequence[str]) -> str:
+    written = [identifier(name) for name in names]
+    return written[0] if len(written) == 1 else f"[{', '.join(written)}]"
+
+
+def identifier(name: str) -> str:
+    """Write a name as programs have it."""
+    if name == CLAIM:
+        return CLAIM_NAME
+    if not name.isidentifier() or iskeyword(name) or name.casefold() == CLAIM or name in RESERVED:
+        raise StructureError(f"{name!r} can't be a name in a program: give it another by Structure.rename, such as 'Sentence1'")
+    return name

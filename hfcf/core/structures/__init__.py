@@ -1,1 +1,0 @@
-"""Argument structures (CheckWhy, section 2.2): the model, its three notations, the legality check, repair and the drawing."""
