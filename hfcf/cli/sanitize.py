@@ -15,7 +15,7 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
 from rich.measure import Measurement
 from rich.segment import Segment
 
-from hfcf.core.secrets import hide
+from hfcf.core.redact import hide
 from hfcf.text.check import CONTROL
 
 _DRIVING = re.compile(f"{CONTROL.pattern}|\r")

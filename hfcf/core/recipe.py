@@ -15,9 +15,9 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from hfcf.core.local_paths import restore, short, shorten
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
+from hfcf.core.redact import short_path, short_paths
 from hfcf.core.safe_yaml import PlainLoader, read_yaml
 
 
@@ -219,13 +219,11 @@ def folder() -> Path:
 def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """Read a recipe's content, with its preset and the command line's changes applied."""
     try:
-        text = path.read_text(encoding="utf-8")
-        recipe = read_yaml(text, Loader)
+        recipe = read_yaml(path.read_text(encoding="utf-8"), Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
-    restore(text, recipe)  # of a result: it names no folder of this machine
     return apply_changes(recipe, changes)
 
 
@@ -309,8 +307,8 @@ def without_folders(change: str) -> str:
     try:
         value = read_yaml(text, Loader)
     except yaml.YAMLError:  # a mistake, which is told elsewhere
-        return f"{key}={short(text)}"
-    if (shown := shorten(value)) == value:
+        return f"{key}={short_path(text)}"
+    if (shown := short_paths(value)) == value:
         return change
     dumped = yaml.safe_dump(shown, default_flow_style=True, allow_unicode=True, width=10_000)
     return f"{key}={dumped.strip().removesuffix('...').strip()}"

@@ -9,10 +9,9 @@ from typing import Any
 
 import yaml
 
-from hfcf.core.local_paths import has_places, places_mark, publishable, restore, shorten
 from hfcf.core.paths import replace_file
+from hfcf.core.redact import hide, redact, short_paths
 from hfcf.core.safe_yaml import read_yaml
-from hfcf.core.secrets import hide
 from hfcf.hub.existing_card import check_overwrite
 
 RECORD = "recipe.yaml"
@@ -30,10 +29,10 @@ class ExistingResultError(ValueError):
 
 def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
     """Write a recipe, with its command, into the folder of its result, without the paths of this machine: it may be published."""
-    text = yaml.safe_dump(shorten(dict(content)), sort_keys=False, allow_unicode=True)
-    command = publishable(command.replace("\n", " "), content)
+    text = yaml.safe_dump(short_paths(dict(content)), sort_keys=False, allow_unicode=True)
+    command = redact(command.replace("\n", " "), content)
     with replace_file(out / RECORD) as part:
-        part.write_text(f"# {command}\n{places_mark(content)}{hide(text)}", encoding="utf-8")
+        part.write_text(f"# {command}\n{hide(text)}", encoding="utf-8")
 
 
 def check_result(
@@ -42,7 +41,8 @@ def check_result(
 ) -> bool:  # fmt: skip
     """Raise, before hours of work, when a result would replace that of another recipe.
 
-    The same recipe goes on in its folder, also on more rows than before: a trial with `--limit` is no loss.
+    The same recipe continues in its folder, also on more rows than before: a trial with `--limit` is no loss. Paths are compared by
+    their last parts, which is what the folder's recipe holds.
     """
     out = Path(out)
     check_overwrite(out)
@@ -56,13 +56,8 @@ def check_result(
             )
         return False
     old_command, old_content = old
-    new, text = _plain(content), (out / RECORD).read_text(encoding="utf-8")
-    elsewhere: list[str] = []
-    if not restore(text, dict(old_content)):  # of another machine, or the cache was emptied
-        elsewhere = [] if has_places(text, new) else ["its files are in other folders there, whose paths are not published"]
-        new = shorten(new)
+    new = _plain(short_paths(content))
     differing = [
-        *elsewhere,
         *_differences(
             *({key: one[key] for key in one if (key in keys if keys else key not in UNCOUNTED)} for one in (old_content, new))
         ),
@@ -79,7 +74,7 @@ def check_result(
 
 
 def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
-    """Return the command and the content of the recipe in a folder, with the paths of this machine if they are known here."""
+    """Return the command and the content of the recipe in a folder, in which paths have only their last parts."""
     path = out / RECORD
     if not path.is_file():
         return None
@@ -92,7 +87,6 @@ def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
         raise ExistingResultError(
             f"{path} was not written by hfcf, and would be overwritten: give another folder, or move the file"
         )
-    restore(text, content)
     return text.partition("\n")[0].removeprefix("# "), content
 
 

@@ -13,8 +13,8 @@ from datasets import ClassLabel, Dataset
 
 from hfcf.core import expand as augment
 from hfcf.core.columns import iterate, tables, without_format
-from hfcf.core.local_paths import publishable, publishable_values, short
 from hfcf.core.paths import remove_parts, replace_file
+from hfcf.core.redact import redact, redact_values, short_path
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.task import task_of
 from hfcf.hub.dataset_card import dataset_card
@@ -88,7 +88,7 @@ def write_folder(
     """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove those of an older run."""
     written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
     private_texts = (recipe, run["settings"])
-    run = publishable_values(run, *private_texts)
+    run = redact_values(run, *private_texts)
     run_report = {
         **{key: value for key, value in run.items() if key not in ("funnel", "metrics")},
         "files": sorted(str(path.relative_to(out)) for path in written),
@@ -96,7 +96,7 @@ def write_folder(
         "versions": {library: version(library) for library in LIBRARIES},
     }
     card = dataset_card(
-        name=short(str(recipe.get("name") or out.name)), command=command, corpus=corpus,
+        name=short_path(str(recipe.get("name") or out.name)), command=command, corpus=corpus,
         configs=configs(out, {name: splits for name, splits in paths.items() if splits}),
         empty=run_report["empty"], run=run_report, examples=pairs, files=recipe.get("data_files") or recipe.get("data_dir"),
     )  # fmt: skip
@@ -106,7 +106,7 @@ def write_folder(
         part.write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
     # The card names the files: until it is replaced the older run can be read, and afterwards this one.
     with replace_file(out / "README.md") as part:
-        part.write_text(publishable(card, *private_texts), encoding="utf-8")
+        part.write_text(redact(card, *private_texts), encoding="utf-8")
     remove_parts(out, "README.md", "run.json", "recipe.yaml", "report.html")  # of a run that was killed
     remove_others(out / "data", written)
     report(out, **report_options)

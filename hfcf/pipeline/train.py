@@ -13,13 +13,13 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core.contamination import save_seen, seen_rows
-from hfcf.core.local_paths import publishable, publishable_values
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import SEEN, Model, named
 from hfcf.core.model_checks import check_weights
 from hfcf.core.preflight import check_disk
-from hfcf.core.recipe import RecipeError, locate, parse
+from hfcf.core.recipe import RecipeError, apply_changes, locate, parse
 from hfcf.core.recipe import command as command_line
+from hfcf.core.redact import redact, redact_values
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.system import check_limit
 from hfcf.engines.classifier import Classifier
@@ -90,11 +90,13 @@ def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Da
     return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
 
 
-def calibrate_trained(out: Path) -> dict[str, Any]:
+def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """Calibrate a verifier that `train` stored without `calibrate`, on the rows that its recipe holds out; write its card anew.
 
     Args:
         out: its folder, with the recipe.
+        changes: "key=value" each, as `--set` takes them: the recipe in the folder has only the last part of a path, so give
+            "data_dir=/home/me/fever" here.
 
     Returns:
         The content of `scores.json` in `out`, with the calibration.
@@ -107,7 +109,7 @@ def calibrate_trained(out: Path) -> dict[str, Any]:
     if (record := read_record(out)) is None or not (out / "scores.json").is_file():
         raise ValueError(f"{out} holds no finished training: there is no {RECORD} and no scores.json in it")
     command, content = record
-    content = {**content, "calibrate": True}
+    content = {**(apply_changes(content, changes) if changes else content), "calibrate": True}
     parsed = parse(recipes.VerifierRecipe, content, str(out / RECORD))
     report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
     if CALIBRATION in report["scores"]:
@@ -145,8 +147,8 @@ def _write_report(
     content: Mapping[str, Any], recipe: recipes.TrainRecipe, report: Mapping[str, Any], command: str, out: Path
 ) -> None:
     card = model_card(content, recipe.hyperparameters(), report, command)
-    (out / "README.md").write_text(publishable(card, content), encoding="utf-8")
-    scores = json.dumps(publishable_values(report, content), indent=1, ensure_ascii=False)
+    (out / "README.md").write_text(redact(card, content), encoding="utf-8")
+    scores = json.dumps(redact_values(report, content), indent=1, ensure_ascii=False)
     (out / "scores.json").write_text(scores + "\n")
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.local_paths import short
 from hfcf.core.model import Model
+from hfcf.core.redact import short_path
 from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
@@ -195,7 +195,7 @@ def fit(
     out.mkdir(parents=True, exist_ok=True)
     if hp.tune == "lora":
         # Not the folder that it was loaded from on this machine.
-        network.peft_config["default"].base_model_name_or_path = short(hp.model.name)
+        network.peft_config["default"].base_model_name_or_path = short_path(hp.model.name)
         with quiet_peft():
             network.half().save_pretrained(out)
             (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores

@@ -16,7 +16,7 @@ import bad_server
 import pytest
 from bad_server import Reply, Start, body, claim, say, starter
 
-from hfcf.core.secrets import hide, hide_secrets
+from hfcf.core.redact import hide, hide_secrets
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, parse_completion
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.errors import is_refused, retry_after

@@ -34,7 +34,7 @@ BOUND = 0.5
 PUT_TOGETHER = {
     "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.claim_llm",
     "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.spans", "hfcf.text.questions", "hfcf.training.cloze",
-    "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.secrets",
+    "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.redact",
 }  # fmt: skip
 
 

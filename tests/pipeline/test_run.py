@@ -29,8 +29,8 @@ from hfcf import cli
 from hfcf.cli import app, console, listing, runs
 from hfcf.cli.tables import print_plan
 from hfcf.core import recipe
-from hfcf.core.local_paths import shorten
 from hfcf.core.recipe import RecipeError
+from hfcf.core.redact import short_paths
 from hfcf.corpora import builder_class
 from hfcf.engines.generator import Generator
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
@@ -92,7 +92,7 @@ def test_a_run_leaves_a_repository_that_load_dataset_reads(
     assert json.loads((out / "run.json").read_text()) == found
     assert sum(found["changes"].values()) == sum(found["labels"].values()) == found["counterfactuals"]
     assert sorted(path.name for path in out.iterdir()) == ["README.md", "data", "recipe.yaml", "report.html", "run.json"]
-    assert yaml.safe_load((out / "recipe.yaml").read_text()) == shorten(content)
+    assert yaml.safe_load((out / "recipe.yaml").read_text()) == short_paths(content)
 
 
 def test_what_is_published_names_no_folder_of_this_machine(content: dict[str, Any], talkative: None, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_what_is_published_names_no_folder_of_this_machine(content: dict[str, An
     hfcf.run(given, tmp_path / "out")
     text = (tmp_path / "out" / "recipe.yaml").read_text()
     assert text.startswith("# hfcf run recipe.yaml --out out --limit 4\n")
-    assert yaml.safe_load(text) == shorten(given)
+    assert yaml.safe_load(text) == short_paths(given)
     assert "hfcf run recipe.yaml --out out --limit 4\n" in (tmp_path / "out" / "README.md").read_text()
     path = written(given, tmp_path / "mine.yaml")
     hfcf.run(path, tmp_path / "again", changes=["seed=14"])

@@ -189,13 +189,14 @@ def test_a_recipe_calibrates_and_says_so(tiny_model: Callable[[str], str], tmp_p
     plain = train({**recipe, "calibrate": False}, tmp_path / "two")
     assert "calibration" not in plain["scores"]
     assert "are not calibrated" in (tmp_path / "two" / "README.md").read_text(encoding="utf-8")
-    assert_near(calibrate_trained(tmp_path / "two")["scores"]["calibration"], found)
+    changes = [f"data_dir={tmp_path}", f"model={tiny_model('classifier')}"]
+    assert_near(calibrate_trained(tmp_path / "two", changes)["scores"]["calibration"], found)
     one, two = (load_file(tmp_path / name / "patch.safetensors") for name in ("one", "two"))
     assert one.keys() == two.keys()
     assert all(torch.allclose(tensor, two[name], atol=1e-5) for name, tensor in one.items())
     assert yaml.safe_load((tmp_path / "two" / "recipe.yaml").read_text(encoding="utf-8"))["calibrate"] is True
     with pytest.raises(ValueError, match="is calibrated already"):
-        calibrate_trained(tmp_path / "two")
+        calibrate_trained(tmp_path / "two", changes)
     with pytest.raises(ValueError, match="holds no finished training"):
         calibrate_trained(tmp_path)
 
@@ -209,13 +210,13 @@ def test_a_verifier_is_not_calibrated_on_rows_that_it_was_trained_on(tiny_model:
     stored = {path: path.read_bytes() for path in (tmp_path / "out").glob("*.safetensors")}
     text = (tmp_path / "out" / "recipe.yaml").read_text(encoding="utf-8")
     other = yaml.safe_dump({**yaml.safe_load(text), "seed": 14})
-    head = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
-    (tmp_path / "out" / "recipe.yaml").write_text(head + other, encoding="utf-8")
+    (tmp_path / "out" / "recipe.yaml").write_text(text.partition("\n")[0] + "\n" + other, encoding="utf-8")
+    changes = [f"data_dir={tmp_path}", f"model={tiny_model('classifier')}"]
     with pytest.raises(ValueError, match=r"was trained on the group or a text of \d+ of the \d+ rows that its recipe holds out"):
-        calibrate_trained(tmp_path / "out")
+        calibrate_trained(tmp_path / "out", changes)
     (tmp_path / "out" / "seen.npy").unlink()
     with pytest.raises(ValueError, match="does not say what it was trained on"):
-        calibrate_trained(tmp_path / "out")
+        calibrate_trained(tmp_path / "out", changes)
     assert all(path.read_bytes() == weights for path, weights in stored.items())
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from hfcf.core.secrets import hide_secrets
+from hfcf.core.redact import hide_secrets
 from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.errors import Refused, cure, find_unsupported, is_refused, is_transient, retry_after
 from hfcf.engines.remote.limits import Limiter

@@ -39,7 +39,7 @@ class Remote(Engine):
     request cache (`requests.sqlite`) when it comes, raw: `text`, `finish`, `model` as the server names it, `usage`, `structured`
     (whether the schema was sent along) and `attempt`. So a rerun repeats no attempt that was answered, however the run ended.
     An answer is data of somebody else: it is read for `HFCF_LLM_TIMEOUT` in all, to a size that its tokens can have, and to a depth
-    of 60; a secret of the environment that it repeats (`hfcf.core.secrets`) becomes "***" before anything is stored.
+    of 60; a secret of the environment that it repeats (`hfcf.core.redact`) becomes "***" before anything is stored.
     A request that was sent and not answered may have been billed all the same: after a timeout, or when a worker of `num_proc`
     died, as all do when one raises. A dry run stores its paid answers, too.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
-from hfcf.core.secrets import SHORTEST, environment_secrets, mask
+from hfcf.core.redact import SHORTEST, environment_secrets, mask
 
 
 class RemoteError(RuntimeError):

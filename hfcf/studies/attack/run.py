@@ -15,11 +15,11 @@ from datasets import ClassLabel, Dataset, Features, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
-from hfcf.core.local_paths import publishable_values
 from hfcf.core.lock import hold_folder
 from hfcf.core.mapping import map_stage
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import Files, ModelReference, Recipe, Text
+from hfcf.core.redact import redact_values
 from hfcf.core.system import check_limit
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
@@ -128,7 +128,7 @@ def _make_candidates(recipe: str | Path, out: Path, changes: Sequence[str], limi
 
 def _published(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recipe without the paths of this machine; a corpus that is a folder stays one."""
-    shown: dict[str, Any] = publishable_values(content)
+    shown: dict[str, Any] = redact_values(content)
     return {**shown, "corpus": f"./{shown['corpus']}"} if shown["corpus"] != content["corpus"] == str(content["corpus"]) else shown
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import recipe as recipes
-from hfcf.core.local_paths import short
+from hfcf.core.redact import short_path
 from hfcf.hub.existing_result import check_result, write_record
 from hfcf.studies.compare import column_page, figure, set_page
 from hfcf.studies.compare.grid import Cell
@@ -57,7 +57,7 @@ def compare(
     """
     parsed, folder = read_comparison(recipe, changes), Path(out)
     options = [part for change in changes for part in ("--set", recipes.without_folders(change))] + (["--full"] if full else [])
-    command = shlex.join(["hfcf", "compare", short(str(recipe)), "--out", short(str(out)), *options])
+    command = shlex.join(["hfcf", "compare", short_path(str(recipe)), "--out", short_path(str(out)), *options])
     # With other methods, rows or seeds it is the same comparison: all finished cells are kept.
     content = parsed.model_dump(exclude_unset=True)
     check_result(folder, content, command, overwrite=overwrite, files=TABLES, keys=("compare", "name", "preset"))

@@ -1,0 +1,117 @@
+"""Keep keys, passwords and the folders of this machine out of what is stored, shown and published.
+
+The environment holds the secrets: `HFCF_LLM_KEY`, `HF_TOKEN`, the query of `HFCF_LLM_URL`, and the password in a proxy's address.
+A path may name a user, a client or a machine: of a path, only the last part is published.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path, PurePath, PureWindowsPath
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+HIDDEN = "***"
+"""What replaces a secret."""
+SHORTEST = 8
+"""Characters: a shorter value, or one of letters alone such as "password", may be a word of any text."""
+_KEYS = ("HFCF_LLM_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+_ADDRESSES = ("HFCF_LLM_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "HF_ENDPOINT")
+_PASSWORD = re.compile(r"(?<=://)[^\s/@'\"]{1,200}@")
+_LOCAL_PATH = re.compile(r"(?:/[^/\s]|~[\w.-]*/|\.\.?/(?:.*/)?\.\./|\.\./|[A-Za-z]:[\\/]|\\\\)[^\n]*")
+"""An absolute path, and one that leaves the folder of the run."""
+
+
+def hide(text: str) -> str:
+    """Replace the secrets of this process's environment, and the password of any address, in a text that is shown or published."""
+    return _PASSWORD.sub(f"{HIDDEN}@", hide_secrets(text))
+
+
+def hide_secrets(text: str) -> str:
+    """Replace the secrets of this process's environment in a text that becomes data."""
+    return mask(text, environment_secrets())
+
+
+def mask(text: str, secrets: Iterable[str]) -> str:
+    """Replace these secrets in a text, also where JSON writes their characters as escapes."""
+    pattern = _pattern(tuple(secret for secret in secrets if secret))
+    return pattern.sub(HIDDEN, text) if pattern else text
+
+
+def environment_secrets() -> list[str]:
+    """List the secrets of this process's environment; a key that could be a word, such as "none" or "EMPTY", is not one."""
+    values = [os.environ.get(name, "").strip() for name in _KEYS]
+    for name in _ADDRESSES:
+        for address in (os.environ.get(name, ""), os.environ.get(name.lower(), "")):
+            values += _address_secrets(address)
+    return [value for value in dict.fromkeys(values) if len(value) >= SHORTEST and not value.isalpha()]
+
+
+@lru_cache(maxsize=16)
+def _address_secrets(address: str) -> tuple[str, ...]:
+    try:
+        parts = urlsplit(address.strip())
+        password = parts.password or ""
+    except ValueError:
+        return ()
+    return (password, unquote(password), *(value for _, value in parse_qsl(parts.query)))
+
+
+@lru_cache(maxsize=16)
+def _pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
+    # The longest first: a secret may begin with a shorter one.
+    forms = ["".join(map(_character, secret)) for secret in sorted(secrets, key=len, reverse=True)]
+    return re.compile("|".join(forms)) if forms else None
+
+
+def _character(character: str) -> str:
+    escapes = [rf"\\{{1,8}}u(?i:{ord(character):04x})", *([r"\\{1,8}/"] if character == "/" else [])]
+    return f"(?:{re.escape(character)}|{'|'.join(escapes)})"
+
+
+def short_path(text: str) -> str:
+    """Return the last part of a path of this machine; return any other text unchanged."""
+    if not _LOCAL_PATH.fullmatch(text):
+        return text
+    path: PurePath = PureWindowsPath(text) if "\\" in text or text[1:2] == ":" else PurePath(text)
+    return path.name.replace("..", "") or "folder"
+
+
+def short_paths(value: Any) -> Any:
+    """Shorten every path of this machine in a nested value."""
+    return _map_texts(value, short_path)
+
+
+def redact(text: str, *sources: Any) -> str:
+    """Shorten the paths that nested values hold in a text, and replace the home folder and secrets."""
+    paths = {path for source in sources for path in _texts(source) if short_path(path) != path}
+    for path in sorted(paths, key=len, reverse=True):  # the longest first: a path may lie in a shorter one
+        for written in (path, json.dumps(path)[1:-1]):
+            text = text.replace(written, short_path(path))
+    home = str(Path.home())
+    return hide(text.replace(f"{home}/", "~/") if len(home) > 1 else text)
+
+
+def redact_values(value: Any, *sources: Any) -> Any:
+    """Apply `redact` to every text in a nested value."""
+    return _map_texts(value, lambda text: redact(short_path(text), *sources))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part)
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _map_texts(part, change) for key, part in value.items()}
+    return [_map_texts(part, change) for part in value] if isinstance(value, list | tuple) else value
