@@ -25,7 +25,7 @@ from hfcf.core.paths import cache_dir
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.task import task_of
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.masked import MaskedLM
+from hfcf.engines.masked import MaskFiller
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer
 from hfcf.prompts.relations import SEMEVAL
@@ -49,7 +49,7 @@ def polyjuice(rows: Sequence[Row]) -> list[list[Candidate]]:
     """Blank a word of the claim, let a masked model fill it, and reject what is far less fluent than its source."""
     spans = [blanks(row["claim"], random.Random(row["id"])) for row in rows]
     requests = [[row["claim"], [list(span) for span in places]] for row, places in zip(rows, spans, strict=True)]
-    answers = MaskedLM(model=MASKED, top=FILLS + 1).run(requests)
+    answers = MaskFiller(model=MASKED, top=FILLS + 1).run(requests)
     made = [
         [
             rewritten(row["claim"], text, opposite(row["label"]), "polyjuice")

@@ -345,7 +345,7 @@ class System:
             for stage in unfitted:
                 if not waiting[stage.name]:
                     trains = any(setting.marker(Trains) for setting in settings_of(type(stage)).values())
-                    timed = partial(watch, Step(f"fit {stage.name}")) if trains else _call
+                    timed = partial(watch, FitStep(f"fit {stage.name}")) if trains else _call
                     system = system._with({stage.name: runner.once(partial(timed, partial(stage.fit, ds)))})
             if todo := min((names for names in waiting.values() if names), key=len, default=[]):
                 ds = runner.map(ds, [system._stages[name] for name in todo], watch, map_kwargs)
@@ -423,13 +423,13 @@ def _is_filled(ds: Any, stage: Stage) -> bool:
 
 
 @dataclass(frozen=True)
-class Step:
+class FitStep:
     """A step of a system in which a stage learns, timed like a stage: "fit edit_evidence"."""
 
     name: str
 
 
-Watch = Callable[[Stage | Step, Callable[[], Any]], Any]
+Watch = Callable[[Stage | FitStep, Callable[[], Any]], Any]
 T = TypeVar("T")
 
 
@@ -437,7 +437,7 @@ def _call(run: Callable[[], Any]) -> Any:
     return run()
 
 
-def _run_now(stage: Stage | Step, run: Callable[[], Any]) -> Any:
+def _run_now(stage: Stage | FitStep, run: Callable[[], Any]) -> Any:
     return run()
 
 

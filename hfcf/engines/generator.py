@@ -69,11 +69,13 @@ class Generator(Engine):
         return search(self, network, tokenizer, encoded, [item.extra for item in encoded], vocabulary=vocabulary)
 
 
-Texts = list[dict[str, Any]]
+Hypotheses = list[dict[str, Any]]
 """The different texts for one input, best first, as `{"text", "score", "finished"}`; one that the limit cut off is not finished."""
 
 
-def search(engine: Any, network: Any, tokenizer: Any, encoded: Sequence[Encoded], constraints: Any, **settings: Any) -> list[Texts]:
+def search(
+    engine: Any, network: Any, tokenizer: Any, encoded: Sequence[Encoded], constraints: Any, **settings: Any
+) -> list[Hypotheses]:
     """Search with the beams, hypotheses and length that are an engine's fields; see `generate_constrained` for the rest."""
     settings |= {name: getattr(engine, name) for name in ("num_beams", "num_return_sequences", "max_new_tokens")}
     inputs = pad(tokenizer, encoded, network.device)
@@ -83,7 +85,7 @@ def search(engine: Any, network: Any, tokenizer: Any, encoded: Sequence[Encoded]
     return hypotheses(tokenizer, output.sequences[:, prompt:], output.sequences_scores, output.ended, len(encoded))
 
 
-def hypotheses(tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, ended: torch.Tensor, inputs: int) -> list[Texts]:
+def hypotheses(tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, ended: torch.Tensor, inputs: int) -> list[Hypotheses]:
     """Decode the hypotheses of each input, drop repetitions and the places that no hypothesis took."""
     texts = [" ".join(text.split()) for text in tokenizer.batch_decode(sequences, skip_special_tokens=True)]
     rows: list[dict[str, dict[str, Any]]] = [{} for _ in range(inputs)]

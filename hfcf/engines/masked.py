@@ -22,7 +22,7 @@ _SORTED_PLACES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedLM(Engine):
+class MaskFiller(Engine):
     """The likeliest single words for spans of a text: requests `[text, [[start, end], …]]`.
 
     All spans of a request, disjoint and in characters, are masked at once. The answer has for each span of the request
@@ -39,7 +39,7 @@ class MaskedLM(Engine):
     Raises:
         ValueError: the model's tokenizer has no mask token, or a span is empty, overlaps another or lies outside its text.
 
-    >>> MaskedLM(model=Model("hfcf:mlm"), top=1).run([["He was born in the United States.", [[7, 11]]]])[0][0][0][0]
+    >>> MaskFiller(model=Model("hfcf:mlm"), top=1).run([["He was born in the United States.", [[7, 11]]]])[0][0][0][0]
     'born'
     """
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hfcf.core.stage import Stage
-from hfcf.core.system import Step
+from hfcf.core.system import FitStep
 from hfcf.engines.base import usage
 
 
@@ -19,7 +19,7 @@ class Clock:
     def __init__(self) -> None:
         self.stages: list[dict[str, Any]] = []
 
-    def __call__(self, stage: Stage | Step, run: Callable[[], Any]) -> Any:
+    def __call__(self, stage: Stage | FitStep, run: Callable[[], Any]) -> Any:
         before, start = _totals(), time.perf_counter()
         result = run()
         seconds, costs = time.perf_counter() - start, _totals()

@@ -34,7 +34,7 @@ Marks = tuple[tuple[int, str, int, int], ...]
 """Of each mark the number of its text, its name, and the first and the end of its words, which single spaces separate."""
 
 
-class Texts(NamedTuple):
+class RowTexts(NamedTuple):
     """A row's texts in the form of the page."""
 
     layout: Layout
@@ -131,13 +131,13 @@ def shares(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
     return accepted_share, min(rejected, limit - accepted_share)
 
 
-def texts(row: Mapping[str, Any]) -> Texts:
+def texts(row: Mapping[str, Any]) -> RowTexts:
     """Return a row's texts in reading order, with their layout and marks; no texts for a row of no task."""
     task = nearest_task(frozenset(row))
     segments = task.segments(row) if task else []
     marks = [(n, *_in_words(segment.text, mark)) for n, segment in enumerate(segments) for mark in segment.marks]
     layout = tuple((segment.block, int(segment.is_title)) for segment in segments)
-    return Texts(layout, tuple(_cut(segment.text) for segment in segments), tuple(marks))
+    return RowTexts(layout, tuple(_cut(segment.text) for segment in segments), tuple(marks))
 
 
 def _in_words(text: str, mark: Mark) -> tuple[str, int, int]:

@@ -15,7 +15,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.adapters import load_network
-from hfcf.engines.masked import MaskedLM, keep
+from hfcf.engines.masked import MaskFiller, keep
 from hfcf.training.trainer import Hyperparameters, fit
 
 CLOZE = (
@@ -126,7 +126,7 @@ def evaluate_masked_lm(
         if spans:
             requests.append([text, sorted(rng.sample(spans, max(1, round(share * len(spans)))))])
     ranks = []
-    for (text, spans), fills in zip(requests, MaskedLM(model=model, top=5, max_length=max_length).run(requests), strict=True):
+    for (text, spans), fills in zip(requests, MaskFiller(model=model, top=5, max_length=max_length).run(requests), strict=True):
         for (start, end), answers in zip(spans, fills, strict=True):
             ranked, word = [answer.casefold() for answer, _ in answers], text[start:end].casefold()
             ranks.append(ranked.index(word) if word in ranked else 5)
@@ -144,5 +144,5 @@ def cloze(models: Mapping[str, Model], *, max_length: int) -> dict[str, Any]:
 
 def _fills(model: Model, max_length: int) -> list[list[str]]:
     requests = [[text, [[text.index("[MASK]"), text.index("[MASK]") + len("[MASK]")]]] for text, _ in CLOZE]
-    answers = MaskedLM(model=model, top=5, max_length=max_length).run(requests)
+    answers = MaskFiller(model=model, top=5, max_length=max_length).run(requests)
     return [[word.casefold() for word, _ in answer[0]] for answer in answers]

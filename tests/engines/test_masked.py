@@ -22,7 +22,7 @@ from transformers import (
 
 from hfcf.core.model import Model
 from hfcf.engines import masked
-from hfcf.engines.masked import MaskedLM, logits_at
+from hfcf.engines.masked import MaskFiller, logits_at
 
 Tiny = Callable[[str], str]
 
@@ -86,7 +86,7 @@ def distribution(folder: str, text: str) -> torch.Tensor:
 
 
 def test_batched_is_one_by_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = MaskedLM(model=Model(folder), top=20)
+    engine = MaskFiller(model=Model(folder), top=20)
     batched = engine.run(REQUESTS)
     monkeypatch.setenv("HFCF_TOKEN_BUDGET", "1")
     for one, other in zip(batched, engine.run(REQUESTS), strict=True):
@@ -98,7 +98,7 @@ def test_batched_is_one_by_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_sorting_a_part_of_the_places_at_a_time_changes_nothing(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = MaskedLM(model=Model(folder), top=20)
+    engine = MaskFiller(model=Model(folder), top=20)
     expected = engine.run(REQUESTS)
     monkeypatch.setattr(masked, "_SORTED_PLACES", 2)
     assert engine.run(REQUESTS) == expected
@@ -106,7 +106,7 @@ def test_sorting_a_part_of_the_places_at_a_time_changes_nothing(folder: str, mon
 
 def test_the_answer_is_what_the_model_says_there(folder: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    (fills,) = MaskedLM(model=Model(folder), top=2000).run([["The film was directed by her.", [[4, 8]]]])[0:1]
+    (fills,) = MaskFiller(model=Model(folder), top=2000).run([["The film was directed by her.", [[4, 8]]]])[0:1]
     expected = distribution(folder, f"The {tokenizer.mask_token} was directed by her.")[0]
     vocabulary = tokenizer.get_vocab()
     for word, probability in fills[0]:
@@ -115,17 +115,17 @@ def test_the_answer_is_what_the_model_says_there(folder: str) -> None:
 
 
 def test_fills_are_words_best_first_and_ties_in_the_order_of_the_words(folder: str) -> None:
-    fills = MaskedLM(model=Model(folder), top=5000).run([REQUESTS[1]])[0][0]
+    fills = MaskFiller(model=Model(folder), top=5000).run([REQUESTS[1]])[0][0]
     assert 50 < len(fills) < 1500
     assert all(word and word.replace("’", "").replace("'", "").replace("-", "").isalpha() for word, _ in fills)
     assert fills == sorted(fills, key=lambda fill: (-fill[1], fill[0]))
     assert any(fills[i][1] == fills[i + 1][1] for i in range(len(fills) - 1))
     assert all(round(p, 5) == p for _, p in fills)
-    assert MaskedLM(model=Model(folder), top=7).run([REQUESTS[1]])[0][0] == fills[:7]
+    assert MaskFiller(model=Model(folder), top=7).run([REQUESTS[1]])[0][0] == fills[:7]
 
 
 def test_a_piece_of_a_word_is_no_fill(tiny_model: Tiny) -> None:
-    words = {word for word, _ in MaskedLM(model=Model(tiny_model("mlm")), top=5000).run([REQUESTS[1]])[0][0]}
+    words = {word for word, _ in MaskFiller(model=Model(tiny_model("mlm")), top=5000).run([REQUESTS[1]])[0][0]}
     vocabulary = tiny.vocabulary()
     assert words == {token for token in vocabulary if token.isalpha()}
     assert any(token.startswith("##") for token in vocabulary)
@@ -133,14 +133,14 @@ def test_a_piece_of_a_word_is_no_fill(tiny_model: Tiny) -> None:
 
 def test_where_a_number_stood_numbers_are_filled_in(tiny_model: Tiny) -> None:
     text = "He was born in 1994."
-    (fills,) = MaskedLM(model=Model(tiny_model("mlm")), top=500).run([[text, [[15, 19]]]])[0]
+    (fills,) = MaskFiller(model=Model(tiny_model("mlm")), top=500).run([[text, [[15, 19]]]])[0]
     assert len(fills) > 5
     assert all(word.isdigit() for word, _ in fills)
 
 
 def test_a_byte_level_fill_begins_with_a_space_where_one_stands_before(roberta: str) -> None:
     vocabulary = AutoTokenizer.from_pretrained(roberta).get_vocab()
-    engine = MaskedLM(model=Model(roberta), top=2000)
+    engine = MaskFiller(model=Model(roberta), top=2000)
     (inside, first), (bracket,) = engine.run([["The film was old.", [[4, 8], [0, 3]]], ["It (film) is old.", [[4, 8]]]])
     spaced = {token[1:] for token in vocabulary if token.startswith("Ġ") and token[1:].isascii() and token[1:].isalpha()}
     bare = {token for token in vocabulary if token.isascii() and token.isalpha()}
@@ -165,7 +165,7 @@ def test_of_a_long_text_the_words_around_the_span_are_read(tiny_model: Tiny, mon
     text = " ".join(words)
     starts = [0, *(i + 1 for i, letter in enumerate(text) if letter == " ")]
     spans = [[starts[i], starts[i] + len(words[i])] for i in (250, 0, 140, 143)]
-    engine = MaskedLM(model=Model(tiny_model("mlm")), top=5, max_length=32)
+    engine = MaskFiller(model=Model(tiny_model("mlm")), top=5, max_length=32)
     lengths: list[int] = []
     forward = AutoModelForMaskedLM.from_pretrained(tiny_model("mlm")).__class__.forward
 
@@ -185,19 +185,19 @@ def test_of_a_long_text_the_words_around_the_span_are_read(tiny_model: Tiny, mon
 
 def test_a_window_reaches_to_the_ends_of_the_text(tiny_model: Tiny) -> None:
     text = "film " * 100 + "river"
-    engine = MaskedLM(model=Model(tiny_model("mlm")), top=5, max_length=32)
+    engine = MaskFiller(model=Model(tiny_model("mlm")), top=5, max_length=32)
     start = 5 * (101 - 30)
     assert engine.run([[text, [[500, 505]]]]) == engine.run([[text[start:], [[500 - start, 505 - start]]]])
 
 
 def test_spans_may_come_in_any_order(folder: str) -> None:
     text, spans = REQUESTS[0]
-    engine = MaskedLM(model=Model(folder))
+    engine = MaskFiller(model=Model(folder))
     assert engine.run([[text, spans[::-1]]])[0] == engine.run([[text, spans]])[0][::-1]
 
 
 def test_a_mask_token_in_the_text_itself_is_none_of_ours(tiny_model: Tiny) -> None:
-    engine = MaskedLM(model=Model(tiny_model("mlm")), top=3)
+    engine = MaskFiller(model=Model(tiny_model("mlm")), top=3)
     answer = engine.run([["The [MASK] was an old film.", [[22, 26]]]])[0]
     expected = distribution(tiny_model("mlm"), "The [MASK] was an old [MASK].")
     best = AutoTokenizer.from_pretrained(tiny_model("mlm")).get_vocab()[answer[0][0][0]]
@@ -208,12 +208,12 @@ def test_a_mask_token_in_the_text_itself_is_none_of_ours(tiny_model: Tiny) -> No
 @pytest.mark.parametrize("spans", [[[0, 3], [2, 5]], [[4, 4]], [[9, 90]], [[-3, 2]]])
 def test_bad_spans_are_named(tiny_model: Tiny, spans: list[list[int]]) -> None:
     with pytest.raises(ValueError, match=r"span -?\d+–\d+.*'The film"):
-        MaskedLM(model=Model(tiny_model("mlm"))).run([["The film is old.", spans]])
+        MaskFiller(model=Model(tiny_model("mlm"))).run([["The film is old.", spans]])
 
 
 def test_a_model_without_a_mask_token_is_refused(tiny_model: Tiny) -> None:
     with pytest.raises(ValueError, match="mask token"):
-        MaskedLM(model=Model(tiny_model("classifier"))).run(REQUESTS)
+        MaskFiller(model=Model(tiny_model("classifier"))).run(REQUESTS)
 
 
 def test_the_model_that_ships_fills_in_words() -> None:
@@ -221,7 +221,7 @@ def test_the_model_that_ships_fills_in_words() -> None:
     assert load_file(Path(model.source()) / "model.safetensors")["bert.embeddings.word_embeddings.weight"].dtype == torch.float16
     assert AutoModelForMaskedLM.from_pretrained(model.source()).dtype == torch.float32
     text = "The president lives in the White House with his wife."
-    house, wife = MaskedLM(model=model, top=5).run([[text, [[33, 38], [48, 52]]]])[0]
+    house, wife = MaskFiller(model=model, top=5).run([[text, [[33, 38], [48, 52]]]])[0]
     assert "house" in [word for word, _ in house]
     assert {"wife", "son", "daughter", "mother", "father", "family"} & {word for word, _ in wife}
 
@@ -231,7 +231,7 @@ def test_training_made_it_better_than_it_was_shipped() -> None:
         pytest.skip("the offline masked language model is not installed")
     text = "She was born in London and lived in the United States."
     spans = [[8, 12], [27, 32], [47, 53]]
-    shipped, trained = (MaskedLM(model=Model(name)).run([[text, spans]])[0] for name in ("offline:mlm", "hfcf:mlm"))
+    shipped, trained = (MaskFiller(model=Model(name)).run([[text, spans]])[0] for name in ("offline:mlm", "hfcf:mlm"))
     gold = ["born", "lived", "states"]
 
     def found(answer: list[list[list[Any]]]) -> int:

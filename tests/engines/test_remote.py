@@ -23,7 +23,7 @@ from hfcf.engines.remote import client
 from hfcf.engines.remote import engine as remote
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.limits import Limiter, Stopped
-from hfcf.engines.remote.settings import Endpoint, RemoteError
+from hfcf.engines.remote.settings import EndpointSettings, RemoteError
 
 SCHEMA = json.dumps({"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]})
 KEY = "sk-secret-0123456789"
@@ -645,7 +645,7 @@ def test_the_key_stays_out_of_everything(
     assert KEY not in caplog.text
     assert KEY.encode() not in pickle.dumps(asked)
     assert KEY not in asked._head()
-    assert KEY not in repr(Endpoint.from_environment())
+    assert KEY not in repr(EndpointSettings.from_environment())
     for file in cache.rglob("requests.sqlite*"):
         assert KEY.encode() not in file.read_bytes()
 
@@ -673,7 +673,7 @@ def test_secrets_of_the_address_stay_out_of_everything(
         with pytest.raises(RemoteError) as caught:
             engine().run(asks("b"))
     assert server.paths == [f"/v1/chat/completions?api-key={KEY}&v=1&sig=a%2Bb"] * 3
-    for told in (caplog.text, str(caught.value), repr(Endpoint.from_environment())):
+    for told in (caplog.text, str(caught.value), repr(EndpointSettings.from_environment())):
         assert KEY not in told
         assert server.url in told
 

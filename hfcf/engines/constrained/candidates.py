@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from hfcf.engines.constrained.top import Scores
-from hfcf.engines.constrained.tracker import Progress, Tracker
+from hfcf.engines.constrained.tracker import ConstraintStates, Tracker
 
 Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # scores, beams and tokens
 
@@ -23,7 +23,7 @@ class Candidates:
     counts: torch.Tensor
 
 
-def candidates(scores: Scores, now: Progress, tracker: Tracker, ends: torch.Tensor) -> Candidates:
+def candidates(scores: Scores, now: ConstraintStates, tracker: Tracker, ends: torch.Tensor) -> Candidates:
     """Return the best continuations of the beams that have reached their row's goal, and of those that have not.
 
     The former are those of a plain beam search. For the latter, every token that begins or continues an unmet phrase and every
@@ -43,7 +43,7 @@ def candidates(scores: Scores, now: Progress, tracker: Tracker, ends: torch.Tens
     return Candidates(score, beam, token, torch.isin(token, ends), counts)
 
 
-def _leading(scores: Scores, now: Progress, tracker: Tracker, waiting: torch.Tensor) -> Part:
+def _leading(scores: Scores, now: ConstraintStates, tracker: Tracker, waiting: torch.Tensor) -> Part:
     """Return the tokens that lead each waiting beam on, and its best token."""
     width, (rows, words) = waiting.shape[1], tracker.tokens.shape
     each = torch.arange(width, device=waiting.device)

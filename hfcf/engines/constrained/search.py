@@ -20,7 +20,7 @@ from hfcf.engines.constrained.automaton import Automaton
 from hfcf.engines.constrained.beams import Beams
 from hfcf.engines.constrained.candidates import Candidates, candidates, share_out
 from hfcf.engines.constrained.top import Scores
-from hfcf.engines.constrained.tracker import Progress, Tracker
+from hfcf.engines.constrained.tracker import ConstraintStates, Tracker
 
 NONE = -1.0e9
 """The score of a place without a hypothesis, as in Transformers' search."""
@@ -180,7 +180,7 @@ class _Search:
             scores = self.processors(self.texts[:, :, : self.length].flatten(0, 1), scores)  # type: ignore[arg-type]
         return scores.contiguous()
 
-    def _candidates(self, scores: torch.Tensor, left: int) -> tuple[Candidates, Progress]:
+    def _candidates(self, scores: torch.Tensor, left: int) -> tuple[Candidates, ConstraintStates]:
         """Return the candidates that can reach their row's goal with `left` tokens more; none that ends its text before."""
         early = (self.now.need > 0).view(-1, 1)
         scores[:, self.ends] = scores[:, self.ends].masked_fill(early, -torch.inf)
@@ -206,7 +206,7 @@ class _Search:
         hit = torch.stack([one(texts.flatten(0, 1), None) for one in self.criteria]).any(0)
         return choices.ends | hit.view_as(choices.ends), choices.counts
 
-    def _finish(self, choices: Candidates, after: Progress, done: torch.Tensor) -> None:
+    def _finish(self, choices: Candidates, after: ConstraintStates, done: torch.Tensor) -> None:
         """Put ended hypotheses among the finished ones of their rows, of which the best `num_beams` stay."""
         full = self.finished[self.rows].all(1) & self.stops_early
         done = done & (self.improvable[self.rows] & ~full)[:, None]
@@ -234,7 +234,7 @@ class _Search:
         self.improvable[self.rows] = improvable = self.improvable[self.rows] & (best > worst)
         return improvable & ~(full & self.stops_early)
 
-    def _rescue(self, lost: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor, Progress]) -> None:
+    def _rescue(self, lost: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor, ConstraintStates]) -> None:
         """Finish the best hypothesis before this step of rows that must stop without a finished one."""
         texts, scores, now = before
         met = self.tracker.ended(now)

@@ -15,7 +15,7 @@ from hfcf.engines.constrained.automaton import Automaton
 
 
 @dataclass(frozen=True)
-class Progress:
+class ConstraintStates:
     """Where hypotheses stand, each of shape (rows, hypotheses)."""
 
     state: torch.Tensor
@@ -23,13 +23,13 @@ class Progress:
     need: torch.Tensor
     bank: torch.Tensor
 
-    def take(self, index: torch.Tensor) -> Progress:
+    def take(self, index: torch.Tensor) -> ConstraintStates:
         """Select the hypotheses at `index`, of shape (rows, any number)."""
-        return Progress(*(part.gather(1, index) for part in (self.state, self.met, self.need, self.bank)))
+        return ConstraintStates(*(part.gather(1, index) for part in (self.state, self.met, self.need, self.bank)))
 
-    def keep(self, rows: torch.Tensor) -> Progress:
+    def keep(self, rows: torch.Tensor) -> ConstraintStates:
         """Select the hypotheses of the rows at `rows`."""
-        return Progress(*(part[rows] for part in (self.state, self.met, self.need, self.bank)))
+        return ConstraintStates(*(part[rows] for part in (self.state, self.met, self.need, self.bank)))
 
 
 class Tracker:
@@ -87,25 +87,25 @@ class Tracker:
         self._target = self._put(targets)
         self._span = self._put([plan.reach(automaton) for automaton in self.automata])
 
-    def start(self, beams: int) -> Progress:
+    def start(self, beams: int) -> ConstraintStates:
         """Place every row's beams before the first token."""
         state = torch.zeros(len(self._width), beams, dtype=torch.long, device=self.device)
-        return Progress(state, state, *self._measure(state, state))
+        return ConstraintStates(state, state, *self._measure(state, state))
 
-    def move(self, now: Progress, tokens: torch.Tensor) -> Progress:
+    def move(self, now: ConstraintStates, tokens: torch.Tensor) -> ConstraintStates:
         """Move hypotheses by one token each; `tokens` has their shape."""
         state, met = self._follow(now.state, now.met, self._columns.gather(1, tokens).long())
-        return Progress(state, met, *self._measure(state, met))
+        return ConstraintStates(state, met, *self._measure(state, met))
 
     def _follow(self, state: torch.Tensor, met: torch.Tensor, column: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         edge = self._edges[:, None] + state * self._width[:, None] + column
         return self._goto[edge], met | self._gain[edge]
 
-    def remeasure(self, now: Progress) -> Progress:
+    def remeasure(self, now: ConstraintStates) -> ConstraintStates:
         """Look need and bank up again."""
-        return Progress(now.state, now.met, *self._measure(now.state, now.met))
+        return ConstraintStates(now.state, now.met, *self._measure(now.state, now.met))
 
-    def ended(self, now: Progress) -> torch.Tensor:
+    def ended(self, now: ConstraintStates) -> torch.Tensor:
         """Return the clauses that are met if the texts end here."""
         return now.met | self._last[self._states[:, None] + now.state]
 
@@ -127,7 +127,7 @@ class Tracker:
         small = self._small[:, None]
         return torch.where(small, need, bound), torch.where(small, bank, count * (span + 1) + begun)
 
-    def forbid_late(self, scores: torch.Tensor, now: Progress, left: int) -> None:
+    def forbid_late(self, scores: torch.Tensor, now: ConstraintStates, left: int) -> None:
         """Forbid the tokens after which `left` more could not reach a row's goal; scores: (rows × beams, vocabulary)."""
         if left >= self._most:
             return
@@ -139,7 +139,7 @@ class Tracker:
         for row in late.flatten(1).any(1).nonzero().flatten().tolist():
             each[row].masked_fill_(late[row][:, self._columns[row].long()], -torch.inf)
 
-    def lower(self, row: int, now: Progress, possible: torch.Tensor, left: int) -> None:
+    def lower(self, row: int, now: ConstraintStates, possible: torch.Tensor, left: int) -> None:
         """Lower a row's goal to the most clauses that it can still meet, when its tokens are forbidden."""
         automaton, columns = self.automata[row], self._columns[row].cpu().numpy()
         pairs = [

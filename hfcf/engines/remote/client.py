@@ -22,7 +22,7 @@ from hfcf.core.redact import hide_secrets
 from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.errors import Refused, cure, find_unsupported, is_refused, is_transient, retry_after
 from hfcf.engines.remote.limits import Limiter
-from hfcf.engines.remote.settings import Endpoint, RemoteError
+from hfcf.engines.remote.settings import EndpointSettings, RemoteError
 
 try:
     import httpx2
@@ -95,7 +95,7 @@ class _HttpClient(httpx2.Client):
 class Client:
     """Connections to an endpoint that the threads of one run share; counts what it sends and receives."""
 
-    def __init__(self, endpoint: Endpoint, model: str) -> None:
+    def __init__(self, endpoint: EndpointSettings, model: str) -> None:
         self.endpoint, self.model = endpoint, model
         self.sent = self.prompt_tokens = self.completion_tokens = 0
         self.stop = threading.Event()

@@ -16,7 +16,7 @@ from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
 from hfcf.engines.remote.errors import Refused
 from hfcf.engines.remote.limits import Stopped
-from hfcf.engines.remote.settings import Endpoint
+from hfcf.engines.remote.settings import EndpointSettings
 
 Message = Mapping[str, str]
 LAST_ANSWERS = 1.0
@@ -101,7 +101,7 @@ class Remote(Engine):
     def _ask_all(self, missing: Mapping[str, Sequence[Message]], stored: _Attempts, record: Usage) -> dict[str, dict[str, Any]]:
         from hfcf.engines.remote.client import Client  # imports openai, which an answer from the cache does not need
 
-        endpoint, answers, start = Endpoint.from_environment(), {}, time.perf_counter()
+        endpoint, answers, start = EndpointSettings.from_environment(), {}, time.perf_counter()
         client, pool = Client(endpoint, self.model), ThreadPoolExecutor(endpoint.concurrency, "hfcf-llm")
         futures: dict[Future[dict[str, Any]], str] = {}
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from hfcf.engines.remote.settings import Endpoint
+from hfcf.engines.remote.settings import EndpointSettings
 
 _TOO_LONG = re.compile(
     r"context.?(length|window|size)|(prompt|input) is too long|inputs\W{1,3}(tokens\b|must have less)|input token count"
@@ -71,7 +71,7 @@ def _complaints(data: Any) -> Iterator[str]:
         yield str(data)
 
 
-def cure(status: int, endpoint: Endpoint, model: str) -> str:
+def cure(status: int, endpoint: EndpointSettings, model: str) -> str:
     """Say what the user can do about a refusal."""
     if status in (401, 403):
         return "Set HFCF_LLM_KEY to a key that has access." + ("" if endpoint.key else " It is not set.")

@@ -16,7 +16,7 @@ class RemoteError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class EndpointSettings:
     """Where to send requests, and how many. None of this changes an answer, so it is read from the environment and never stored."""
 
     url: str

@@ -15,7 +15,7 @@ from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, NeedsWeights, NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.intervention import Intervention
-from hfcf.engines.masked import MaskedLM
+from hfcf.engines.masked import MaskFiller
 from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.indicator import (
@@ -85,7 +85,7 @@ class IdentifyCausalTerms(Stage):
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"causal_terms": List(schema.INT), "preliminary_terms": List(schema.INT)}
 
-    engines: ClassVar = (MaskedLM, Intervention, WordGradients, Constituents)
+    engines: ClassVar = (MaskFiller, Intervention, WordGradients, Constituents)
 
     masked: (
         Annotated[Model, NeedsWeights("it fills each masked word with its likeliest words, which an endpoint does not list")] | None
@@ -166,7 +166,7 @@ class IdentifyCausalTerms(Stage):
         """List for each row its words that may be masked, with their fills; each word is masked alone."""
         assert self.masked is not None
         places = [(row["tokens"], word) for row in rows for word in self.maskable(row)]
-        engine = MaskedLM(model=self.masked, top=self.top, max_length=self.max_length)
+        engine = MaskFiller(model=self.masked, top=self.top, max_length=self.max_length)
         answers = iter(engine.run([[" ".join(tokens), [_span(tokens, word)]] for tokens, word in places]))
         return [[[word, [fill for fill, _ in next(answers)[0]]] for word in self.maskable(row)] for row in rows]
 

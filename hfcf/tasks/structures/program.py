@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from hfcf.tasks.structures.legality import repair
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError, links
-from hfcf.tasks.structures.program_reader import Reader, identifier, write_link
+from hfcf.tasks.structures.program_reader import ProgramReader, identifier, write_link
 
 
 def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structure:
@@ -33,7 +33,7 @@ def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structur
     Traceback (most recent call last):
     hfcf.tasks.structures.model.StructureError: line 1, column 31: the root is Claim, not claim: write Claim
     """
-    return Reader(text, texts).read()
+    return ProgramReader(text, texts).read()
 
 
 def repair_program(text: str, texts: Mapping[str, str] | None = None) -> tuple[Structure, list[str]]:
@@ -53,7 +53,7 @@ def repair_program(text: str, texts: Mapping[str, str] | None = None) -> tuple[S
     ([('s1', 'claim'), ('s2', 'claim')], ['line 1: read one_to_one_linking as multiple_to_one_linking([s1, s2], Claim)'])
     """
     slips: list[str] = []
-    structure, repairs = repair(Reader(text, texts, slips).read())
+    structure, repairs = repair(ProgramReader(text, texts, slips).read())
     return structure, [*slips, *repairs]
 
 

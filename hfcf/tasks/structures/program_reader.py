@@ -35,7 +35,7 @@ _BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|#.*|(?P<open>[(
 NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-class Reader:
+class ProgramReader:
     """Read one program; with a list of `slips`, repair those that leave no doubt and name them in it."""
 
     def __init__(self, text: str, texts: Mapping[str, str] | None, slips: list[str] | None = None) -> None:

@@ -14,7 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
 from hfcf.engines.intervention import Intervention
-from hfcf.engines.masked import MaskedLM
+from hfcf.engines.masked import MaskFiller
 from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg import identify
 from hfcf.systems.ccg.gradients import WordGradients, highest
@@ -73,7 +73,7 @@ def fills_of(stage: IdentifyCausalTerms, row: dict[str, Any], word: int) -> list
     text = " ".join(row["tokens"])
     start = len(" ".join([*row["tokens"][:word], ""]))
     assert stage.masked is not None
-    engine = MaskedLM(model=stage.masked, top=stage.top, max_length=stage.max_length)
+    engine = MaskFiller(model=stage.masked, top=stage.top, max_length=stage.max_length)
     [[found]] = engine.run([[text, [[start, start + len(row["tokens"][word])]]]])
     return [fill for fill, _ in found]
 
