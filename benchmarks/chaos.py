@@ -251,7 +251,7 @@ def count_calls(log: Path) -> None:
                 file.write(data)
         os._exit(0)
     os.close(read)
-    forward, step = Engine._forward, Trainer.training_step
+    forward, step = Engine.forward_split, Trainer.training_step
 
     def counted(self: Engine, loaded: Any, batch: Any) -> Any:
         os.write(write, f"{type(self).__name__}\t{' '.join(map(digest, batch))}\n".encode())
@@ -261,7 +261,7 @@ def count_calls(log: Path) -> None:
         os.write(write, f"{TRAINING}\tstep\n".encode())
         return step(self, *args, **kwargs)
 
-    Engine._forward, Trainer.training_step = counted, stepped  # type: ignore[method-assign]
+    Engine.forward_split, Trainer.training_step = counted, stepped  # type: ignore[method-assign]
 
 
 class Server:

@@ -165,14 +165,14 @@ def written(model: Any, sequences: torch.Tensor, tokens: int) -> list[list[int]]
 
 def bookkeeping(clock: Clock) -> list[tuple[Any, str, Callable[..., Any]]]:
     """Put the functions that handle constraints on a clock, for `patched`."""
-    from hfcf.engines.constrained import candidates, search, tracker, vocabulary
+    from hfcf.engines.constrained import beam_selection, search, tracker, vocabulary
 
     places: list[tuple[Any, Iterable[str]]] = [
         (vocabulary, ["compile_row"]),
         (search.Compiled, ["columns"]),
         (tracker.Tracker, ["__init__", "start", "move", "remeasure", "ended", "lower", "keep"]),
-        (tracker.Progress, ["take", "keep"]),
-        (candidates, ["_leading", "_without"]),
+        (tracker.ConstraintStates, ["take", "keep"]),
+        (beam_selection, ["_leading", "_without"]),
         (search, ["share_out"]),
     ]
     return [(owner, name, clock.timed(getattr(owner, name))) for owner, names in places for name in names]

@@ -42,7 +42,7 @@ from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.rbert import encode_marked, probabilities
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import OTHER, spans, trouble

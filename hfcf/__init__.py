@@ -26,7 +26,7 @@ _PUBLIC = {
     "Metric": "hfcf.metrics.shared.metric",
     "Model": "hfcf.core.model",
     "Paraphrase": "hfcf.systems.baselines.paraphrase",
-    "Part": "hfcf.core.system",
+    "Part": "hfcf.core.parts",
     "Polyjuice": "hfcf.systems.baselines.polyjuice",
     "RACE": "hfcf.systems.race.system",
     "RGF": "hfcf.systems.rgf.system",
@@ -61,9 +61,10 @@ if TYPE_CHECKING:
     from hfcf.core.expand import expand, rejected
     from hfcf.core.model import Model
     from hfcf.core.pairs import pair, pair_within
+    from hfcf.core.parts import Part
     from hfcf.core.prepare import prepare
     from hfcf.core.stage import Reject, Stage
-    from hfcf.core.system import Part, System
+    from hfcf.core.system import System
     from hfcf.core.task import Task
     from hfcf.corpora import load
     from hfcf.corpora.base import Corpus, CorpusInfo

@@ -10,7 +10,7 @@ import pytest
 from datasets import Dataset
 
 from hfcf.core.task import get_task
-from hfcf.engines.questions import AnswerGenerator, QuestionGenerator
+from hfcf.engines.question_generator import AnswerGenerator, QuestionGenerator
 from hfcf.engines.reader import Reader
 
 NAME = re.compile(r"[A-Z][\w\u0300-\u036f]+(?: [A-Z][\w\u0300-\u036f]+)+|👩‍🚀 Zoë")

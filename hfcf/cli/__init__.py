@@ -60,7 +60,7 @@ def main() -> None:
 
 def _run() -> None:
     """Run the command that was typed; print an error of the user's as one line, not as a traceback."""
-    from hfcf.engines.remote.settings import RemoteError
+    from hfcf.engines.remote.endpoint import RemoteError
 
     log_to_terminal()
     if process_number():  # of a launcher's, of which the first one tells what goes on

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.paths import cache_dir, replace_file
-from hfcf.core.quarantine import quarantine
+from hfcf.core.paths import cache_dir, quarantine, replace_file
 
 
 def save_artifact(content: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ def without_format(ds: Rows) -> Rows:
     if isinstance(ds, Dataset):
         plain = ds.format["type"] is None and set(ds.format["columns"]) == set(ds.column_names)
         return ds if plain else ds.with_format(None)
-    formatting = getattr(ds, "_formatting", None)
+    formatting = getattr(ds, "_formatting", None)  # a stream has no public `format`
     return ds if formatting is None or formatting.format_type is None else ds.with_format(None)
 
 
@@ -50,6 +50,7 @@ def as_tables(ds: IterableDataset) -> IterableDataset:
     Of one that Python makes row by row, such as a generator or a function that was mapped over it, `datasets` would turn each row
     into a table of its own, and null in one of them does not fit a text in the next. The new stream has one shard.
     """
+    # Only the private source of a stream shows whether it makes tables, and only such a source can make them.
     if getattr(ds._ex_iterable, "iter_arrow", None) is not None:
         return ds
     tables = ArrowExamplesIterable(_typed_tables, {"ds": ds, "size": TABLE_ROWS})

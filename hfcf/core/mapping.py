@@ -10,8 +10,8 @@ import pyarrow as pa
 from datasets import Dataset, Features, IterableDataset
 
 from hfcf.core.columns import as_tables
+from hfcf.core.paths import quarantine
 from hfcf.core.progress import quiet_map, stage_bar
-from hfcf.core.quarantine import quarantine
 from hfcf.core.workers import end_workers
 
 

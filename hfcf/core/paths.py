@@ -1,14 +1,20 @@
-"""Where files that can be made again are kept."""
+"""Files that can be made again: the folder that holds them, safe writing, and what happens to damaged files."""
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import SystemRandom
+
+log = logging.getLogger(__name__)
+
+DAMAGED = ".damaged"
+"""What the name of a damaged file ends in when it is set aside."""
 
 
 def cache_dir() -> Path:
@@ -23,7 +29,7 @@ def part_name(name: str) -> str:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Write a file under another name, and give it its own when it is complete: no half of it is read, and none stays."""
+    """Write a file under a hidden name, and rename it when it is complete: no process reads half a file, and none stays."""
     part = path.with_name(part_name(path.name))
     try:
         yield part
@@ -34,23 +40,23 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 
 def remove_parts(folder: Path, *names: str) -> None:
-    """Remove what killed processes left of files that `replace_file` writes; call it while nobody else writes there."""
+    """Remove what killed processes left of files that `replace_file` writes; call it while no other process writes there."""
     for name in names:
-        for part in (*folder.glob(f".{name}.????????.part"), *folder.glob(f".{name.partition('.')[0]}.part")):
+        for part in folder.glob(f".{name}.????????.part"):
             part.unlink(missing_ok=True)
 
 
 def inside(folder: str | Path, path: str) -> Path:
-    """Return the path of a file that a folder names, which may be of somebody else."""
+    """Return the path of a file that a folder's own content names; refuse a path outside of the folder."""
     if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
-        raise ValueError(f"{folder} names the file {path!r}, which lies outside of it: it is not read")
+        raise ValueError(f"{folder} names the file {path!r}, which is outside of it and is not read")
     return Path(folder) / path
 
 
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     """Make and fill a folder unless it exists, and return it.
 
-    It is filled under another name and then renamed: neither a kill nor a second process leaves half a folder behind.
+    It is filled under a hidden name and then renamed, so that neither a kill nor a second process leaves half a folder.
     """
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -64,4 +70,19 @@ def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
                 raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def quarantine(path: Path, why: object, *beside: Path) -> Path:
+    """Rename a damaged file or folder to NAME.damaged, which replaces an older one, and warn."""
+    target = path
+    for old in (path, *beside):
+        new, number = old.with_name(old.name + DAMAGED), 1
+        while new.is_dir() or (old.is_dir() and new.exists()):  # a folder can't be replaced
+            number += 1
+            new = old.with_name(f"{old.name}{DAMAGED}{number}")
+        with suppress(FileNotFoundError):  # another process was faster
+            old.replace(new)
+        target = new if old is path else target
+    log.warning("%s is damaged (%s): it is now %s, and what it held is computed again", path, why, target.name)
     return target

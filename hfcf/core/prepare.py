@@ -1,7 +1,7 @@
-"""`prepare`: seed the columns that stages fill, typed.
+"""Make the columns of rows ready for a run: add those that stages fill, typed, and clear what an earlier run filled.
 
 A column that stays null for the first thousand rows has no type that `Dataset.map` could infer, and the first filled row
-then crashes the run; so every column that a system's stages fill exists, null and typed, before the first stage runs.
+then crashes the run. So every column that a system's stages fill exists, null and typed, before the first stage runs.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
 from hfcf.core.columns import as_tables, without_format
+from hfcf.core.schema import LOAD
 from hfcf.core.task import task_of
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict, IterableDatasetDict)
@@ -66,4 +68,48 @@ def _add_nulls(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
     table = table.combine_chunks()  # see `hfcf.core.columns.encode`
     for column, kind in kinds.items():
         table = table.append_column(column, pa.nulls(len(table), kind))
+    return table
+
+
+def clear_outputs(ds: Any, stages: Iterable[Any]) -> Any:
+    """Set to null what an earlier run of stages decided and filled, where these stages would leave some of it standing.
+
+    Without it a row that the earlier system rejected is never reached, and one that the later one rejects keeps the earlier one's
+    counterfactuals. Columns that the stages read before one of them fills it are the rows' own and stay.
+    """
+    columns = [column for column in _filled(stages) if column in (ds.features or ())]
+    if not columns or (isinstance(ds, Dataset) and not _has_result(ds, columns)):
+        return ds
+    kwargs: dict[str, Any] = {"fn_kwargs": {"columns": columns}, "features": ds.features}
+    tables = (ds if isinstance(ds, Dataset) else as_tables(ds)).with_format("arrow")
+    return tables.map(_empty, batched=True, **kwargs).with_format(None)
+
+
+def _filled(stages: Iterable[Any]) -> list[str]:
+    own: set[str] = set()
+    filled: dict[str, None] = {}
+    for stage in stages:
+        own.update(column for column in (*stage.inputs, *stage.optional) if column not in filled)
+        filled |= dict.fromkeys(stage.columns())
+    return [column for column in filled if column not in own]
+
+
+def _has_result(ds: Dataset, columns: list[str]) -> bool:
+    for batch in ds.select_columns(columns).with_format("arrow").iter(batch_size=10_000):
+        if any(column != "status" and batch[column].null_count < len(batch) for column in columns):
+            return True
+        if "status" in columns and pc.any(pc.not_equal(pc.struct_field(batch["status"], "stage"), LOAD)).as_py():
+            return True
+    return False
+
+
+def _empty(table: pa.Table, columns: list[str]) -> pa.Table:
+    table = table.combine_chunks()  # see `hfcf.core.columns.encode`
+    for column in columns:
+        at = table.column_names.index(column)
+        nulls = pa.nulls(len(table), table.schema.field(column).type)
+        if column == "status":
+            loaded = pc.fill_null(pc.equal(pc.struct_field(table[column], "stage"), LOAD), False)
+            nulls = pc.if_else(loaded, table[column], nulls)
+        table = table.set_column(at, table.schema.field(column), nulls)
     return table

@@ -1,7 +1,7 @@
-"""What is known of a setting, declared once: at its field, as the field's annotation.
+"""Settings, each declared once, by the annotation of its field.
 
-A field such as `verifier: Annotated[Model, Endpoint(), TrainedBy("train_verifier")]` says the type, whether a language model behind
-an endpoint may stand there, and which recipe trains it. Systems, recipes, errors, `hfcf list` and the docs read it from there.
+The field `verifier: Annotated[Model, Endpoint(), TrainedBy("train_verifier")]` declares the type, allows a language model behind an
+endpoint, and names the recipe that trains the model. Systems, recipes, errors, `hfcf list` and the docs read this annotation.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings
 
 Positive = Annotated[int, Field(ge=1)]
-"""A whole number from 1 on."""
+"""An integer of at least 1."""
 NonNegative = Annotated[int, Field(ge=0)]
-"""A whole number from 0 on."""
+"""An integer of at least 0."""
 Share = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
 Models = Annotated[tuple[Model, ...], BeforeValidator(lambda value: [value] if isinstance(value, Model | str | Mapping) else value)]
-"""Several models; a single one counts as a list of one."""
+"""Several models; a single model counts as a list of one."""
 
 
 @dataclass(frozen=True)
@@ -34,40 +34,40 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class NeedsWeights:
-    """Say why a model can't be "llm:NAME", where users ask for it."""
+    """Give the reason why a model can't be "llm:NAME", for the error message."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class TrainedBy:
-    """Name the recipe that trains such a model; "" is the recipe of the rows' task."""
+    """Name the recipe that trains the model; "" is the recipe of the rows' task."""
 
     recipe: str = ""
 
 
 @dataclass(frozen=True)
 class GoesWith:
-    """Mark a setting whose value in a preset holds for the preset's own value of another setting alone."""
+    """Mark a setting that a preset sets only together with its own value of another setting."""
 
     setting: str
 
 
 @dataclass(frozen=True)
 class Trains:
-    """Mark the hyper-parameters of a model that is trained on the rows, unless another setting names that model."""
+    """Mark the hyper-parameters of a model that the stage trains on the rows, unless the setting `instead` names a model."""
 
     instead: str
 
 
 @dataclass(frozen=True)
 class Flat:
-    """Mark a group of settings, a dataclass, whose fields are settings of the system."""
+    """Mark a dataclass of settings whose fields become settings of the system."""
 
 
 @dataclass(frozen=True)
 class Judges:
-    """Mark a model that gives rows of the task their labels, so that its classes and its longest input can be checked."""
+    """Mark a model that judges the labels of rows: its classes and its longest input are checked before a run."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ class Setting:
     name: str
     annotation: Any
     default: Any
-    """`dataclasses.MISSING` where it must be given."""
+    """`dataclasses.MISSING` if the setting must be given."""
 
     def marker(self, kind: type[Any]) -> Any:
-        """Return what the annotation says of one kind, such as `TrainedBy`; None where it says nothing."""
+        """Return the annotation's marker of one kind, such as `TrainedBy`; None if there is none."""
         return next((mark for mark in _marks(self.annotation) if isinstance(mark, kind)), None)
 
     @property
@@ -89,11 +89,11 @@ class Setting:
         return _type_name(self.annotation)
 
     def validate(self, value: Any) -> Any:
-        """Return a value as the type that is declared: a `Model` of its name, a tuple of a list.
+        """Convert a value to the declared type: a name to a `Model`, a list to a tuple, a mapping to a dataclass.
 
         Raises:
-            TypeError: a mapping has a key that is not a setting of the type.
-            ValueError: it is of another type or out of range; the message names the setting.
+            TypeError: a mapping has a key that is not a field of the dataclass.
+            ValueError: the value has the wrong type or is out of range; the message names the setting.
         """
         kind: Any = next((kind for kind in _kinds(self.annotation) if is_dataclass(kind)), None)
         if isinstance(value, Mapping) and kind not in (None, Model) and self.marker(BeforeValidator) is None:
@@ -115,7 +115,7 @@ class Setting:
 
 
 def settings_of(cls: Any) -> dict[str, Setting]:
-    """List the settings of a dataclass by name: its fields that the constructor takes."""
+    """Return the settings of a dataclass by name: the fields that its constructor takes."""
     return _settings_of(cls)
 
 
@@ -128,7 +128,7 @@ def _settings_of(cls: Any) -> dict[str, Setting]:
 
 
 def models_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Model]]:
-    """Yield the models among settings: "verifier", "judges[0]" …; those inside engines and trainings are left out."""
+    """Yield the models among settings, with names such as "verifier" or "judges[0]"; models inside groups are left out."""
     for name, value in values.items():
         if isinstance(value, Model):
             yield name, value
@@ -147,13 +147,13 @@ def plain(value: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    # Numbers and texts are not converted ("3" is no number); a list does for a tuple, a mapping for a dataclass.
+    # Numbers and texts are not converted: "3" is not a number. Lists become tuples, and mappings become dataclasses.
     plain_types = _kinds(annotation) <= {int, float, bool, str, type(None)}
     return TypeAdapter(annotation, config=ConfigDict(strict=True) if plain_types else None)
 
 
 def _kinds(annotation: Any) -> set[Any]:
-    """Return the plain types of which an annotation is the union."""
+    """Return the types in the union that an annotation is."""
     if get_origin(annotation) is Annotated:
         return _kinds(get_args(annotation)[0])
     if get_origin(annotation) is None:
@@ -191,7 +191,7 @@ _BOUNDS = {
 
 
 def _problem(error: ErrorDetails, type_name: str) -> str:
-    """Say what is wrong with a value: "must be at least 1, got -3"."""
+    """Describe an invalid value: "must be at least 1, got -3"."""
     got, kind = _quote(error["input"]), error["type"]
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]

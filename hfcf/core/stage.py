@@ -1,8 +1,8 @@
 """The contract of every stage.
 
-A stage is a frozen dataclass of settings that `Dataset.map` calls. It declares the columns it reads and the columns it
-fills, implements `row` or `batch`, and holds nothing but settings and the hash of what it learned from the whole set: no model,
-counter or open file. So it pickles in microseconds, hashes the same in every process, and gives equal rows however it is mapped.
+A stage is a frozen dataclass of settings that `Dataset.map` calls. It declares the columns that it reads and the columns that it
+fills, and implements `row` or `batch`. It holds only settings and the hash of what it learned from the whole set: no model, no
+counter, no open file. So it pickles in microseconds, has the same hash in every process, and gives equal rows in every map mode.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from hfcf.text.check import shorten
 
 
 class StageError(ValueError):
-    """A call that can't work: a missing column, an unfitted stage, or (with `strict=True`) a bad row."""
+    """A stage can't run: a column is missing, the stage is not fitted, or (with `strict=True`) a row is bad."""
 
 
 class Reject(Exception):
-    """Raised by `Stage.row`, or returned in a row's place by `Stage.batch`: this row goes no further.
+    """Reject a row: later stages do not work on it. `Stage.row` raises it; `Stage.batch` returns it instead of the row's outputs.
 
     Args:
-        reason: why, in words for a person; the middle of one of more than 1,000 characters is cut out.
-        outputs: what the stage still fills on that row (a rejected candidate, say).
+        reason: why, in words for a person. A reason of more than 1,000 characters loses its middle.
+        outputs: columns that the stage fills on the rejected row all the same, such as its candidates.
     """
 
     def __init__(self, reason: str, **outputs: Any) -> None:
@@ -48,14 +48,20 @@ class Reject(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One transform over rows; see the module's docstring.
+    """Transform rows; the base class of every stage.
 
-    A subclass is a frozen dataclass of its settings. It declares `inputs` and `outputs`, implements `row` or `batch`, and may
-    implement `check` (settings that don't fit together) and, with `fit_inputs`, `learn` (what it needs from the whole set).
+    A subclass is a frozen dataclass of its settings. It declares `inputs` and `outputs`, and implements `row` or `batch`. It may
+    implement `check`, which refuses settings that don't fit together. A stage that learns from the whole set declares
+    `fit_inputs` and implements `learn`.
 
     Args:
-        seed: enters every random draw, together with the stage's name and the row's id.
-        strict: raise on a bad row, naming it, where the default rejects it with the reason.
+        seed: the seed of every random draw, together with the stage's name and the row's id.
+        strict: raise an error that names the bad row; by default a bad row is rejected with the reason.
+
+    Raises:
+        TypeError: there is no such setting; the message suggests the nearest.
+        ValueError: a setting has the wrong type, is out of range, or does not fit the others.
+        StageError: in a call: a column is missing, the stage is not fitted, or (with `strict`) a row is bad.
 
     >>> from hfcf.core.schema import TEXT
     >>> @dataclass(frozen=True, kw_only=True)
@@ -70,26 +76,26 @@ class Stage:
     """
 
     name: ClassVar[str]
-    """The stage's name in systems, reports and seeds: the class's in snake case."""
+    """The stage's name in systems, reports and seeds: the class name in snake case."""
     VERSION: ClassVar[str] = "1"
-    """Raise it when the same settings give other rows: it is part of the key of every cache."""
+    """Increase it when the same settings give different rows: it is part of the key of every cache."""
     inputs: ClassVar[Mapping[str, Any]]
-    """Columns that the stage reads (column → feature)."""
+    """The columns that the stage reads: {column: feature}."""
     outputs: ClassVar[Mapping[str, Any]]
-    """Columns that it fills, besides `status`."""
+    """The columns that it fills besides `status`: {column: feature}."""
     optional: ClassVar[Mapping[str, Any]] = {}
-    """Columns that it reads from rows that have them; they are None on others."""
+    """Columns that it reads where the rows have them; elsewhere they are None."""
     produced_by: ClassVar[Mapping[str, str]] = {}
-    """Which call fills an input that is not a column of the corpus."""
+    """The call that fills an input that is not a column of the corpus: {column: "system.stage"}."""
     engines: ClassVar[tuple[type[Any] | str, ...]] = ()
-    """The engines that it asks, as classes or "module:class": their versions are part of what its rows depend on."""
+    """The engines that it uses, as classes or "module:class": its rows depend on their versions."""
     batch_size: ClassVar[int] = 256
-    """How many rows `System` hands it at once: an engine sorts them by length, so more rows mean less padding."""
+    """The number of rows that `System` passes at once: engines sort them by length, so more rows mean less padding."""
 
     seed: int = 13
     strict: bool = False
     fitted: str | None = field(default=None, init=False, repr=False)
-    """The sha256 of what `fit` learned; None before."""
+    """The sha256 of what `fit` learned; None before `fit`."""
 
     def __init_subclass__(cls) -> None:
         cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -104,25 +110,25 @@ class Stage:
         self.check()
 
     def check(self) -> None:
-        """Raise `ValueError` for settings that don't fit together; types and ranges are checked before."""
+        """Raise `ValueError` for settings that don't fit together; types and ranges are already checked."""
 
     # --- what a stage learns from the whole set
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:
-        """The columns of the whole set that `learn` reads; () where the stage learns nothing."""
+        """The columns of the whole set that `learn` reads; () if the stage learns nothing."""
         return ()
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Learn from the whole set in one bounded pass, and store it; return the file's sha256.
+        """Learn from the whole set in one pass and bounded memory, store the result, and return its sha256.
 
         Args:
             ds: rows with the columns `fit_inputs`.
         """
-        raise NotImplementedError(f"{type(self).__name__} declares fit_inputs and does not implement learn")
+        raise NotImplementedError(f"{type(self).__name__} declares fit_inputs but does not implement learn")
 
     def fit(self, ds: Dataset | IterableDataset) -> Self:
-        """Return the stage with what it learns from the whole set; the stage itself where there is nothing to learn.
+        """Return the stage with what it learned from the whole set, or the stage itself if it learns nothing.
 
         Args:
             ds: all rows, with the columns `fit_inputs`.
@@ -142,17 +148,17 @@ class Stage:
         return self.with_fitted(self.learn(ds))
 
     def with_fitted(self, sha: str | None) -> Self:
-        """Return the stage with what an earlier `fit` learned.
+        """Return the stage with the result of an earlier `fit`.
 
         Args:
-            sha: its `fitted`; None forgets it.
+            sha: the `fitted` of that stage; None forgets what was learned.
         """
         fitted = copy.copy(self)
         object.__setattr__(fitted, "fitted", sha)
         return fitted
 
     def check_fitted(self) -> None:
-        """Raise `StageError` when the stage needs something from the whole set that it did not learn yet."""
+        """Raise `StageError` if the stage learns from the whole set and is not fitted."""
         if self.fit_inputs and self.fitted is None:
             columns = ", ".join(self.fit_inputs)
             raise StageError(
@@ -160,18 +166,18 @@ class Stage:
                 f"{self.name} = {self.name}.fit(ds)"
             )
 
-    # --- what is known of it besides its settings
+    # --- what a subclass implements
 
     def columns(self) -> dict[str, Any]:
-        """Return every column that the stage writes."""
+        """Return the columns that the stage writes: {column: feature}."""
         return {**self.outputs, "status": schema.STATUS}
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Fill one row; raise `Reject` on a bad one. Implement this or `batch`."""
+        """Return the outputs of one row; raise `Reject` if the row is bad. Implement this or `batch`."""
         raise NotImplementedError(f"{type(self).__name__} implements neither row nor batch")
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        """Fill many rows at once, a `Reject` in the place of a bad one."""
+        """Return the outputs of many rows, with a `Reject` for each bad row. Implement this or `row`."""
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             try:
@@ -181,18 +187,26 @@ class Stage:
         return results
 
     def confirming(self) -> tuple[str, list[Model]] | None:
-        """Describe for cards which models must confirm a counterfactual before it is accepted, and list them; None: none must."""
+        """Describe, for cards, the models that must confirm a counterfactual, and list them; None if there are none."""
         return None
 
     def check_available(self) -> None:
-        """Raise when something that the stage reads, and no model of its settings names, is not installed."""
+        """Raise an error if something that the stage reads, besides the models in its settings, is not installed."""
 
     def random(self, row_id: str) -> random.Random:
-        """Return the row's own random generator: the same draws in any order, batch or shard."""
+        """Return the row's own random generator: its draws depend on no order, batch or shard."""
         return random.Random(f"{self.seed}:{self.name}:{row_id}")
 
     def __call__(self, rows: Any, *_: Any, **map_kwargs: Any) -> Any:
-        """Fill a dataset, a batch or a row."""
+        """Fill the stage's columns in a dataset, a batch or a row.
+
+        Args:
+            rows: a dataset, whose columns are prepared first, or what `Dataset.map` passes: a row, a batch or an Arrow table.
+            map_kwargs: arguments of `Dataset.map`, for a dataset.
+
+        Returns:
+            The dataset with filled columns, or the changed columns of the row or batch.
+        """
         self.check_fitted()
         if isinstance(rows, DatasetDict | IterableDatasetDict):
             return type(rows)({split: self(part, **map_kwargs) for split, part in rows.items()})
@@ -204,7 +218,7 @@ class Stage:
             raise StageError(f"{self.name}: {error}") from error
 
     def _fill_columns(self, columns: Columns) -> Any:
-        inputs, outputs = self.inputs, self.columns()  # once: some stages make them from their task's
+        inputs, outputs = self.inputs, self.columns()  # read once: some stages compute them from their task
         self._check_columns(columns, inputs, outputs)
         ids, statuses = columns["id"], columns["status"]
         todo = [i for i, status in enumerate(statuses) if not (status and status["accepted"] is False)]
@@ -218,7 +232,7 @@ class Stage:
                 if column not in changes:
                     raise StageError(f"{self.name} returned the undeclared column {column!r} for row {ids[i]!r}")
                 changes[column][i] = value
-        some = columns.lazy or columns.table is not None  # there, what is not returned stays as it is
+        some = columns.lazy or columns.table is not None  # these keep the columns that are not returned
         filled = {
             column: self._write(column, outputs[column], new, columns, len(ids))
             for column, new in changes.items()
@@ -231,13 +245,13 @@ class Stage:
     def _call_batch(
         self, columns: Columns, todo: Sequence[int], inputs: Mapping[str, Any]
     ) -> Iterable[tuple[int, dict[str, Any] | Reject]]:
-        """Hand the rows that can be worked on to `batch`; return each row's place and answer, in order."""
+        """Pass the rows that can be worked on to `batch`; return the place and the answer of each row, in order."""
         names = list(dict.fromkeys(["id", *inputs, *self.optional]))
         size = len(columns["status"])
         read = [columns[name] if name in columns else [None] * size for name in names]
         if len(todo) < size:
             read = [[values[i] for i in todo] for values in read]
-        # Without `strict`, which would take a third of the time here: `read` has a column for each name.
+        # `read` has a column for each name; `strict=True` would take a third of the time here.
         sound = [dict(zip(names, values)) for values in zip(*read, strict=True)]  # noqa: B905
         bad: dict[int, dict[str, Any] | Reject] = {}
         if (task := nearest_task(frozenset(names))) is not None:
@@ -257,7 +271,7 @@ class Stage:
         return sorted([*bad.items(), *answered], key=itemgetter(0)) if bad else answered
 
     def _check_columns(self, columns: Columns, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Raise when a column is missing, saying what makes it."""
+        """Raise an error that names a missing column and the call that fills it."""
         if "id" not in columns:
             raise StageError(f"{self.name}: there is no column 'id'; hfcf.load(…) makes rows with one")
         for column in inputs:
@@ -280,7 +294,7 @@ class Stage:
                 )
 
     def _write(self, column: str, feature: Any, new: Mapping[int, Any], columns: Columns, size: int) -> list[Any]:
-        """Return a column's values, the new ones cast to its declared feature."""
+        """Return the values of a column, with new values cast to its declared feature."""
         where = f"{self.name}: {column}"
         if isinstance(feature, Value) and set(map(type, new.values())) == {_KINDS[feature.dtype]}:
             right = new
@@ -294,7 +308,7 @@ class Stage:
         return values
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return settings and version: what `Dataset.map` hashes and what workers receive."""
+        """Return settings and version, which `Dataset.map` hashes and workers receive."""
         bind_workers()
         return {"VERSION": self.VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
 
@@ -308,7 +322,7 @@ _KINDS: dict[str, type] = {"string": str, "bool": bool, "int64": int, "float64":
 
 
 def cast(value: Any, feature: Any, where: str) -> Any:
-    """Cast a value to the form that a feature declares: every key of a struct present, none that is not declared."""
+    """Cast a value to a declared feature: a struct gets all of its declared keys, and an undeclared key is an error."""
     if value is None:
         return None
     if isinstance(feature, dict):
@@ -328,7 +342,7 @@ def cast(value: Any, feature: Any, where: str) -> Any:
 
 
 def _is_unfilled(ds: Dataset | IterableDataset, column: str) -> bool:
-    """Return whether a column is null on all undecided rows of the first 1,000."""
+    """Return whether a column is null on every undecided row among the first 1,000 rows."""
     names = [name for name in (column, "status") if name in (ds.column_names or [])]
     rows = list(first_rows(ds.select_columns(names), 1000))
     undecided = [row for row in rows if not row.get("status") or row["status"]["accepted"] is not False]

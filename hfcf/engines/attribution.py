@@ -12,7 +12,7 @@ from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.inputs import encode_spans
+from hfcf.engines.verifier_inputs import encode_spans
 
 METHODS = ("gradient_x_input", "integrated_gradients")
 

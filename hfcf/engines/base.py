@@ -210,7 +210,7 @@ class Engine:
 
         Most engines have all at once.
         """
-        yield range(len(encoded)), self._forward(loaded, encoded)
+        yield range(len(encoded)), self.forward_split(loaded, encoded)
 
     def _encoded(self, loaded: Any, requests: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
         """Yield requests in the model's form with their places: all at once or, beside a GPU's work, a part at a time.
@@ -257,7 +257,8 @@ class Engine:
         budget = int(os.environ.get("HFCF_TOKEN_BUDGET", 65_536 if self.device().type == "cuda" else 4_096))
         return max(1, budget // (max(1, length) * self.width))
 
-    def _forward(self, loaded: Any, batch: Sequence[Any]) -> list[Any]:
+    def forward_split(self, loaded: Any, batch: Sequence[Any]) -> list[Any]:
+        """Answer one batch as `forward` does; halve it where memory does not hold it."""
         try:
             return self.forward(loaded, batch)
         except RuntimeError as error:
@@ -265,7 +266,7 @@ class Engine:
                 raise
         clear_device_cache(garbage_collection=True)
         half = len(batch) // 2
-        return self._forward(loaded, batch[:half]) + self._forward(loaded, batch[half:])
+        return self.forward_split(loaded, batch[:half]) + self.forward_split(loaded, batch[half:])
 
     def device(self) -> torch.device:
         """Return where this process computes: on `HFCF_DEVICE`, else where accelerate places it."""

@@ -16,8 +16,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from hfcf.core.paths import cache_dir, part_name
-from hfcf.core.quarantine import quarantine
+from hfcf.core.paths import cache_dir, part_name, quarantine
 from hfcf.engines.cache_admin import ORIGINS, STEPS, keep_limit, size_limit
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Sequence classification of text pairs."""
+"""Sequence classification: labels of text pairs, and how acceptable single texts are."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
-from hfcf.engines.adapters import load_network
-from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.inputs import encode_pairs, model_inputs
+from hfcf.engines.networks import load_network
+from hfcf.engines.verifier_inputs import encode_pairs, model_inputs
 
 ROUND = 5
 """Decisions read scores at this many decimals: padding moves later ones."""
@@ -97,3 +97,43 @@ class Classifier(Engine):
         with torch.inference_mode():
             logits = network(**pad(tokenizer, encoded, network.device)).logits
         return label_probabilities(reading.merge(logits.float()), reading.names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acceptability(Engine):
+    """Probabilities (0–1) of text requests to be acceptable; None for a text longer than is read.
+
+    Args:
+        model: a sequence classifier of single sentences, such as one trained on CoLA.
+        acceptable: its class of acceptable sentences, as `id2label` names it.
+        max_length: tokens that are read.
+
+    Raises:
+        ValueError: the model has no such class.
+    """
+
+    model: Model
+    acceptable: str = "LABEL_1"
+    max_length: int = 256
+
+    def load(self, device: torch.device) -> Any:
+        network, tokenizer = load_classifier(self.model, device, self.dtype())
+        numbers = {name: i for i, name in network.config.id2label.items()}
+        if self.acceptable not in numbers:
+            raise ValueError(f"{self.model.name} has no class {self.acceptable!r}; set acceptable to one of {', '.join(numbers)}")
+        return network, tokenizer, numbers[self.acceptable]
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        ids = loaded[1](list(requests), verbose=False)["input_ids"]
+        read = [row if text.strip() and len(row) <= self.max_length else [] for text, row in zip(requests, ids, strict=True)]
+        return [Encoded({"input_ids": row}) for row in read]
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer, acceptable = loaded
+
+        def answer(read: Sequence[Encoded]) -> list[float]:
+            with torch.inference_mode():
+                logits = network(**pad(tokenizer, read, network.device)).logits
+            return [round(p, ROUND) for p in logits.float().softmax(-1)[:, acceptable].cpu().tolist()]
+
+        return skip_empty(encoded, answer)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,11 +14,11 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer
-from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.search import NONE
 from hfcf.engines.constrained.vocabulary import Vocabulary
+from hfcf.engines.networks import load_network
 
 PROMPT = "{}\nClaim:"
 """The prompt of a decoder-only model, in training and in use: the evidence, and the words between it and the claim."""
@@ -142,3 +145,33 @@ class ProgramWriter(Generator):
     num_return_sequences: int = 1
     max_new_tokens: int = 400
     max_length: int = 512
+
+
+_WORD = re.compile(r"\w+")
+
+
+def lossy_words(text: str, tokenizer: Any) -> dict[str, str]:
+    """Map what a tokenizer makes of words of a text to these words, where letters are lost."""
+    # A letter and its mark may be two characters, of which the mark belongs to no word.
+    words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
+    written = {word: _write(word, tokenizer) for word in sorted(words) if not word.isascii()}
+    counts = Counter(written.values())
+    return {form: word for word, form in written.items() if form and form not in words and counts[form] == 1}
+
+
+def restore_words(texts: list[str], source: str, model: Model) -> list[str]:
+    """Put words of the source back into texts that a generator wrote without the letters that its vocabulary lacks."""
+    if source.isascii():
+        return texts
+    words = lossy_words(source, _tokenizer(model))
+    return [_WORD.sub(lambda match: words.get(match[0], match[0]), text) for text in texts]
+
+
+def _write(word: str, tokenizer: Any) -> str:
+    ids = tokenizer(word, add_special_tokens=False)["input_ids"]
+    return "".join(tokenizer.decode(ids, skip_special_tokens=True).split())
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(model: Model) -> Any:
+    return load_tokenizer(model)

@@ -16,8 +16,9 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import label_probabilities
-from hfcf.engines.heads import class_names, load_whole, name_classes, save_whole
-from hfcf.engines.inputs import encode_pairs
+from hfcf.engines.classifier_spec import output_names
+from hfcf.engines.networks import load_whole, name_classes, save_whole
+from hfcf.engines.verifier_inputs import encode_pairs
 
 HEAD = "graph.safetensors"
 """The weights beside the encoder's; the encoder's `config.json` names the classes and the number of hops."""
@@ -76,7 +77,7 @@ class GraphVerifier(nn.Module):
     @property
     def labels(self) -> tuple[str, ...]:
         """The classes, in the order of the outputs."""
-        return class_names(self.encoder)
+        return output_names(self.encoder.config)
 
     @property
     def device(self) -> torch.device:
@@ -129,7 +130,7 @@ def load_graph_verifier(model: Model, device: torch.device, dtype: torch.dtype) 
     """Load a trained graph verifier and its tokenizer."""
 
     network = load_whole(
-        model, HEAD, lambda encoder: GraphVerifier(encoder, class_names(encoder), encoder.config.graph_hops),
+        model, HEAD, lambda encoder: GraphVerifier(encoder, output_names(encoder.config), encoder.config.graph_hops),
         kind="a graph verifier", training="hfcf train train_structures, kind=graph", device=device, dtype=dtype,
     )  # fmt: skip
     return network, read_tokenizer(model)

@@ -13,11 +13,10 @@ from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, Usage, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.engines.logit_margin import Margin, Margins, order_fills
+from hfcf.engines.logit_margin import Effects, Margin, Margins, order_fills
 from hfcf.engines.rbert import MARKERS, mark_pieces, word_pieces
 from hfcf.engines.rbert_fast import narrow
-from hfcf.engines.relation import RelationClassifier
-from hfcf.engines.word_effects import Effects
+from hfcf.engines.relation_classifier import RelationClassifier
 
 _FULL = 0.25
 """The share of a batch that is filled: as fast as a full one, and no fill is spared by the flip of another in its batch."""
@@ -37,7 +36,7 @@ class Intervention(Engine):
 
     A word's search ends with its first fill that flips. The most promising fills come first, by the sum of two estimates: a
     first-order one (the gradient of the prediction's margin over the next class, times the change of the input embedding), and one
-    learned from the answers so far in all sentences (`hfcf.engines.word_effects`). Fills of several words and sentences are asked
+    learned from the answers so far in all sentences (`hfcf.engines.logit_margin`). Fills of several words and sentences are asked
     together, in growing numbers and batches of like length, by a classifier that computes only for its head
     (`hfcf.engines.rbert_fast`). The answer equals that of asking all fills.
 
@@ -116,7 +115,7 @@ class Intervention(Engine):
             variants = [search.sentence.variant(search.word, fill) for search, fill in trials]
             record.tokens += sum(map(len, variants))
             # Not through `run`: thousands of different sentences would fill the request cache.
-            answers = classifier._forward(loaded, variants)
+            answers = classifier.forward_split(loaded, variants)
             for (search, _), answer in zip(trials, answers, strict=True):
                 if choose(answer, network.labels) != search.base:
                     search.sentence.flipped.add(search.word)
@@ -136,7 +135,7 @@ class Intervention(Engine):
     def _begin(self, loaded: Any, sentences: Sequence[_Sentence], cache: RequestCache | None) -> list[_Search]:
         """Return the searches of the open words of some sentences; store their margins, which a later process need not compute."""
         if new := [sentence for sentence in sentences if sentence.margin is None]:
-            margins = self._forward(loaded, new)
+            margins = self.forward_split(loaded, new)
             if cache is not None:
                 stored = {sentence.key: margin.to_json() for sentence, margin in zip(new, margins, strict=True)}
                 cache.put_steps(stored, type(self).__name__)

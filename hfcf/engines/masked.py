@@ -11,9 +11,9 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
-from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
+from hfcf.engines.networks import load_network
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

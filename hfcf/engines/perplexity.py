@@ -13,8 +13,8 @@ from torch.nn import functional
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
-from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
+from hfcf.engines.networks import load_network
 
 END_OF_TEXT = "<|endoftext|>"
 _DIGITS = 5

@@ -14,7 +14,8 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import label_probabilities
-from hfcf.engines.heads import RBERT, class_names, load_whole, name_classes, save_whole
+from hfcf.engines.classifier_spec import RBERT, output_names
+from hfcf.engines.networks import load_whole, name_classes, save_whole
 
 MARKERS = ("$", "#")
 """Around the first argument and around the second, wherever they stand."""
@@ -50,7 +51,7 @@ class RBert(nn.Module):
     @property
     def labels(self) -> tuple[str, ...]:
         """The classes, in the order of the outputs."""
-        return class_names(self.encoder)
+        return output_names(self.encoder.config)
 
     @property
     def device(self) -> torch.device:
@@ -75,8 +76,8 @@ class RBert(nn.Module):
 def load_rbert(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[RBert, Any]:
     """Load a trained R-BERT and its tokenizer."""
     network = load_whole(
-        model, RBERT, lambda encoder: RBert(encoder, class_names(encoder)), kind="an R-BERT", training="hfcf train train_relation",
-        device=device, dtype=dtype,
+        model, RBERT, lambda encoder: RBert(encoder, output_names(encoder.config)), kind="an R-BERT",
+        training="hfcf train train_relation", device=device, dtype=dtype,
     )  # fmt: skip
     return network, load_tokenizer(model)
 

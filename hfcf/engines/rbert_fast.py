@@ -27,7 +27,7 @@ def narrow(network: RBert) -> bool:
     encoder = network.encoder
     layers: Any = getattr(getattr(encoder, "encoder", None), "layer", None)
     supported = layers is not None and type(layers[-1]).__name__ in _LAYERS and not encoder.config.is_decoder
-    # Other implementations have masks of another form.
+    # Other implementations have masks of another form; Transformers has no public way to read which one is set.
     if not supported or encoder.config._attn_implementation not in ("sdpa", "eager"):
         return False
     last = layers[-1] = _Narrow(layers[-1])

@@ -12,11 +12,11 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
-from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.generator import Generator, two_sided
-from hfcf.engines.inputs import cut_firsts
+from hfcf.engines.networks import load_network
+from hfcf.engines.verifier_inputs import cut_firsts
 from hfcf.text.questions import join_parts
 
 CANDIDATES = 20

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.model import Model
-from hfcf.engines.acceptability import Acceptability
+from hfcf.engines.classifier import Acceptability
 from hfcf.metrics.shared.metric import TEXT, Metric
 
 

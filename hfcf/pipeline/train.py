@@ -242,7 +242,7 @@ def _train_masked_lm(recipe: recipes.MaskedLMRecipe, training: Dataset, held_out
 
 
 def _train_relation(recipe: recipes.RelationRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.engines.relation import RelationClassifier
+    from hfcf.engines.relation_classifier import RelationClassifier
     from hfcf.training.relation import evaluate_relation, train_relation
 
     hp = recipe.hyperparameters()

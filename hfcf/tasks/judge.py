@@ -47,7 +47,7 @@ class JudgeCandidates(Stage):
     )
     produced_by: ClassVar = {"candidates": "the system's stage before it"}
     # As text, since tasks are looked up where no model is read.
-    engines: ClassVar = ("hfcf.engines.classifier:Classifier", "hfcf.engines.relation:RelationClassifier")
+    engines: ClassVar = ("hfcf.engines.classifier:Classifier", "hfcf.engines.relation_classifier:RelationClassifier")
 
     system: str = ""
     task: str = DEFAULT

@@ -96,7 +96,7 @@ class Relation(Task):
         check_classifier(model, None)
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
-        from hfcf.engines.relation import RelationClassifier
+        from hfcf.engines.relation_classifier import RelationClassifier
 
         return list(RelationClassifier(model=model, max_length=max_length).run(requests(rows, model)))
 

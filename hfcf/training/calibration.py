@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from hfcf.core.model import Model
 from hfcf.core.pretrained import PEFT
 from hfcf.core.splits import group_safe_split
-from hfcf.engines.adapters import PATCH, load_network
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.classifier_spec import read_spec
+from hfcf.engines.networks import PATCH, load_network
 from hfcf.training.classifier import predict
 
 log = logging.getLogger(__name__)

@@ -10,11 +10,10 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer, read_weights
-from hfcf.engines.adapters import load_network
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.classifier_spec import MARK, check_head, load_config
-from hfcf.engines.inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
-from hfcf.engines.labels import output_names, verdicts
+from hfcf.engines.classifier_spec import MARK, check_head, load_config, output_names, verdicts
+from hfcf.engines.networks import load_network
+from hfcf.engines.verifier_inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
 from hfcf.training.trainer import Hyperparameters, Loss, fit
 
 

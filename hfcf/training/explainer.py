@@ -5,7 +5,7 @@ get rationales via differentiable masking, with three diagnostic properties in t
 
 We could not read the paper itself. Not confirmed, and our choice:
 
-- the gates: hard concrete, stretched to (−0.1, 1.1), temperature 2/3 (`hfcf.engines.gates`).
+- the gates: hard concrete, stretched to (−0.1, 1.1), temperature 2/3 (`hfcf.engines.cure`).
 - where they read: the embeddings' output, the middle and the last layer of the verifier, normalised, through a perceptron of 128
   GELU units for tokens and another, over the mean of a piece's tokens, for pieces.
 - what is masked: input embeddings of the evidence, titles included; claim and special tokens never. In their place stands a learned
@@ -34,9 +34,19 @@ from datasets import Dataset
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.classifier_spec import ClassifierSpec, read_spec
-from hfcf.engines.cure import encode_pieces, pad_pieces
-from hfcf.engines.gates import OUTSIDE, Gates, check_encoder, membership, sample, save_gates, spread, weights_key
-from hfcf.engines.inputs import join_for
+from hfcf.engines.cure import (
+    OUTSIDE,
+    Gates,
+    check_encoder,
+    encode_pieces,
+    membership,
+    pad_pieces,
+    sample,
+    save_gates,
+    spread,
+    weights_key,
+)
+from hfcf.engines.verifier_inputs import join_for
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess
 from hfcf.training.trainer import Hyperparameters

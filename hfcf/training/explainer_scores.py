@@ -12,7 +12,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.gates import OUTSIDE, is_open, load_gates, membership, spread
+from hfcf.engines.cure import OUTSIDE, is_open, load_gates, membership, spread
 from hfcf.training.explainer import encode, explained_rows, pad_batch
 from hfcf.training.trainer import Hyperparameters
 

@@ -11,8 +11,8 @@ from datasets import Dataset
 from torch import nn
 
 from hfcf.core.pretrained import read_tokenizer, read_weights
-from hfcf.engines.adapters import load_network
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
+from hfcf.engines.networks import load_network
 from hfcf.training.length_sampler import LengthSampler
 from hfcf.training.trainer import Hyperparameters, Loss, fit
 

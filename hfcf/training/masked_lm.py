@@ -14,8 +14,8 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
-from hfcf.engines.adapters import load_network
 from hfcf.engines.masked import MaskFiller, keep
+from hfcf.engines.networks import load_network
 from hfcf.training.trainer import Hyperparameters, fit
 
 CLOZE = (

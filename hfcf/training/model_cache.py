@@ -15,8 +15,7 @@ from filelock import FileLock
 
 from hfcf.core.model import Model
 from hfcf.core.model_checks import is_whole
-from hfcf.core.paths import cache_dir
-from hfcf.core.quarantine import quarantine
+from hfcf.core.paths import cache_dir, quarantine
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.engines.generator import load_tokenizer
-from hfcf.engines.questions import AnswerGenerator, Decomposer, QuestionGenerator
+from hfcf.engines.question_generator import AnswerGenerator, Decomposer, QuestionGenerator
 from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.tasks.qa import span_problem
 from hfcf.text.normalise import normalise

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from hfcf.engines.gates import is_open, membership, not_shut
+from hfcf.engines.cure import is_open, membership, not_shut
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from datasets import Dataset, Features, List, Value
 
 from hfcf.core.pretrained import read_tokenizer, read_weights
-from hfcf.engines.adapters import load_network
 from hfcf.engines.generator import two_sided
+from hfcf.engines.networks import load_network
 from hfcf.engines.reader import Reader, encode_windows
 from hfcf.tasks.qa import span_problem
 from hfcf.text.questions import join_parts

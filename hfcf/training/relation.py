@@ -19,12 +19,12 @@ from transformers import TrainerCallback
 from hfcf.core.model import Model, is_remote
 from hfcf.core.paths import replace_file
 from hfcf.core.pretrained import read_weights
-from hfcf.engines.adapters import quiet_weights
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import is_rbert
+from hfcf.engines.networks import quiet_weights
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
 from hfcf.training.length_sampler import LengthSampler

@@ -13,7 +13,7 @@ from hfcf.core.edits import diff, words
 from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
-from hfcf.engines.inputs import join_for
+from hfcf.engines.verifier_inputs import join_for
 from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.tasks.verification import LABELS
 from hfcf.text.normalise import normalise

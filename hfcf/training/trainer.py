@@ -12,7 +12,7 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.core.redact import short_path
-from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
+from hfcf.engines.networks import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
 from hfcf.training.progress import training_progress

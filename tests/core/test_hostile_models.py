@@ -15,7 +15,7 @@ from transformers import AutoModel, BertConfig, BertForSequenceClassification, B
 from hfcf.core.model import Model
 from hfcf.core.model_checks import check_weights
 from hfcf.core.pretrained import UnsafeModel, read_adapter, read_config, read_tokenizer, read_weights
-from hfcf.engines.adapters import load_network, quiet_peft
+from hfcf.engines.networks import load_network, quiet_peft
 
 CONFIG = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8, "vocab_size": 1500}
 LORA = {"peft_type": "LORA", "r": 1, "target_modules": ["query"], "lora_alpha": 1, "base_model_name_or_path": None}

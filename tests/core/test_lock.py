@@ -88,7 +88,7 @@ def test_a_file_that_could_not_be_written_leaves_the_old_one_and_no_part(folder:
 
 
 def test_parts_of_killed_processes_are_removed_and_a_users_files_are_not(folder: Path) -> None:
-    left = [".README.part", ".README.md.0123abcd.part"]
+    left = [".README.md.0123abcd.part"]
     for name in (*left, ".mine.part", "README.md.part", ".README.md.part.txt"):
         (folder / name).touch()
     remove_parts(folder, "README.md")

@@ -10,7 +10,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDa
 
 import hfcf
 from hfcf.core.expand import augmented, balanced_sample
-from hfcf.core.reset import clear_outputs
+from hfcf.core.prepare import clear_outputs
 from hfcf.core.schema import STATUS
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from hfcf.core.model import Model
-from hfcf.engines.cure import Cure, encode_pieces
-from hfcf.engines.gates import OUTSIDE, Gates, save_gates
+from hfcf.engines.cure import OUTSIDE, Cure, Gates, encode_pieces, save_gates
 from hfcf.text.evidence import join
 
 Tiny = Callable[[str], str]

@@ -12,20 +12,18 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.attribution import words_of
 from hfcf.engines.cache_admin import parse_size
+from hfcf.engines.classifier_spec import are_of_inference, how_to_type, rename_classes
+from hfcf.engines.cure import OUTSIDE, is_open, membership, not_shut, spread
 from hfcf.engines.entity_types import head_noun, may_be_person
-from hfcf.engines.gates import OUTSIDE, is_open, membership, not_shut, spread
-from hfcf.engines.inputs import join_for, parse_form
 from hfcf.engines.label_preserving import content_words
-from hfcf.engines.labels import are_of_inference, how_to_type, rename_classes
 from hfcf.engines.markers import parse_markers
 from hfcf.engines.ner import clean
 from hfcf.engines.open_reader import priors
 from hfcf.engines.rbert_fast import read_places
-from hfcf.engines.remote.answers import find_fault, object_schema, schema_validator
-from hfcf.engines.remote.errors import is_transient, read_complaint, retry_after
-from hfcf.engines.remote.labels import token_probabilities
-from hfcf.engines.remote.limits import Limiter
+from hfcf.engines.remote.answers import find_fault, object_schema, schema_validator, token_probabilities
+from hfcf.engines.remote.endpoint import Limiter, is_transient, read_complaint, retry_after
 from hfcf.engines.remote.llm_backend import ask, drop_repeats, failure
+from hfcf.engines.verifier_inputs import join_for, parse_form
 
 
 def test_words_take_all_tokens_without_white_space_between():

@@ -18,9 +18,8 @@ from bad_server import Reply, Start, body, claim, say, starter
 
 from hfcf.core.redact import hide, hide_secrets
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, parse_completion
+from hfcf.engines.remote.endpoint import RemoteError, is_refused, retry_after
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.errors import is_refused, retry_after
-from hfcf.engines.remote.settings import RemoteError
 
 SCHEMA = json.dumps({"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]})
 ASK = [[{"role": "user", "content": "a"}]]

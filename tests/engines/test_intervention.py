@@ -15,11 +15,10 @@ from hfcf.engines import intervention
 from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
 from hfcf.engines.intervention import Intervention
-from hfcf.engines.logit_margin import Margins, order_fills
+from hfcf.engines.logit_margin import Effects, Margins, order_fills
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_rbert
 from hfcf.engines.rbert_fast import narrow
-from hfcf.engines.relation import RelationClassifier
-from hfcf.engines.word_effects import Effects
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.tasks.relation import between, spans
 
 FILLS = [word for word in tiny.vocabulary() if word.isalpha() and len(word) > 1][100:124]

@@ -20,12 +20,12 @@ from transformers import (
 from transformers.utils import logging as hf_logging
 
 from hfcf.core.model import Model, folder_hash
-from hfcf.engines.adapters import PATCH, load_network, save_patch
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.base import Encoded, Engine, pad, usage
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator, hypotheses
-from hfcf.engines.inputs import encode_pairs
+from hfcf.engines.networks import PATCH, load_network, save_patch
+from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.tasks.verification import LABELS
 from hfcf.text.phrase_match import mentions, met
 

@@ -18,7 +18,7 @@ from hfcf.core.model import Model
 from hfcf.engines.classifier_spec import check_classifier
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.markers import FORMS, parse_markers
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.tasks.relation import TASK, requests
 from hfcf.training.relation import TRAINER
 

@@ -18,7 +18,7 @@ from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.classifier_spec import MARK, check_classifier, read_spec
 from hfcf.engines.cure import Cure
-from hfcf.engines.inputs import encode_spans, join_for, parse_form
+from hfcf.engines.verifier_inputs import encode_spans, join_for, parse_form
 from hfcf.tasks.verification import LABELS, TASK
 from hfcf.text.evidence import join
 

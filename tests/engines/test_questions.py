@@ -9,7 +9,7 @@ import pytest
 
 from hfcf.core.model import Model
 from hfcf.engines.generator import Generator, load_tokenizer
-from hfcf.engines.questions import AnswerGenerator, Decomposer, QuestionGenerator, fit_marked
+from hfcf.engines.question_generator import AnswerGenerator, Decomposer, QuestionGenerator, fit_marked
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 SMALL = {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 4}

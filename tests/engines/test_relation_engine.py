@@ -14,9 +14,9 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, Roberta
 from hfcf.core.model import Model
 from hfcf.engines.base import usage
 from hfcf.engines.classifier import choose
-from hfcf.engines.heads import RBERT
+from hfcf.engines.classifier_spec import RBERT
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_rbert, load_tokenizer
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.tasks.relation import spans
 
 Tiny = Callable[[str], str]

@@ -21,9 +21,8 @@ from bad_server import Behave, Reply, Start, body, claim, say, starter
 from hfcf.engines.base import Usage, usage
 from hfcf.engines.remote import client
 from hfcf.engines.remote import engine as remote
+from hfcf.engines.remote.endpoint import EndpointSettings, Limiter, RemoteError, Stopped
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.limits import Limiter, Stopped
-from hfcf.engines.remote.settings import EndpointSettings, RemoteError
 
 SCHEMA = json.dumps({"type": "object", "properties": {"claim": {"type": "string"}}, "required": ["claim"]})
 KEY = "sk-secret-0123456789"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from hfcf.core.model import Model
-from hfcf.engines.restore_characters import lossy_words, restore_words
+from hfcf.engines.generator import lossy_words, restore_words
 
 
 class Ascii:

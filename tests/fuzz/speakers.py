@@ -15,7 +15,7 @@ from hfcf.core.model import Model
 from hfcf.engines.base import Engine
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
-from hfcf.engines.questions import AnswerGenerator, QuestionGenerator
+from hfcf.engines.question_generator import AnswerGenerator, QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.systems.baselines.polyjuice import PERTURB
 

@@ -192,8 +192,8 @@ def test_other_processes_read_back_what_was_pushed(
     from transformers import AutoModelForSequenceClassification
 
     from hfcf.core.model import Model
-    from hfcf.engines.adapters import save_patch
     from hfcf.engines.classifier import Classifier
+    from hfcf.engines.networks import save_patch
 
     base = tiny_model("classifier")
     network = AutoModelForSequenceClassification.from_pretrained(base)

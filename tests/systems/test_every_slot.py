@@ -22,7 +22,7 @@ from hfcf.engines import cache as request_cache
 from hfcf.engines.base import usage
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.ner import Ner
-from hfcf.engines.remote.settings import RemoteError
+from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.systems.baselines.back_translation import BackTranslation
 from hfcf.systems.baselines.paraphrase import Paraphrase
 from hfcf.systems.baselines.polyjuice import Polyjuice

@@ -26,7 +26,7 @@ from hfcf.core.system import System
 from hfcf.engines.base import usage
 from hfcf.engines.cache import open_cache
 from hfcf.engines.remote.client import Client
-from hfcf.engines.remote.settings import RemoteError
+from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.tasks.verification import TASK
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]

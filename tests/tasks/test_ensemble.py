@@ -176,7 +176,7 @@ def test_the_offline_preset_has_a_second_judge_unless_it_goes_without_a_verifier
 @pytest.mark.parametrize("system", [RACE, CrossAug])
 def test_a_verifier_of_ones_own_drops_the_second_judge_with_a_warning(system: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert system.preset("offline", verifier="me/nli").judges == ()
-    assert "the preset's setting 'judges' goes with its own verifier and is left out" in caplog.text
+    assert "the preset's 'judges' is dropped, because it goes with the preset's own verifier" in caplog.text
     caplog.clear()
     assert system.preset("offline", verifier="me/nli", judges=["me/b"]).judges == (Model("me/b"),)
     assert system.preset("offline").judges

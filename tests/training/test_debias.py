@@ -17,7 +17,7 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.engines.inputs import encode_pairs
+from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.training import classifier

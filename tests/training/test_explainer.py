@@ -12,8 +12,7 @@ from safetensors.torch import load_file
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.engines.cure import Cure
-from hfcf.engines.gates import LOW, OUTSIDE, Gates, is_open, load_gates, not_shut, sample
+from hfcf.engines.cure import LOW, OUTSIDE, Cure, Gates, is_open, load_gates, not_shut, sample
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.text.evidence import join

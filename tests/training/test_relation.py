@@ -15,9 +15,9 @@ from tiny_relation import row
 from hfcf.cli import models
 from hfcf.core.model import Model, folder_hash
 from hfcf.core.task import get_task
-from hfcf.engines.heads import RBERT
+from hfcf.engines.classifier_spec import RBERT
 from hfcf.engines.rbert import load_rbert
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.pipeline.train import train
 from hfcf.training import relation
 from hfcf.training.data import drop_related

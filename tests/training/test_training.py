@@ -20,7 +20,7 @@ from hfcf.core.task import get_task
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
-from hfcf.engines.inputs import encode_pairs
+from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.hub.existing_result import ExistingResultError
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS

@@ -92,6 +92,8 @@ class Attending:
 
         AttentionInterface.register(NAME, beam_attention)
         AttentionMaskInterface.register(NAME, sdpa_mask)
+        # Transformers has no public way to read a configuration's attention. `set_attn_implementation` changes it in public, but
+        # inspects every part of the model, twice for each token here.
         parts = [part for part in model.modules() if isinstance(part, PreTrainedModel)]
         self._configs = list({id(part.config): part.config for part in parts}.values())
         with _LOCK:

@@ -101,7 +101,7 @@ class Beams:
         self._keep = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._positions = "position_ids" in accepted and not self.two_sided
         self._attending = Attending(model)
-        self.narrows = self._attending.possible and _plain(self.cache) and not hasattr(model, "_reorder_cache")
+        self.narrows = self._attending.possible and _plain(self.cache)
         step = beams if self.narrows else 1
         self.ids = input_ids[::step]
         self.mask = inputs["attention_mask"][::step] if inputs.get("attention_mask") is not None else None
@@ -148,8 +148,6 @@ class Beams:
             if rows is not None and self.two_sided:
                 for cross in self.cache.cross_attention_cache.layers:
                     cross.batch_select_indices(rows)
-        elif hasattr(self.model, "_reorder_cache"):
-            self.cache = self.model._reorder_cache(self.cache, beams)
         else:
             self._own.reorder_cache(beams)  # all beams of a row have the same cross-attention cache
         if self.mask is not None:

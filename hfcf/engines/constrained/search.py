@@ -17,9 +17,8 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria
 
 from hfcf.engines.constrained.automaton import Automaton
+from hfcf.engines.constrained.beam_selection import Candidates, Scores, candidates, share_out
 from hfcf.engines.constrained.beams import Beams
-from hfcf.engines.constrained.candidates import Candidates, candidates, share_out
-from hfcf.engines.constrained.top import Scores
 from hfcf.engines.constrained.tracker import ConstraintStates, Tracker
 
 NONE = -1.0e9
@@ -114,10 +113,10 @@ class _Search:
         forced = int(config.forced_bos_token_id is not None and self.prompt == 1)
         self.tokens = max(0, self.usable - self.prompt - forced)
         self.criteria = [one for one in criteria if not isinstance(one, MaxLengthCriteria | EosTokenCriteria)]
-        ends, pad = config._eos_token_tensor, config._pad_token_tensor
-        self.ends = ends.to(self.device) if ends is not None else torch.zeros(0, dtype=torch.long, device=self.device)
+        ends = config.eos_token_id
+        self.ends = torch.tensor([ends] if isinstance(ends, int) else ends or [], dtype=torch.long, device=self.device)
         # The token after an ended text. Transformers reads a padding token 0 as none; so do we, for the same sequences.
-        self.fill = (int(pad) if pad is not None else 0) or (int(self.ends[0]) if len(self.ends) else 0)
+        self.fill = config.pad_token_id or (int(self.ends[0]) if len(self.ends) else 0)
         self.beams = Beams(model, input_ids, self.width, self.limit - self.prompt, model_kwargs)
         self.narrows = self.beams.narrows and all(type(one).__name__ in _BY_HYPOTHESIS for one in processors)
         rows = len(constraints.automata)

@@ -1,6 +1,6 @@
 """Send questions to an OpenAI-compatible endpoint with the `openai` client, which connects, times out and retries.
 
-Every attempt of that client passes through `Client._attempt`, which adds what it does not have: rate limits and pauses that all
+Every attempt of that client passes through `Client.attempt`, which adds what it does not have: rate limits and pauses that all
 threads share and that end with the run, counts, a limit on the whole answer, and a check that the answer is a chat completion.
 huggingface_hub's `InferenceClient` would not do: without a key it sends the user's Hub token to the endpoint, it replaces the JSON
 schema by a form that one kind of server knows, and with `HF_HUB_OFFLINE` it refuses even a server on this machine.
@@ -20,9 +20,17 @@ from typing import Any
 
 from hfcf.core.redact import hide_secrets
 from hfcf.engines.remote.answers import EXTRA, parse_completion
-from hfcf.engines.remote.errors import Refused, cure, find_unsupported, is_refused, is_transient, retry_after
-from hfcf.engines.remote.limits import Limiter
-from hfcf.engines.remote.settings import EndpointSettings, RemoteError
+from hfcf.engines.remote.endpoint import (
+    EndpointSettings,
+    Limiter,
+    Refused,
+    RemoteError,
+    cure,
+    find_unsupported,
+    is_refused,
+    is_transient,
+    retry_after,
+)
 
 try:
     import httpx2
@@ -82,14 +90,14 @@ def _certificates(pid: int) -> Any:
 
 
 class _HttpClient(httpx2.Client):
-    """Hand every request of the openai client, its repetitions included, to `Client._attempt`."""
+    """Hand every request of the openai client, its repetitions included, to `Client.attempt`."""
 
     def __init__(self, client: Client, **settings: Any) -> None:
         super().__init__(**settings)
         self._owner = client
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        return self._owner._attempt(request, super().send)
+        return self._owner.attempt(request, super().send)
 
 
 class Client:
@@ -108,7 +116,7 @@ class Client:
             self, timeout=endpoint.timeout, limits=httpx2.Limits(max_connections=endpoint.concurrency), follow_redirects=False,
             verify=_certificates(os.getpid()),
         )  # fmt: skip
-        # A key must be given, or one of the user's environment would be taken; `_attempt` sets what is sent.
+        # A key must be given, or one of the user's environment would be taken; `attempt` sets what is sent.
         self._client = openai.OpenAI(
             api_key="none", base_url=endpoint.url.removesuffix("chat/completions"), timeout=endpoint.timeout,
             max_retries=endpoint.retries, http_client=http,
@@ -148,7 +156,7 @@ class Client:
             # Outside of the handlers: what the openai client raises quotes the server, which may echo the key.
             raise failure
 
-    def _attempt(self, request: Any, send: Any) -> Any:
+    def attempt(self, request: Any, send: Any) -> Any:
         """Send a request once, as `httpx2.Client.send` does, and return its answer read to the end."""
         tries = int(request.headers["x-stainless-retry-count"])
         self._prepare(request)

@@ -14,9 +14,7 @@ from hfcf.core import progress
 from hfcf.engines.base import Engine, Usage, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
-from hfcf.engines.remote.errors import Refused
-from hfcf.engines.remote.limits import Stopped
-from hfcf.engines.remote.settings import EndpointSettings
+from hfcf.engines.remote.endpoint import EndpointSettings, Refused, Stopped
 
 Message = Mapping[str, str]
 LAST_ANSWERS = 1.0
@@ -51,7 +49,7 @@ class Remote(Engine):
         seed: of the first attempt.
         attempts: the largest number of attempts at a valid answer.
         alternatives: ask for the log-probabilities of the answer's tokens, and of so many alternatives to each. Where the server
-            gives them, an answer has `logprobs` as well (`hfcf.engines.remote.labels` reads them); None asks for none.
+            gives them, an answer has `logprobs` as well (`hfcf.engines.remote.answers` reads them); None asks for none.
 
     Raises:
         ValueError: the schema is invalid, or `max_tokens` or `attempts` is less than 1.

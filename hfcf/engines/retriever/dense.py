@@ -12,9 +12,9 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer
-from hfcf.engines.adapters import load_network
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
+from hfcf.engines.networks import load_network
 from hfcf.engines.retriever.topk import Hits, top_k
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
                 if done[numbers].all():
                     continue
                 rows = np.empty(len(batch), dtype=record)
-                rows["number"], rows["vector"] = numbers + 1, np.stack(encoder._forward(loaded, [encoded[i] for i in batch]))
+                rows["number"], rows["vector"] = numbers + 1, np.stack(encoder.forward_split(loaded, [encoded[i] for i in batch]))
                 if not (finite := np.isfinite(rows["vector"]).all(axis=1)).all():
                     number = numbers[np.argmin(finite)]
                     raise ValueError(f'{encoder.model.name} gives passage {number} a vector that is no number; try dtype="float32"')

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hfcf.engines.inputs import reads_titles
+from hfcf.engines.verifier_inputs import reads_titles
 from hfcf.text.evidence import join
 
 if TYPE_CHECKING:

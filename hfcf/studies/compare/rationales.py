@@ -19,7 +19,7 @@ from hfcf.core.stage import Reject
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.inputs import encode_spans, join_for
+from hfcf.engines.verifier_inputs import encode_spans, join_for
 from hfcf.metrics.scores.rationale_baselines import lexical_rationales, marked_share, random_rationales
 from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
 from hfcf.studies.compare.recipe import RationaleComparison

@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
+from hfcf.core.parts import Part
 from hfcf.core.settings import NeedsWeights, Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.system import Part, System
+from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import check_prompt, rewrites, too_long

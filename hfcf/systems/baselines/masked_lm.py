@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 from hfcf.core import edits
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
+from hfcf.core.parts import Part
 from hfcf.core.settings import Positive, Share
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.system import Part, System
+from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines import masked
 from hfcf.engines.wordnet import WordNet, wordnet
@@ -94,7 +95,7 @@ class RewriteMaskedLm(Stage):
     share: Share = 0.3
     top: Positive = 10
     max_length: Positive = 128
-    engines: ClassVar = (masked.MaskedLM,)
+    engines: ClassVar = (masked.MaskFiller,)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         rewriting = rewriting_of(self.task)
@@ -104,7 +105,7 @@ class RewriteMaskedLm(Stage):
             masked_spans(text, rng, share=self.share, protected=rewriting.protected(row))
             for row, text, rng in zip(rows, texts, generators, strict=True)
         ]
-        engine = masked.MaskedLM(model=self.model, top=4 * self.top, max_length=self.max_length)
+        engine = masked.MaskFiller(model=self.model, top=4 * self.top, max_length=self.max_length)
         requests = [[text, [list(span) for span in spans]] for text, spans in zip(texts, places, strict=True) if spans]
         answers = iter(engine.run(requests))
         results: list[dict[str, Any] | Reject] = []

@@ -19,7 +19,7 @@ from hfcf.core.system import System
 from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.baselines._shared.relation_editing import (
     CONSISTENT,
     DEFAULTS,

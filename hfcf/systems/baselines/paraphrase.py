@@ -9,9 +9,10 @@ from typing import Annotated, Any, ClassVar
 from hfcf import prompts
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.model import Model, is_remote
+from hfcf.core.parts import Part
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.system import Part, System
+from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt

@@ -19,7 +19,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import choose
 from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Perplexity
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.ccg.indicator import (
     CLASSIFIER,
     COLUMNS,

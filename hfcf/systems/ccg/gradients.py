@@ -15,7 +15,7 @@ from hfcf.engines.classifier import ROUND
 from hfcf.engines.intervention import word_places
 from hfcf.engines.logit_margin import with_embeddings
 from hfcf.engines.rbert import MARKERS, collate, mark_pieces, word_pieces
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hfcf.core.model import Model
-from hfcf.core.system import Part, System
+from hfcf.core.parts import Part
+from hfcf.core.system import System
 from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.candidate_checks import CheckGrammar, CheckRelation
 from hfcf.systems.ccg.edit_relation import EditRelation

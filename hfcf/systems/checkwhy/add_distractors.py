@@ -16,8 +16,7 @@ from hfcf.core.passages import Passages, store
 from hfcf.core.schema import NAMES, TEXT
 from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.retriever import Retriever
-from hfcf.engines.retriever.rescorer import Rescorer
+from hfcf.engines.retriever import Rescorer, Retriever
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.text.normalise import normalise
 
@@ -65,7 +64,7 @@ class AddDistractors(Stage):
     It learns the evidence of all rows that passed the stages before.
 
     Deviation: the paper's scorer is BLEURT, whose weights are not in Transformers' form; here it is the cosine of a sentence
-    encoder (`hfcf.engines.retriever.rescorer.Rescorer`).
+    encoder (`hfcf.engines.retriever.Rescorer`).
 
     Args:
         scorer: the encoder.

@@ -16,7 +16,7 @@ from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
-from hfcf.engines.inputs import join_for
+from hfcf.engines.verifier_inputs import join_for
 from hfcf.systems.race import claim_llm
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK

@@ -13,10 +13,9 @@ from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.generator import Generator
+from hfcf.engines.generator import Generator, restore_words
 from hfcf.engines.label_preserving import why_preserving
 from hfcf.engines.remote.llm_backend import failure
-from hfcf.engines.restore_characters import restore_words
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race import claim_llm
 from hfcf.systems.race.explain import SENTENCES
@@ -91,7 +90,7 @@ class GenerateClaim(Stage):
             SUPPORTS row, by a name that stands in one list of the evidence with the old one; see
             `hfcf.engines.label_preserving.why_preserving`. The paper has no such check.
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
-            "Medelln" becomes "Medellín" (`hfcf.engines.restore_characters`). The paper does not say that it does.
+            "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not say that it does.
         exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
             a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write what
             stands in them; see `why_malformed`. The paper has no such check.

@@ -10,7 +10,7 @@ from hfcf.core.candidates import Candidate, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.engines.questions import AnswerGenerator
+from hfcf.engines.question_generator import AnswerGenerator
 from hfcf.systems.rgf.answer_candidates import (
     ALIASES,
     ANSWER,

@@ -13,8 +13,8 @@ from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.noun_phrases import NounPhrases
-from hfcf.engines.questions import Decomposer
+from hfcf.engines.parser import NounPhrases
+from hfcf.engines.question_generator import Decomposer
 from hfcf.systems.rgf.answer_candidates import CANDIDATES
 from hfcf.systems.rgf.generate_question import place
 from hfcf.tasks.judge import decide
@@ -41,8 +41,8 @@ class Categorise(Stage):
 
     Args:
         system: the system's name in provenance.
-        decomposer: an encoder-decoder or decoder-only model trained on QED (`hfcf.engines.questions.Decomposer`); the paper's is
-            T5-large. None takes the noun phrases of the question for its references, which is much coarser.
+        decomposer: an encoder-decoder or decoder-only model trained on QED (`hfcf.engines.question_generator.Decomposer`);
+            the paper's is T5-large. None takes the noun phrases of the question for its references, which is much coarser.
         phrases: the spaCy pipeline that finds the noun phrases.
         max_length: tokens that the decomposer reads.
 

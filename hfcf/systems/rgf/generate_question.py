@@ -12,7 +12,7 @@ from hfcf.core.edits import plain_words
 from hfcf.core.model import Model
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import failure
 from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION
@@ -27,8 +27,8 @@ class GenerateQuestion(Stage):
 
     Input columns: `question`, `candidates`. Output column: `candidates`: each undecided pair of passage and answer becomes a
     candidate for each question, in the order of the beam search. The model reads `title » passage` with the answer marked; of a
-    long passage, a window around the answer (`hfcf.engines.questions.QuestionGenerator`). A question is rejected if it has the
-    words of the source's question or of a better question for the same answer and passage, and if it is cut off.
+    long passage, a window around the answer (`hfcf.engines.question_generator.QuestionGenerator`). A question is rejected if it
+    has the words of the source's question or of a better question for the same answer and passage, and if it is cut off.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on passage and answer → question

@@ -8,7 +8,7 @@ from typing import Any
 
 from hfcf import prompts
 from hfcf.core.model import is_remote
-from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.systems.rgf.answer_candidates import find_answer

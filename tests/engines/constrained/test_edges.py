@@ -17,8 +17,8 @@ from transformers import StoppingCriteria, StoppingCriteriaList
 
 from hfcf.engines.constrained import generate_constrained, plan
 from hfcf.engines.constrained.automaton import Automaton, Pattern
+from hfcf.engines.constrained.beam_selection import Scores
 from hfcf.engines.constrained.search import Compiled, constrained_beam_search
-from hfcf.engines.constrained.top import Scores
 
 
 def run(kind: str, clauses: list[Clauses], *, vocabulary: int = 40, **settings: Any) -> tuple[Any, list[list[int]]]:

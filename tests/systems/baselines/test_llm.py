@@ -17,7 +17,7 @@ from hfcf import cli, prompts
 from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
 from hfcf.engines.remote.answers import find_fault
-from hfcf.engines.remote.settings import RemoteError
+from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.prompts import claims, relations

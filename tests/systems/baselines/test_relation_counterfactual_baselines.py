@@ -23,7 +23,7 @@ from hfcf.core.task import apply_edits, get_task
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.baselines import autocad
 from hfcf.systems.baselines._shared.dependency_paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines._shared.relation_editing import ProposeRelations, editor_terms, read_fitted

@@ -15,7 +15,7 @@ from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
 from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Perplexity
-from hfcf.engines.relation import RelationClassifier
+from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.ccg import indicator as indicators
 from hfcf.systems.ccg.candidate_checks import CheckGrammar, CheckRelation
 from hfcf.systems.ccg.system import CCG

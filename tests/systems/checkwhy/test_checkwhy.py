@@ -23,7 +23,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split
 from hfcf.core.stage import StageError
 from hfcf.engines.parser import Parser
-from hfcf.engines.remote.settings import RemoteError
+from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.systems.checkwhy.predicates import CheckPredicates
 from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK

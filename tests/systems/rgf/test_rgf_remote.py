@@ -16,7 +16,7 @@ from offline_models import installed
 import hfcf
 from hfcf import prompts
 from hfcf.core.model import Model, commit
-from hfcf.engines.questions import QuestionGenerator
+from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.question_llm import PROMPTS, WORDS, read_answers, write_questions
 

@@ -10,8 +10,8 @@ from offline_models import installed
 
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
-from hfcf.engines.noun_phrases import NounPhrases
-from hfcf.engines.questions import AnswerGenerator, Decomposer, QuestionGenerator
+from hfcf.engines.parser import NounPhrases
+from hfcf.engines.question_generator import AnswerGenerator, Decomposer, QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.agen import GenerateAnswer, TakeContext
 from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, find_answer, value

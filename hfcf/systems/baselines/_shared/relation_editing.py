@@ -11,8 +11,8 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
 from hfcf.core.artifacts import read_artifact, save_artifact
+from hfcf.core.parts import Part
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.system import Part
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.candidate_checks import CheckRelation
 from hfcf.systems.ccg.identify import IdentifyCausalTerms

@@ -11,8 +11,7 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import label_probabilities, load_classifier
-from hfcf.engines.classifier_spec import ClassifierSpec, check_relation, encode_sentences, is_rbert, relation_spec
-from hfcf.engines.labels import rename_classes
+from hfcf.engines.classifier_spec import ClassifierSpec, check_relation, encode_sentences, is_rbert, relation_spec, rename_classes
 from hfcf.engines.rbert import RBert, encode_marked, load_rbert, longest, rbert_logits
 
 

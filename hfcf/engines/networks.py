@@ -1,21 +1,25 @@
-"""Adapters over a base model: PEFT's, or a patch, which stores the changes of training in low-rank form at half precision.
+"""Load and store networks: adapters over a base model, patches, and an encoder with layers of our own.
 
-An adapter's folder also holds the `config.json` of the tuned model, which names its classes.
+An adapter is PEFT's, or a patch, which stores the changes of training in low-rank form at half precision. Its folder also holds
+the `config.json` of the tuned model, which names its classes.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from hfcf.core.model import Model
+import torch
+
+from hfcf.core.model import Model, find_file
 from hfcf.core.pretrained import PEFT, read_adapter, read_config, read_weights
 
 PATCH = "patch.safetensors"
+Network = TypeVar("Network", bound=torch.nn.Module)
 
 
 def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...] = ()) -> Any:
@@ -148,3 +152,40 @@ def _patch(network: Any, path: Path) -> None:
                 state[name] += stored.to(state[name].dtype)
             elif not kind:
                 state[name].copy_(stored)
+
+
+def name_classes(encoder: Any, labels: Sequence[str]) -> None:
+    """Write the classes, in the order of the outputs, into an encoder's configuration, which is stored with it."""
+    encoder.config.id2label = dict(enumerate(labels))
+    encoder.config.label2id = {label: i for i, label in enumerate(labels)}
+
+
+def save_whole(network: Any, folder: str | os.PathLike[str], file: str) -> None:
+    """Store a network's `encoder` as Transformers does, and its other weights in a file beside it."""
+    from safetensors.torch import save_file
+
+    with quiet_weights(report=True):
+        network.encoder.save_pretrained(folder)
+    rest = {name: tensor.contiguous() for name, tensor in network.state_dict().items() if not name.startswith("encoder.")}
+    save_file(rest, Path(folder) / file, metadata={"format": "pt"})
+
+
+def load_whole(
+    model: Model, file: str, make: Callable[[Any], Network], *, kind: str, training: str, device: torch.device, dtype: torch.dtype
+) -> Network:
+    """Load a network that `save_whole` stored."""
+    from safetensors.torch import load_file
+    from transformers import AutoModel
+
+    if model.adapter:
+        raise ValueError(f"{model.name}: {kind} has no adapter: it is stored whole")
+    path = find_file(model.source(), file, model.revision)
+    if path is None:
+        raise ValueError(f"{model.name} is no {kind.partition(' ')[2]}: it has no {file}; train one: {training}")
+    with quiet_weights(report=True):
+        encoder = read_weights(AutoModel, model, dtype=dtype)
+    network = make(encoder)
+    missing, unknown = network.load_state_dict(load_file(path), strict=False)
+    if unknown or any(not name.startswith("encoder.") for name in missing):
+        raise ValueError(f"{model.name}: {file} is not the head of {kind}")
+    return network.to(device=device, dtype=dtype).eval().requires_grad_(False)
