@@ -1,4 +1,4 @@
-"""Artifacts: what a system fitted on a whole set, as content-addressed JSON files in the cache."""
+"""Artifacts: what a system learned from a whole set, as content-addressed JSON files in the cache."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def save_artifact(content: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path, sha: str) -> bytes | None:
-    """Read a file whose name is its hash; None if there is none. One with other contents is set aside."""
+    """Read a file whose name is its hash; return None if there is none. A file with other contents is quarantined."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     if hashlib.sha256(data).hexdigest() != sha:
-        quarantine(path, "its contents are not those of its name")
+        quarantine(path, "its contents do not match the hash in its name")
         return None
     return data
 
@@ -39,7 +39,7 @@ def read_artifact(sha: str, cure: str) -> dict[str, Any]:
     """Read what `save_artifact` wrote."""
     path = artifact_path(sha)
     if (data := _read(path, sha)) is None:
-        raise FileNotFoundError(f"the fitted file {path} does not exist any more: {cure}")
+        raise FileNotFoundError(f"the fitted file {path} no longer exists: {cure}")
     return json.loads(data)
 
 

@@ -137,7 +137,7 @@ def decode(array: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def iterate(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[dict[str, Any]]:
-    """Yield rows with some columns, of which only a batch is in memory."""
+    """Yield rows with some columns; only a batch is in memory."""
     for table in tables(ds, names, size):
         for values in zip(*(decode(table[name]) for name in names), strict=True):
             yield dict(zip(names, values, strict=True))

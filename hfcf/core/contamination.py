@@ -1,4 +1,4 @@
-"""The texts that a model was trained on, stored beside its weights as hashes, so that an evaluation can leave them out."""
+"""The texts that a model was trained on, stored with its weights as hashes, so that an evaluation can leave them out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hfcf.core.pairs import is_paired, sources
 from hfcf.core.splits import text_keys
 
 OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "structures")
-"""Corpora that are a user's own files, of which each numbers its rows as it likes."""
+"""Corpora of a user's own files: ids of rows in two files may be equal by chance."""
 
 
 def save_seen(out: Path, training: Dataset, start: Model) -> None:
@@ -30,10 +30,10 @@ def save_seen(out: Path, training: Dataset, start: Model) -> None:
 
 
 def load_seen(model: Model) -> frozenset[int] | None:
-    """Load the hashes of what a model, or its adapter, was trained on; None where no file says so."""
+    """Load the hashes of what a model, or its adapter, was trained on; None if it has no such file."""
     if is_remote(model):
         return None
-    # What an adapter's base was trained on stands in the adapter's file, too: that of the base alone would leave rows out.
+    # The adapter's file also holds what its base was trained on; the file of the base lacks the adapter's rows.
     adapter = model.adapter_source()
     if (path := _path(model.source(), model.revision) if adapter is None else _path(adapter)) is None:
         return None

@@ -1,4 +1,4 @@
-"""Counterfactuals that several sources have in common: the first one's is kept."""
+"""Reject counterfactuals that repeat a counterfactual of an earlier source."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ TWIN = "the same counterfactual as that of row"
 
 
 def reject_duplicates(ds: Dataset, stage: str) -> Dataset:
-    """Reject counterfactuals that equal one of an earlier source; a source that has no others is rejected, too.
+    """Reject counterfactuals that equal a counterfactual of an earlier source; reject a source that keeps none.
 
-    Two are equal when their texts are (`Task.identity`), compared by `dedup_key`, so that "1.5" is not "15", and, where they have
-    them, the places in the texts; their labels do not count. Equal ones of one source stay. The memory that this takes is a hash
-    for each counterfactual.
+    Two counterfactuals are equal if their texts (`Task.identity`) have the same `dedup_key`, so that "1.5" is not "15", and if
+    their spans are equal. Labels do not count. Equal counterfactuals of one source stay. Memory holds one hash for each counterfactual.
 
-    A stream has no end at which to look, and ranks do not see each other's rows: twins are found in a `Dataset` alone, and in one
-    part of it that runs on its own. Rows before `limit` are decided as without it.
+    Only a `Dataset` is searched: a stream has no end, and ranks do not see each other's rows. A limit does not change the decisions
+    on the rows before it.
     """
     twins = find_duplicates(ds)
     if not twins:
@@ -37,16 +36,16 @@ def reject_duplicates(ds: Dataset, stage: str) -> Dataset:
 
 
 def find_duplicates(ds: Dataset) -> dict[str, dict[str, str]]:
-    """Find the counterfactuals that equal one of an earlier source: {source: {id of the counterfactual: the earlier source}}."""
+    """Find counterfactuals that equal a counterfactual of an earlier source: {source: {id: earlier source}}."""
     if not len(ds):
         return {}
     task = task_of(ds.features["counterfactuals"].feature)
     first: dict[bytes, str] = {}
     twins: dict[str, dict[str, str]] = {}
     for row in ds.select_columns(["id", "counterfactuals"]):
-        for one in row["counterfactuals"] or ():
-            if (earlier := first.setdefault(_key(task, one), row["id"])) != row["id"]:
-                twins.setdefault(row["id"], {})[one["id"]] = earlier
+        for counterfactual in row["counterfactuals"] or ():
+            if (earlier := first.setdefault(_key(task, counterfactual), row["id"])) != row["id"]:
+                twins.setdefault(row["id"], {})[counterfactual["id"]] = earlier
     return twins
 
 
@@ -57,24 +56,25 @@ def _key(task: Task, row: Mapping[str, Any]) -> bytes:
 
 
 def _reject(row: dict[str, Any], twins: Mapping[str, Mapping[str, str]], stage: str) -> dict[str, Any]:
-    """Reject a row's twins; a candidate is the one that a counterfactual was made of if both make the same edits."""
+    """Reject a row's duplicates, and the candidates that make the same edits."""
     own = twins.get(row["id"], {})
     if not own:
         return {}
-    earlier = {_change_key(one): own[one["id"]] for one in row["counterfactuals"] if one["id"] in own}
+    counterfactuals = row["counterfactuals"]
+    earlier = {_change_key(made): own[made["id"]] for made in counterfactuals if made["id"] in own}
     candidates = [
-        reject(one, stage, f"{TWIN} {earlier[_change_key(one)]}")
-        if one["status"] and one["status"]["accepted"] and _change_key(one) in earlier
-        else one
-        for one in row["candidates"]
+        reject(candidate, stage, f"{TWIN} {earlier[_change_key(candidate)]}")
+        if candidate["status"] and candidate["status"]["accepted"] and _change_key(candidate) in earlier
+        else candidate
+        for candidate in row["candidates"]
     ]
-    kept = [one for one in row["counterfactuals"] if one["id"] not in own]
+    kept = [made for made in counterfactuals if made["id"] not in own]
     answer = settle(candidates, "")
     if isinstance(answer, Reject):
         return {**answer.outputs, "counterfactuals": kept, "status": {"accepted": False, "stage": stage, "reason": answer.reason}}
     return {"candidates": candidates, "counterfactuals": kept}
 
 
-def _change_key(one: Mapping[str, Any]) -> str:
-    """Return what a counterfactual and the candidate that it was made of have in common: the change and its edits."""
-    return json.dumps([one["change"], one["edits"]], sort_keys=True)
+def _change_key(candidate: Mapping[str, Any]) -> str:
+    """Return what a counterfactual shares with the candidate that it was made from: the change and its edits."""
+    return json.dumps([candidate["change"], candidate["edits"]], sort_keys=True)

@@ -17,7 +17,7 @@ _ARGUMENT = re.compile(r"^[ ]{4}(\w+): (.*(?:\n[ ]{5,}.*)*)", re.MULTILINE)
 
 
 def paragraphs(thing: Any) -> list[str]:
-    """Return the paragraphs of a docstring, each on one line; none where there is no docstring."""
+    """Return the paragraphs of a docstring, each on one line."""
     return [" ".join(part.split()) for part in (inspect.getdoc(thing) or "").split("\n\n")]
 
 
@@ -27,10 +27,10 @@ def first_sentence(text: str) -> str:
 
 
 def arguments(cls: type) -> dict[str, str]:
-    """Return what the docstrings of a class and its bases say of each argument, by its name."""
+    """Return the text of each argument in the docstrings of a class and its bases, by name."""
     meanings: dict[str, str] = {}
-    for one in reversed(cls.__mro__):
-        if block := _ARGS.search(inspect.cleandoc(one.__doc__ or "")):
+    for base in reversed(cls.__mro__):
+        if block := _ARGS.search(inspect.cleandoc(base.__doc__ or "")):
             meanings |= {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(block[1])}
     return meanings
 
@@ -41,13 +41,13 @@ class Description(NamedTuple):
     name: str
     type: str
     default: str
-    """As text; "" where the setting must be given."""
+    """As text; "" if the setting must be given."""
     presets: dict[str, str]
-    """What a preset has instead of the default, by the preset's name; of a task's own, by "TASK rows"."""
+    """The values in presets that differ from the default, by preset; those of a task by "TASK rows"."""
     meaning: str
     """The first sentence of the docstring's text."""
     trained_by: str
-    """The recipe that trains such a model; "" where there is none."""
+    """The recipe that trains the model; "" if there is none."""
 
 
 def settings(cls: type[System]) -> list[Description]:
@@ -78,7 +78,7 @@ def settings(cls: type[System]) -> list[Description]:
 
 
 def _changes(default: Any, value: Any) -> Any:
-    """Return of settings of the same class the fields that differ from the default's; else the value."""
+    """Return the fields that differ from the default, if both are settings of one class; else the value."""
     if isinstance(value, Model) or not is_dataclass(value) or type(value) is not type(default):
         return value
     names = (field.name for field in fields(value))
@@ -96,7 +96,7 @@ def show(value: Any) -> str:
     if isinstance(value, Mapping):
         return _pairs(value.items())
     if is_dataclass(value):
-        return _pairs((field.name, one) for field in fields(value) if (one := getattr(value, field.name)) is not None)
+        return _pairs((field.name, part) for field in fields(value) if (part := getattr(value, field.name)) is not None)
     if isinstance(value, tuple | list):
         return ", ".join(map(show, value)) or "none"
     return str(value)

@@ -55,7 +55,7 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=2)
 def _word(ascii_only: bool) -> re.Pattern[str]:
-    # Combining marks are part of their word, which `re` does not know: a vowel sign of Hindi, an accent that stands alone.
+    # Combining marks are part of their word, which `re` does not know: a vowel sign of Hindi, a single accent.
     # English is read four times as fast without them.
     others = () if ascii_only else map(chr, range(0x300, 0x20000))
     marks = "".join(character for character in others if unicodedata.category(character)[0] == "M")

@@ -1,4 +1,4 @@
-"""Which weights: a model by Hub id, folder or offline name, with its revision, adapter and number type."""
+"""A reference to a model: Hub id, folder or offline name, with revision, adapter and number type."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from hfcf.core.names import check_settings
 
 REMOTE = "llm:"
-"""The beginning of the name of a model that is asked over an endpoint, where a stage can."""
+"""The prefix of the name of a model behind an endpoint."""
 SEEN = "seen.npy"
-"""The file beside a model's weights that holds hashes of what it was trained on: see `hfcf.core.contamination`."""
+"""The file in a model's folder with hashes of what it was trained on: see `hfcf.core.contamination`."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Model:
         dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
         labels: for a classifier whose classes have names of its own: {its name: our name}, {"LABEL_0": "REFUTES", …}. Stored as
             pairs, because a reference must be hashable.
-        inputs: the form in which a classifier of your own reads a row, where it is not ours.
-        samples: of "llm:NAME" as a judge: how many answers it is asked for where the server gives no log-probabilities; a label's
-            probability is its share of them. With 1, the label that it names has the probability 1.
+        inputs: the input format of your own classifier, if it differs from ours.
+        samples: for "llm:NAME" as a judge, the number of answers to request if the server gives no log-probabilities. The
+            probability of a label is its share of the answers; with 1 answer, its label has the probability 1.
 
     Raises:
-        ValueError: `samples` is less than 1, or more where there is no endpoint to ask.
+        ValueError: `samples` is less than 1, or more than 1 for a model that is not behind an endpoint.
 
     >>> Model.of("t5-base").name
     't5-base'
@@ -54,7 +54,7 @@ class Model:
 
     def __post_init__(self) -> None:
         if self.samples < 1 or (self.samples > 1 and not is_remote(self)):
-            raise ValueError(f"samples={self.samples}: give 1 or more, and more than 1 only to {REMOTE}NAME")
+            raise ValueError(f"samples must be 1, or more for {REMOTE}NAME, got {self.samples}")
         if self.labels is not None:
             pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
             object.__setattr__(self, "labels", tuple(pairs))
@@ -68,7 +68,7 @@ class Model:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Let a name or a mapping stand for a model in settings that pydantic validates."""
+        """Accept a name or a mapping instead of a model in settings that pydantic validates."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(cls._parse)
@@ -97,7 +97,7 @@ class Model:
         parts = [self.name if is_remote(self) else _identity(self.source(), self.revision)]
         if (adapter := self.adapter_source()) is not None:
             parts.append(_identity(adapter, None))
-        # Only where they are set: keys of weights without them stay as they were.
+        # Only if they are set: the keys of other models must not change.
         samples = self.samples if self.samples > 1 else None
         settings = (("labels", self.labels), ("inputs", self.inputs), ("samples", samples))
         reading = [f"{name}={value}" for name, value in settings if value]
@@ -116,7 +116,7 @@ class Model:
 
 
 def is_remote(model: Model) -> bool:
-    """Say whether a model is asked over an endpoint."""
+    """Return whether a model is behind an endpoint."""
     return model.name.startswith(REMOTE)
 
 
@@ -161,7 +161,7 @@ def _identity(source: str, revision: str | None) -> str:
 
 
 def find_file(source: str, name: str, revision: str | None = None) -> str | None:
-    """Return the path of a file of a folder or a Hub repository, downloaded if it must be; None where there is no such file."""
+    """Return the path of a file in a folder or a Hub repository, downloaded if necessary; None if there is no such file."""
     from transformers.utils import cached_file
 
     path: str | None = cached_file(source, name, revision=revision, _raise_exceptions_for_missing_entries=False)

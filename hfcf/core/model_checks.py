@@ -1,4 +1,4 @@
-"""Check from files alone whether the weights that a `Model` names are there, and how long a text they read."""
+"""Check, from files alone, that the weights of a `Model` exist, and how many tokens they read."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hfcf.core.pretrained import UnsafeModel, refuse_pickles
 
 
 class NoFolder(ValueError):
-    """A model's folder is not there."""
+    """The folder of a model does not exist."""
 
 
 _FOLDERS = ("/", "./", "../", "~", "out/")
-"""How names of folders begin that are not taken for the Hub's: the last is where this library's commands write."""
+"""How names begin that are folders and not Hub ids; the last is where this library's commands write."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
-"""Types of models with relative positions, whose configuration names a length that they are not bound to."""
+"""Types of models with relative positions: the length in their configuration is not a limit."""
 _TOKENIZER = ("tokenizer", "vocab", "spiece", "sentencepiece", "spm", "merges")
-"""Of each tokenizer, one of these stands in a file's name."""
+"""Every tokenizer has a file with one of these in its name."""
 _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
-"""Types of models whose first positions, up to that of the padding, hold no token."""
+"""Types of models whose first positions, up to the padding id, hold no token."""
 
 
 def check_weights(model: Model, where: str) -> None:
-    """Raise for weights or an adapter that are not there; the Hub is not asked."""
+    """Raise an error unless the weights and the adapter exist, without a request to the Hub."""
     if is_remote(model):
         return
     _check_source(model.name, where)
@@ -69,18 +69,18 @@ def _check_pickles(source: str, name: str, where: str) -> None:
 
 
 def _check_tokenizer(model: Model, where: str) -> None:
-    """Raise for a folder of weights without a tokenizer: Transformers makes one that knows no word, and every answer is wrong."""
+    """Raise `ValueError` for weights without a tokenizer: Transformers would make an empty tokenizer and wrong answers."""
     folder = Path(model.source())
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if "model.safetensors" in names and not any(part in name for name in names for part in _TOKENIZER):
         raise ValueError(
-            f"{where}: the folder {model.name} has weights and no tokenizer: save that of the training there, too, "
+            f"{where}: the folder {model.name} has weights and no tokenizer: save the tokenizer of the training there, "
             f'tokenizer.save_pretrained("{model.name}")'
         )
 
 
 def check_hub_id(name: str, where: str) -> None:
-    """Raise for a name that the Hub can't have, or, in its offline mode, that its cache has nothing of."""
+    """Raise `ValueError` for a name that the Hub can't have or, in offline mode, that its cache lacks."""
     from huggingface_hub import constants
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
@@ -116,9 +116,9 @@ def can_configure(model: Model) -> bool:
 
 
 def longest_input(model: Model) -> int | None:
-    """Return the most tokens that an encoder or a decoder can read, from its configuration alone; None where nothing says so.
+    """Return the most tokens that an encoder or a decoder can read, from its configuration; None if it is unknown.
 
-    Of an encoder-decoder nothing is said: the engines cut its input to what it reads.
+    It is None for an encoder-decoder, whose input the engines cut.
     """
     config = _config(model)
     positions = config.get("max_position_embeddings", config.get("n_positions"))
@@ -146,7 +146,7 @@ def _config(model: Model) -> dict[str, Any]:
 
 
 def is_whole(path: Path) -> bool:
-    """Say whether a file of safetensors is as long as its head says: one that a fault of the disk cut is not."""
+    """Return whether a safetensors file has the length that its header declares: a file cut by a disk fault is shorter."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")

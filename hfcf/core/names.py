@@ -1,4 +1,4 @@
-"""Names: the right one in the place of one that is misspelt, and another one in the place of one that repeats."""
+"""Names: suggestions for misspelt names, and new names for repeated names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Suggest the nearest of some names; return "" where none is near."""
-    by_lower = {one.lower(): one for one in names}
+    """Suggest the nearest of some names; return "" if none is near."""
+    by_lower = {known.lower(): known for known in names}
     near = difflib.get_close_matches(str(name).lower(), by_lower, 1)
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
@@ -30,7 +30,7 @@ def check_names(owner: str, names: Iterable[str], allowed: Collection[str]) -> N
 
 
 def number_repeats(names: Iterable[str]) -> list[str]:
-    """Give names that were used before a number."""
+    """Add a number to each name that repeats an earlier name."""
     names = list(names)
     used, first = set(names), set[str]()
     if len(used) == len(names):

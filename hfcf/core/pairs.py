@@ -17,7 +17,7 @@ SOURCE = "source"
 
 
 def pair(counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str] = "source_id", *, seed: int = 13) -> Dataset:
-    """Put beside each counterfactual the original that it belongs to.
+    """Join each counterfactual with its original.
 
     Source: Paranjape et al. 2022, RGF, section 6.1. Quoref's contrast set pairs a perturbed question with the original that it
     names: `on="original_id"`. The output of a system, `hfcf.expand(ds)`, names it in `source_id`. AdversarialQA names none: the
@@ -63,8 +63,8 @@ def pair(counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str]
             chosen.append((i, random.Random(f"{seed}:pairs:{row_id}").choice(here)))
         elif by_id:
             raise ValueError(
-                f"pairs: row {row_id!r}: its {left} is {value!r}, which is no id of the originals: give the set that it was made "
-                "from, or select the rows whose originals you have"
+                f"pairs: row {row_id!r}: its {left} is {value!r}, which is not an id of the originals: give the set that "
+                "it was made from, or select the rows whose originals you have"
             )
     return _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
 
@@ -105,14 +105,14 @@ def pair_within(rows: Dataset, by: str | Sequence[str], *, seed: int = 13) -> Da
 
 
 def is_paired(ds: Dataset) -> bool:
-    """Say whether each row of a set has its original beside it."""
+    """Return whether each row of a set is joined with its original."""
     return SOURCE in ds.features
 
 
 def sources(pairs: Dataset) -> Dataset:
     """Return the originals of a paired set, one for each of its rows, in the task's columns."""
     if not is_paired(pairs):
-        raise ValueError(f"this is no paired set, there is no column {SOURCE!r}: hfcf.pair(counterfactuals, originals) makes one")
+        raise ValueError(f"the set is not paired, it has no column {SOURCE!r}: make it by hfcf.pair(counterfactuals, originals)")
     features = Features(pairs.features[SOURCE])
     return Dataset.from_list(pairs[SOURCE][:], features=features) if len(pairs) else schema.no_rows(features)
 

@@ -1,4 +1,4 @@
-"""Find what has a module of its own (systems, corpora, tasks, metrics), in this library and, by entry points, in other packages."""
+"""Find systems, corpora, tasks and metrics: modules of this library, and entry points of other packages."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pkgutil import iter_modules
 
 
 def discover(package: str, group: str) -> dict[str, str]:
-    """Map names to where they live: "module" of this library's, "module" or "module:attribute" of other packages'."""
+    """Map names to "module" or, for entry points of other packages, "module:attribute"."""
     return with_plugins(discover_modules(package), group)
 
 
 def discover_modules(package: str) -> dict[str, str]:
-    """Map the names of a package's public modules to where they are; none of them is imported."""
+    """Map the names of a package's public modules to their full names, without importing them."""
     spec = find_spec(package)
     modules = iter_modules(spec.submodule_search_locations if spec else ())
     return {name: f"{package}.{name}" for name in sorted(module.name for module in modules) if not name.startswith("_")}
 
 
 def with_plugins(own: dict[str, str], group: str) -> dict[str, str]:
-    """Add the entry points of a group to this library's names, which stay this library's."""
+    """Add the entry points of a group to this library's names; an entry point never replaces a name of this library."""
     return {**own, **{name: value for name, value in _entry_points(group, tuple(sys.path)) if name not in own}}
 
 
 @lru_cache(maxsize=8)
 def _entry_points(group: str, path: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    # Each look-up of a name needs them, and reading the metadata of every installed package takes ten milliseconds.
+    # Each lookup of a name needs them, and reading the metadata of all installed packages takes ten milliseconds.
     return tuple((point.name, point.value) for point in sorted(entry_points(group=group)))

@@ -21,18 +21,18 @@ AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict, Iterab
 
 
 def prepare(ds: AnyDataset, system: Any) -> AnyDataset:
-    """Add the columns that a system (or stage, or several stages) fills: empty and typed.
+    """Add the columns that a system or its stages fill: null and typed.
 
     Args:
         ds: rows with a task's canonical columns; a stream needs known `features`.
         system: a `System`, a `Stage`, or an iterable of stages.
 
     Returns:
-        The same rows with every missing output column null; columns that are there stay as they are. A format ("pandas", "torch" …)
-        is taken off, since its values are not those of the rows.
+        The same rows with every missing output column null; existing columns stay as they are. A format ("pandas", "torch" …) is
+        removed, because it converts the values.
 
     Raises:
-        ValueError: the rows are no task's, a column of that name holds another type, or a stream has no known features.
+        ValueError: the rows fit no task, a column of that name has another type, or the features of a stream are unknown.
 
     >>> from datasets import Dataset
     >>> import hfcf
@@ -43,11 +43,11 @@ def prepare(ds: AnyDataset, system: Any) -> AnyDataset:
     if isinstance(ds, DatasetDict | IterableDatasetDict):
         return type(ds)({split: prepare(part, system) for split, part in ds.items()})
     if not isinstance(ds, Dataset | IterableDataset):
-        raise ValueError(f"rows are a Dataset, a DatasetDict or an IterableDataset, and this is a {type(ds).__name__}")
+        raise ValueError(f"rows must be a Dataset, a DatasetDict or an IterableDataset, got {type(ds).__name__}")
     ds = without_format(ds)
     if ds.features is None:
         raise ValueError("the stream's features are unknown: pass features= where it is made, then prepare it")
-    task_of(ds.features)  # raises for rows of none
+    task_of(ds.features)  # raises if the rows fit no task
     stages: Iterable[Any] = getattr(system, "stages", [system] if hasattr(system, "outputs") else system)
     columns = {column: feature for stage in stages for column, feature in stage.columns().items()}
     for column, feature in columns.items():
@@ -72,10 +72,10 @@ def _add_nulls(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
 
 
 def clear_outputs(ds: Any, stages: Iterable[Any]) -> Any:
-    """Set to null what an earlier run of stages decided and filled, where these stages would leave some of it standing.
+    """Set the columns that stages fill, and the status, to null if an earlier run filled them.
 
-    Without it a row that the earlier system rejected is never reached, and one that the later one rejects keeps the earlier one's
-    counterfactuals. Columns that the stages read before one of them fills it are the rows' own and stay.
+    Without this, a stage skips a row that the earlier run rejected, and a row that the later run rejects keeps the
+    counterfactuals of the earlier run. A column that a stage reads before any stage fills it belongs to the rows and stays.
     """
     columns = [column for column in _filled(stages) if column in (ds.features or ())]
     if not columns or (isinstance(ds, Dataset) and not _has_result(ds, columns)):

@@ -71,7 +71,7 @@ def read_adapter(network: Any, folder: str | Path, name: str) -> Any:
     refuse_pickles(str(folder), name)
     if not (folder / PEFT).is_file():
         # PEFT would look for a pickle, here and on the Hub.
-        raise UnsafeModel(f"{name} is no adapter: it has no {PEFT}, and weights in a pickle (adapter_model.bin) are not read")
+        raise UnsafeModel(f"{name} is not an adapter: it has no {PEFT}, and weights in a pickle (adapter_model.bin) are not read")
     settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     for key, value in _NO_CODE:
         if settings.get(key) is not None and value in (None, settings[key]):

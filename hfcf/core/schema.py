@@ -12,12 +12,12 @@ SPAN = {"start": INT, "end": INT, "type": TEXT}
 EVIDENCE = List({"title": TEXT, "text": TEXT})
 NAMES = List(TEXT)
 EVIDENCE_INFO = List({"id": TEXT, "useful": BOOL, "leaf": BOOL})
-"""Of each piece of evidence its name, whether the argument structure uses it, and whether it is used and concluded from nothing."""
+"""For each piece of evidence: its name, whether the argument structure uses it, and whether it is a leaf there."""
 STRUCTURE = List({"premises": NAMES, "conclusion": TEXT})
 """The steps of an argument structure, whose names are ids of `evidence_info`, or "claim", the root."""
 STATUS = {"accepted": BOOL, "stage": TEXT, "reason": TEXT}
 LOAD = "load"
-"""What the status of a row that can't be read names as its stage."""
+"""The stage in the status of a row that can't be read."""
 EDITS = List({"field": TEXT, "piece": INT, "start": INT, "end": INT, "before": TEXT, "after": TEXT})
 SCORES = List({"name": TEXT, "value": FLOAT})
 # `field` says whether a span lies in a piece's text ("evidence") or its title ("evidence.title").

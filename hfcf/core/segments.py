@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Mark(NamedTuple):
-    """A span of a segment that stands out, such as an entity: characters `start` to `end`, end-exclusive."""
+    """A marked span of a segment, such as an entity: characters `start` to `end`, end-exclusive."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class Segment(NamedTuple):
     field: str
     """The `field` that an edit of it has."""
     piece: int
-    """The `piece` that an edit of it has: -1 where the field is no list."""
+    """The `piece` of its edits: -1 if the field is not a list."""
     text: str
     block: str
     """What a person calls the text: "claim", "evidence 0"."""
@@ -82,7 +82,7 @@ def changed_texts(before: Iterable[Segment], after: Iterable[Segment]) -> tuple[
 
 
 def pair(row: Mapping[str, object], before: Iterable[Segment], after: Iterable[Segment]) -> dict[str, object]:
-    """Put a counterfactual's texts beside its source's.
+    """Pair the texts of a counterfactual with the texts of its source.
 
     Args:
         row: the counterfactual, with `id`, `change` and its outcome in `label`.

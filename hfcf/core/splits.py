@@ -75,7 +75,7 @@ def _hash(key: tuple[str, ...]) -> int:
 
 
 def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:
-    """Return for each of `n` rows the first one that it is connected to: each row stands once with each of its hashes."""
+    """Return, for each of `n` rows, the first row that it is connected to; pairs hold each row with each of its hashes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -106,7 +106,7 @@ def group_safe_split(
         ds: rows with `group_id`.
         held_out: expected share of the groups that are held out.
         seed: which ones.
-        groups: of each row, used in the place of `group_id`.
+        groups: the group of each row, instead of its `group_id`.
         name: of the held-out split.
         salt: splits with different ones are independent. With the same one, a part of a half would be all of it or nothing.
 

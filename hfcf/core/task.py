@@ -1,6 +1,6 @@
-"""A task: all that the library knows of one kind of row. Its implementations are the modules of `hfcf/tasks/`.
+"""A task: everything that the library knows about one kind of row. The modules of `hfcf/tasks/` implement it.
 
-Stages, metrics, reports, cards and comparisons ask a `Task` and know none by name, so that a new task is one new file.
+Stages, metrics, reports, cards and comparisons use a `Task` and know no task by name, so that a new task is one new file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class HubNames:
-    """What the Hub calls a task: the card's `task_categories`, `task_ids` and our tag."""
+    """The names of a task on the Hub: the card's `task_categories` and `task_ids`, and our tag."""
 
     categories: tuple[str, ...]
     ids: tuple[str, ...] = ()
@@ -36,14 +36,14 @@ class HubNames:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
-    """All that is known of one kind of row.
+    """Describe one kind of row; the base class of every task.
 
     Args:
         name: in recipes, `run.json` and cards.
-        columns: its own columns, those that `id`, `label` and `schema.COMMON` leave: its texts and what stands in them.
+        columns: its own columns, without `id`, `label` and `schema.COMMON`.
         signature: the columns by which its rows are recognised.
         pieces: the column with the list of pieces that the first text is about (a claim's evidence); empty: its rows list none.
-        extends: the task whose rows its rows are, too, with columns of its own beside: systems of that task work on them.
+        extends: the task whose columns its rows also have: systems of that task work on its rows.
         empty_row: a row before a corpus fills it, own columns and `label`.
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
         labelled: whether its rows have a `label`; a counterfactual of a task without one has another `outcome`.
@@ -82,7 +82,7 @@ class Task:
     # --- what a task implements
 
     def validate(self, row: Row) -> str | None:
-        """Say why a row can't be worked on, or None; columns that the row lacks are not looked at."""
+        """Return why a row can't be worked on, or None; columns that the row lacks are ignored."""
         raise NotImplementedError
 
     def segments(self, row: Row) -> list[Segment]:
@@ -102,7 +102,7 @@ class Task:
         raise NotImplementedError
 
     def identity(self, row: Row) -> list[tuple[str, str]]:
-        """List (kind, text) by each of which a row repeats another; compare texts of a kind after normalising them."""
+        """List (kind, text): two rows repeat each other if they share a normalised text of the same kind."""
         raise NotImplementedError
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
@@ -158,7 +158,7 @@ class Task:
         """Ask a model, local or "llm:NAME", for the label of each row.
 
         Returns:
-            As `judge`; of a language model a text in the place of an answer that it did not give: the reason.
+            As `judge`; if a language model gives no answer, a text: the reason.
         """
         if not is_remote(model):
             return list(self.judge(rows, model, max_length))
@@ -219,7 +219,7 @@ class Task:
         return changed_texts(self.segments(source), self.segments(row))
 
     def pair(self, row: Row) -> dict[str, Any]:
-        """Put a counterfactual beside its source, rebuilt from the edits; see `hfcf.core.segments.pair`.
+        """Pair a counterfactual with its source, rebuilt from the edits; see `hfcf.core.segments.pair`.
 
         Raises:
             ValueError: the row's edits do not fit its texts.
@@ -259,7 +259,7 @@ def task_of(columns: Iterable[str]) -> Task:
         columns: names; a dataset's `features` will do.
 
     Raises:
-        ValueError: they are no task's; the message has the columns that tell tasks apart.
+        ValueError: the rows fit no task; the message has the columns that distinguish tasks.
 
     >>> task_of(["id", "tokens", "head", "tail", "label"]).name, task_of(["claim", "evidence"]).name
     ('relation', 'verification')
@@ -271,7 +271,7 @@ def task_of(columns: Iterable[str]) -> Task:
         signs = " nor ".join(f"{', '.join(map(repr, task.signature))} ({task.name})" for task in candidates)
         there = ", ".join(sorted(present)) or "none"
         raise ValueError(
-            f"these are no task's rows: there is neither a column {signs}; the columns here are {there}. "
+            f"the rows fit no task: there is neither a column {signs}; the columns here are {there}. "
             "hfcf.from_dataset(ds, columns={…}) makes rows of them; in a recipe, the keys columns and labels do"
         )
     return max(fitting, key=lambda task: len(task.signature))

@@ -1,4 +1,4 @@
-"""What every engine shares: answer each different request once, in batches of like length, and cache the answer."""
+"""The base of all engines: answer each distinct request once, in batches of similar length, and cache the answers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from hfcf.engines.cache import open_cache
 
 
 def process_device() -> torch.device:
-    """Return the device of this process: accelerate's, or one of the accelerators by the process's number.
+    """Return the device of this process: the device that accelerate chooses, or an accelerator by the process number.
 
-    Under a launcher, a new `PartialState` waits until every rank has made one. A rank that asks no model (an empty shard, answers
+    Under a launcher, a new `PartialState` waits until every rank has made one. A rank that runs no model (an empty shard, answers
     from the cache) never does, so a launched process joins no process group here: it takes the device of
-    `ACCELERATE_TORCH_DEVICE`, else the accelerator of its `LOCAL_RANK`, as `PartialState` would. Where a group exists already,
-    accelerate answers.
+    `ACCELERATE_TORCH_DEVICE`, else the accelerator of its `LOCAL_RANK`, as `PartialState` would. If a group exists,
+    accelerate chooses.
 
     Workers of `Dataset.map(num_proc=…)` inherit the environment of their parent: under a launcher they share its device, else
-    they take turns.
+    each worker takes the next accelerator.
     """
     rank = get_int_from_env(["LOCAL_RANK"], -1)
     if not is_worker() and (rank < 0 or torch.distributed.is_initialized()):
@@ -48,7 +48,7 @@ def process_device() -> torch.device:
 
 
 def limit_threads() -> None:
-    """Give torch one thread if this is a pool's worker.
+    """Limit torch to one thread in a pool's worker.
 
     With more, two workers on two cores are several times slower than one, and after a fork they hang.
     """
@@ -65,7 +65,7 @@ def _worker_number() -> int:
 
 @dataclass
 class Usage:
-    """Count what one engine has done in this process."""
+    """Counts of what an engine has done in this process."""
 
     calls: int = 0
     """Requests that a model answered."""
@@ -84,7 +84,7 @@ class Usage:
 
 
 PART = 1024
-"""Requests that are encoded at a time where that overlaps with the device's work."""
+"""Requests that are encoded at once while the device computes."""
 
 
 def usage() -> dict[str, Usage]:
@@ -99,7 +99,7 @@ def _usage(pid: int) -> dict[str, Usage]:
 
 @dataclass
 class Encoded:
-    """Hold one request in a model's form: what `tokenizer.pad` takes, and the engine's own notes in `extra`."""
+    """A tokenised request: the features that `tokenizer.pad` takes, and data of the engine in `extra`."""
 
     features: dict[str, list[int]]
     extra: Any = None
@@ -111,7 +111,7 @@ class Encoded:
 def pad(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dict[str, torch.Tensor]:
     """Pad requests to one batch on the device.
 
-    To a GPU it is copied from pinned memory: the next batch is padded while the copy and the network's work are under way.
+    The copy to a GPU starts from pinned memory, so that the next batch is padded while the GPU copies and computes.
     """
     batch = tokenizer.pad([item.features for item in encoded], return_tensors="pt")
     if device.type != "cuda":
@@ -120,7 +120,7 @@ def pad(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dic
 
 
 def skip_empty(encoded: Sequence[Encoded], answer: Callable[[Sequence[Encoded]], list[Any]]) -> list[Any]:
-    """Answer the requests that have tokens; the others, which `encode` found too long or empty, get None."""
+    """Answer the requests that have tokens; a request that `encode` found empty or too long gets None."""
     read = [item for item in encoded if len(item)]
     answers = iter(answer(read) if read else [])
     return [next(answers) if len(item) else None for item in encoded]
@@ -130,8 +130,8 @@ def skip_empty(encoded: Sequence[Encoded], answer: Callable[[Sequence[Encoded]],
 class Engine:
     """Run one kind of inference; the weights are loaded at the first request that the cache can't answer.
 
-    A stage hands over all requests of its rows at once. Equal ones are asked once, and those that were ever answered come from the
-    request cache. The rest is sorted by length and packed by token budget; a batch that memory does not hold is halved.
+    A stage passes all requests of its rows at once. Equal requests are computed once, and answers of earlier runs come from the
+    request cache. The rest is sorted by length and packed by token budget; a batch that does not fit into memory is halved.
 
     The fields are the settings. Subclasses implement `load`, `encode` and `forward`.
 
@@ -140,36 +140,34 @@ class Engine:
     """
 
     VERSION: ClassVar[str] = "1"
-    """Raise it when equal requests get other answers: it is part of the cache key."""
+    """Increase it when equal requests get different answers: it is part of the cache key."""
     AHEAD: ClassVar[bool] = False
-    """Whether `encode` may run beside `forward`: where that only pads by the tokenizer, which two threads can't share else."""
+    """Whether `encode` may run during `forward`: only if `forward` uses the tokenizer for nothing but padding."""
 
     @property
     def width(self) -> int:
-        """Sequences that one request holds in memory (the beams of a search)."""
+        """The number of sequences that a request holds in memory, such as the beams of a search."""
         return 1
 
     def load(self, device: torch.device) -> Any:
-        """Load the weights and what belongs to them on `device`."""
+        """Load the weights on `device`, with their tokenizer."""
         raise NotImplementedError
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
-        """Bring requests into the model's form; `len()` of each is its length in tokens."""
+        """Convert requests to the model's form; `len()` of each is its length in tokens."""
         raise NotImplementedError
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        """Answer one batch, in JSON-able values."""
+        """Answer one batch, with values that JSON can hold."""
         raise NotImplementedError
 
     def settings(self) -> dict[str, Any]:
-        """Return everything that changes an answer, in JSON-able values."""
+        """Return all settings that change an answer, as values that JSON can hold."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in values.items():
             if isinstance(value, Model) and is_remote(value):
                 kind = type(self).__name__
-                raise ValueError(
-                    f"{name}={value.name!r}: {kind} reads weights, which an endpoint does not give: name a local model"
-                )
+                raise ValueError(f"{name}={value.name!r}: {kind} reads weights, and an endpoint has none: give a local model")
         return {name: value.key() if isinstance(value, Model) else value for name, value in values.items()}
 
     def run(self, requests: Sequence[Any]) -> list[Any]:
@@ -206,17 +204,17 @@ class Engine:
         return [answers[key] for key in keys]
 
     def answer(self, loaded: Any, encoded: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
-        """Answer one batch: yield places in it and their answers when they are there, which is when they are stored.
+        """Answer one batch: yield indices into it and their answers, which are stored at once.
 
-        Most engines have all at once.
+        Most engines yield all answers together.
         """
         yield range(len(encoded)), self.forward_split(loaded, encoded)
 
     def _encoded(self, loaded: Any, requests: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
-        """Yield requests in the model's form with their places: all at once or, beside a GPU's work, a part at a time.
+        """Yield encoded requests with their indices: all at once or, while a GPU computes, a part at a time.
 
-        The parts are of like length, the longest texts first, as the batches within them. A thread encodes the part that follows
-        while the device computes. A CPU has no time to spare for that.
+        The requests of a part have similar lengths, and the longest texts come first. A thread encodes the next part while the GPU
+        computes; on a CPU this would save nothing.
         """
         if not self.AHEAD or len(requests) <= PART or self.device().type == "cpu":
             yield range(len(requests)), self.encode(loaded, requests)
@@ -232,17 +230,17 @@ class Engine:
                 yield part, encoded
 
     def loaded(self) -> Any:
-        """Return this process's weights: loaded at the first use, and again when their files have changed."""
+        """Return the loaded weights: loaded at the first use, and again after their files change."""
         return load(self, self.device(), os.getpid(), self._head())
 
     def _head(self) -> str:
-        """Return the common part of the cache keys of all requests to this engine."""
+        """Return the part of the cache key that all requests to this engine share."""
         return json.dumps([type(self).__name__, self.VERSION, self.settings(), str(self.dtype())], sort_keys=True, default=str)
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Group indices into batches of like length whose padded size fits the token budget.
+        """Group indices into batches of similar length whose padded size fits the token budget.
 
-        The longest come first, so that a request that memory does not hold fails in the first minute of a run, not in its last.
+        The longest come first, so that a request that does not fit into memory fails in the first minute of a run, not in the last.
         """
         order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
         batches, start = [], 0
@@ -258,7 +256,7 @@ class Engine:
         return max(1, budget // (max(1, length) * self.width))
 
     def forward_split(self, loaded: Any, batch: Sequence[Any]) -> list[Any]:
-        """Answer one batch as `forward` does; halve it where memory does not hold it."""
+        """Answer one batch by `forward`, in halves if it does not fit into memory."""
         try:
             return self.forward(loaded, batch)
         except RuntimeError as error:
@@ -269,13 +267,13 @@ class Engine:
         return self.forward_split(loaded, batch[:half]) + self.forward_split(loaded, batch[half:])
 
     def device(self) -> torch.device:
-        """Return where this process computes: on `HFCF_DEVICE`, else where accelerate places it."""
+        """Return the device of this process: `HFCF_DEVICE`, else the choice of accelerate."""
         if name := os.environ.get("HFCF_DEVICE"):
             return torch.device(name)
         return process_device()
 
     def dtype(self) -> torch.dtype:
-        """Return the number type of the first model; "auto" is bfloat16 where the device has it."""
+        """Return the number type of the first model; "auto" is bfloat16 if the device supports it."""
         name = next((v.dtype for f in fields(self) if isinstance(v := getattr(self, f.name), Model)), "float32")
         if name != "auto":
             return getattr(torch, name)
@@ -283,12 +281,12 @@ class Engine:
 
 
 def request_key(head: str, request: Any) -> str:
-    """Return the key of a request in the cache; `head` is what all requests to its engine have in common."""
+    """Return the key of a request in the cache; `head` is the part that all requests to its engine share."""
     return hashlib.sha256(f"{head}\n{json.dumps(request, ensure_ascii=False)}".encode()).hexdigest()
 
 
 @lru_cache(maxsize=8)
 def load(engine: Engine, device: torch.device, pid: int, contents: str) -> Any:
-    """Load an engine once for each process, device and state of its files: weights that came through a fork are not used."""
+    """Load an engine once for each process, device and state of its files; weights from before a fork are not reused."""
     limit_threads()
     return engine.load(device)

@@ -1,4 +1,4 @@
-"""Look after the caches: their size, what is old or belongs to one engine, and whether their files are whole."""
+"""Manage the caches: measure them, remove old entries or those of one engine, and verify their files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 from hfcf.core.paths import cache_dir
 
 FOLDERS = ("fitted", "indexes", "passages", "corpora", "offline")
-"""Folders of the cache, beside the answers of models."""
+"""Folders of the cache besides the request cache."""
 PRUNED = ("fitted", "indexes")
-"""Those whose old entries `prune` removes: a system's fit and a retriever's index are made again."""
+"""The folders from which `prune` removes old entries; a system or a retriever makes them again."""
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _DAY = 86_400
 _KEYS = "(SELECT key FROM answers UNION SELECT key FROM steps)"
@@ -29,12 +29,12 @@ def parse_size(text: str) -> int:
     """Return the bytes of a size such as "20GB", "500 MB" or "1.5GiB"."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", text.strip())
     if not match or match[2].upper() not in _UNITS:
-        raise ValueError(f"{text!r} is no size: write a number with a unit, such as 20GB or 500MB")
+        raise ValueError(f"a size must be a number with a unit, such as 20GB or 500MB, got {text!r}")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def size_limit() -> int | None:
-    """Return the limit of the request cache in bytes, `HFCF_CACHE_LIMIT`; None: there is none."""
+    """Return the limit of the request cache in bytes, `HFCF_CACHE_LIMIT`; None if it is not set."""
     text = os.environ.get("HFCF_CACHE_LIMIT")
     try:
         return parse_size(text) if text else None
@@ -43,13 +43,13 @@ def size_limit() -> int | None:
 
 
 def used_bytes(db: sqlite3.Connection) -> int:
-    """Return the bytes of a database that hold something: what was removed is used again before the file grows."""
+    """Return the bytes of a database that are in use: SQLite fills free pages before the file grows."""
     pages, free, size = (int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "freelist_count", "page_size"))
     return (pages - free) * size
 
 
 def keep_limit(db: sqlite3.Connection, limit: int) -> int:
-    """Remove the oldest answers and steps until a request cache holds a tenth less than its limit, if it holds more."""
+    """If a request cache exceeds its limit, remove its oldest answers and steps until it holds 90% of the limit."""
     removed, most = 0, float(limit)
     while used_bytes(db) > most:
         most = 0.9 * limit
@@ -61,7 +61,7 @@ def keep_limit(db: sqlite3.Connection, limit: int) -> int:
 
 
 def prune_answers(path: Path, *, older_than: float | None = None, engine: str | None = None) -> int:
-    """Remove answers and steps from a request cache; return how many answers, and give the disk its space back."""
+    """Remove answers and steps from a request cache, free the disk space, and return the number of removed answers."""
     conditions, values = [], list[Any]()
     if older_than is not None:
         conditions.append("second < ?")
@@ -122,7 +122,7 @@ def describe_cache() -> list[dict[str, Any]]:
         found += [{"name": "steps of unfinished answers", "entries": steps, "bytes": size}] if steps else []
         db.close()
         total = sum(file.stat().st_size for file in path.parent.glob("requests.sqlite*"))
-        parts += [{"name": "requests.sqlite", "entries": sum(one["entries"] for one in found), "bytes": total}, *found]
+        parts += [{"name": "requests.sqlite", "entries": sum(part["entries"] for part in found), "bytes": total}, *found]
     for name in FOLDERS:
         entries = _entries(name)
         if entries:
@@ -131,9 +131,9 @@ def describe_cache() -> list[dict[str, Any]]:
 
 
 def prune(*, older_than: float | None = None, engine: str | None = None) -> dict[str, int]:
-    """Remove what is old, or what an engine answered, from the caches."""
+    """Remove old entries, or the answers of one engine, from the caches."""
     if older_than is None and engine is None:
-        raise ValueError("say what to remove: --older-than DAYS, --engine NAME, or both")
+        raise ValueError("give --older-than DAYS, --engine NAME, or both")
     removed = {"answers": prune_answers(cache_dir() / "requests.sqlite", older_than=older_than, engine=engine)}
     if engine is None and older_than is not None:
         before = time.time() - older_than * _DAY
@@ -149,7 +149,7 @@ def prune(*, older_than: float | None = None, engine: str | None = None) -> dict
 
 
 def verify() -> list[str]:
-    """Return what is damaged in the caches, in words; nothing is changed."""
+    """Describe the damage in the caches; nothing is changed."""
     return [*_verify_answers(cache_dir() / "requests.sqlite"), *_verify_fitted()]
 
 
@@ -164,7 +164,7 @@ def _verify_answers(path: Path) -> Iterator[str]:
                     yield f"{path}: {line}"
             for key, answer in db.execute("SELECT key, answer FROM answers"):
                 if not _is_json(answer):
-                    yield f"{path}: the answer {key} is no JSON"
+                    yield f"{path}: the answer {key} is not JSON"
         finally:
             db.close()
     except sqlite3.Error as error:
@@ -174,7 +174,7 @@ def _verify_answers(path: Path) -> Iterator[str]:
 def _verify_fitted() -> Iterator[str]:
     for path in _entries("fitted"):
         if path.suffix == ".json" and hashlib.sha256(path.read_bytes()).hexdigest() != path.stem:
-            yield f"{path}: its contents are not those that its name was made of; remove it, and fit the system again"
+            yield f"{path}: its contents do not match the hash in its name: remove it, and fit the system again"
 
 
 def _is_json(text: Any) -> bool:
@@ -192,5 +192,5 @@ def _entries(name: str) -> list[Path]:
 
 def _bytes(path: Path) -> int:
     if path.is_dir() and not path.is_symlink():
-        return sum(_bytes(one) for one in path.iterdir())
+        return sum(_bytes(entry) for entry in path.iterdir())
     return path.lstat().st_size

@@ -23,9 +23,9 @@ from hfcf.text.label_names import LABELS, REFUTES, SUPPORTS, label_of
 from hfcf.text.normalise import normalise
 
 UNNAMED = re.compile(r"LABEL_\d+", re.IGNORECASE)
-"""The names that Transformers gives to classes which nobody named."""
+"""The names that Transformers gives to unnamed classes."""
 BLANK = "?"
-"""What stands in the line to type where only its user knows the answer."""
+"""The placeholder in a suggested line for what only the user knows."""
 
 
 def output_names(config: Any) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def output_names(config: Any) -> tuple[str, ...]:
 
 
 def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
-    """Return what `Model.labels` says of every class, by its name or by the number of its output; None of the others."""
+    """Return the label that `Model.labels` gives to each class, by class name or output number; None for other classes."""
     given = dict(model.labels or ())
     if unknown := [own for own in given if own not in names and own not in map(str, range(len(names)))]:
         raise ValueError(f"{model.name}: labels names the class {unknown[0]!r}, and its classes are {', '.join(names)}")
@@ -43,15 +43,15 @@ def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
 
 
 def rename_classes(model: Model, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of classes that are open: what `Model.labels` says, else the model's own."""
+    """Return the name of each class: the label that `Model.labels` gives, else the model's own name."""
     return tuple(label or name for label, name in zip(given_labels(model, names), names, strict=True))
 
 
 def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
     """Return SUPPORTS, REFUTES or NOT ENOUGH INFO for every class of a verifier, in the order of its outputs.
 
-    `Model.labels` says it, else the names do, where they can mean nothing else (`hfcf.text.label_names`). Two classes may have one
-    label: then their probabilities are added up.
+    The labels come from `Model.labels`, else from class names with only one meaning (`hfcf.text.label_names`). Two classes may have
+    the same label: then their probabilities are added.
     """
     given = given_labels(model, names)
     for own, label in dict(model.labels or ()).items():
@@ -71,7 +71,7 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def are_of_inference(names: Sequence[str]) -> bool:
-    """Say whether classes have the names of natural language inference, whose models read the premise first."""
+    """Return whether classes have the names of natural language inference, whose models read the premise first."""
     return all(normalise(name).startswith(("entail", "contradict", "neutral")) for name in names)
 
 
@@ -94,14 +94,14 @@ def _quote(text: str) -> str:
 log = logging.getLogger(__name__)
 
 RBERT = "rbert.safetensors"
-"""An R-BERT's weights beside the encoder's, by which it is known; the encoder's `config.json` names the classes."""
+"""The file of an R-BERT's head, by which R-BERTs are recognised; the encoder's `config.json` names the classes."""
 MARK = "hfcf_inputs"
 """The key of a configuration and of a card's front matter in which our trainings write the form of the inputs."""
 
 
 @dataclass(frozen=True)
 class ClassifierSpec:
-    """How a verifier reads a row, and what its outputs mean."""
+    """How a classifier reads a row, and what its outputs mean."""
 
     labels: tuple[str, ...]
     form: InputFormat = OURS
@@ -113,25 +113,25 @@ class ClassifierSpec:
         return list(dict.fromkeys(self.labels))
 
     def merge(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return one logit for each of `names`: of a label with several outputs, that of the sum of their probabilities."""
+        """Return one logit for each of `names`; for a label with several outputs, the logit of their summed probability."""
         if len(self.names) == len(self.labels):
             return logits
         outputs = [[i for i, label in enumerate(self.labels) if label == name] for name in self.names]
         return torch.stack([logits[:, chosen].logsumexp(-1) for chosen in outputs], -1)
 
     def settings(self) -> dict[str, Any]:
-        """Return what changes an answer beside the weights; nothing of a verifier with our names that reads as ours do."""
+        """Return what changes an answer besides the weights: nothing for a verifier with our labels and our input format."""
         if self.labels == self.own and self.form == OURS:
-            return {}  # so that the keys of their cached answers stay as they were
+            return {}  # the keys of paid answers depend on it
         return {"reads": self.form.name, "means": self.labels}
 
 
 def read_spec(model: Model) -> ClassifierSpec:
-    """Return how a verifier reads and what its outputs mean, from its configuration, its card and the settings of `Model`.
+    """Return the spec of a verifier, from its configuration, its card and the settings of its `Model`.
 
-    The form of its inputs is `Model.inputs`; else what our training wrote into its configuration or its card; else, where its
-    classes have the names of natural language inference, premise first as all such models are trained, with a line in the log;
-    else, where they have exactly our names, claim first as ours are, with a line in the log. Others are refused.
+    The input format is `Model.inputs`, else the format that our training wrote into its configuration or its card. Without either,
+    classes named as in natural language inference mean premise first, and classes named exactly as ours mean claim first; both
+    guesses are logged. Other verifiers are refused.
     """
     return _read(model, model.key())
 
@@ -154,7 +154,7 @@ def load_config(model: Model) -> Any:
 
 
 def check_head(model: Model, config: Any) -> None:
-    """Raise an error unless a model has a head of classes that exclude each other."""
+    """Raise `ValueError` unless a model has a head of mutually exclusive classes."""
     kinds = list(config.architectures or ())
     if kinds and model.adapter is None and not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise ValueError(f"{model.name} is a {kinds[0]}, and no sequence classifier: its head would be random")
@@ -196,24 +196,24 @@ def _guess(model: Model, inputs: str, why: str) -> None:
 
 
 def _card_mark(model: Model) -> str | None:
-    """Return the form that a card of ours says."""
+    """Return the input format that a card of this library names."""
     place, at = (model.source(), model.revision) if model.adapter is None else (str(model.adapter_source()), None)
     if (path := find_file(place, "README.md", at)) is None:
         return None
     try:
         front = front_matter(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, yaml.YAMLError):  # it is no card of ours
+    except (UnicodeDecodeError, yaml.YAMLError):  # not a card of this library
         return None
     return front.get(MARK)
 
 
 def is_rbert(model: Model) -> bool:
-    """Say whether a model is an R-BERT as our training stores it; it needs no `inputs`."""
+    """Return whether a model is an R-BERT that this library trained; it needs no `inputs`."""
     return find_file(model.source(), RBERT, model.revision) is not None
 
 
 def check_relation(model: Model) -> None:
-    """Raise an error that says what to type if it is not known how a relation classifier reads a sentence; read no weights."""
+    """Raise `ValueError`, with the line to type, unless the input format of a relation classifier is known; read no weights."""
     if not is_rbert(model):
         relation_spec(model)
     elif model.inputs is not None:
@@ -221,7 +221,7 @@ def check_relation(model: Model) -> None:
 
 
 def relation_spec(model: Model) -> ClassifierSpec:
-    """Return the relation that each output of a plain classifier stands for: its own name, or what `Model.labels` says."""
+    """Return the relation of each output of a plain classifier: its own name, or the label that `Model.labels` gives."""
     return _read_relation(model, model.key())
 
 
@@ -231,7 +231,7 @@ def _read_relation(model: Model, contents: str) -> ClassifierSpec:
     check_head(model, config)
     own = output_names(config)
     given = given_labels(model, own)
-    # Without a mapping: "LABEL_3" is no row's label, so every prediction would count as wrong.
+    # No row has the label "LABEL_3", so every prediction would count as wrong.
     unnamed = [name for name, label in zip(own, given, strict=True) if label is None and UNNAMED.fullmatch(name)]
     blanks = {name: label or BLANK for name, label in zip(own, given, strict=True)} if unnamed else dict(model.labels or ())
     if unnamed:
@@ -270,14 +270,14 @@ def _check_marker(model: Model, tokenizer: Any, marker: str) -> None:
 
 @lru_cache(maxsize=256)
 def _warn(name: str, marker: str, pieces: int) -> None:
-    """Say it once."""
+    """Warn once for each marker."""
     log.warning(
         "%s: its tokenizer cuts the marker %s into %d pieces; one trained with it mostly has it whole", name, marker, pieces
     )
 
 
 def check_classifier(model: Model, labels: Sequence[str] | None = LABELS) -> None:
-    """Raise an error that says what to type if a classifier can't be read as one of these labels; read no weights."""
+    """Raise `ValueError`, with the line to type, unless the labels and inputs of a classifier are known; read no weights."""
     if is_remote(model):
         return
     if labels is None:

@@ -1,4 +1,4 @@
-"""Claims that exclude each other, as far as English words tell: a precise check of negative claims, which misses many."""
+"""Claims that exclude each other, by their English words: a check of negative claims with high precision and low recall."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _LINKS = {
     "of", "in", "by", "for", "at", "on", "with", "to", "from", "as", "that", "who", "which", "where", "when", "about", "and", "or",
 }  # fmt: skip
 _BROAD = ("person", "municipality")
-"""Kinds of which something may be several: an actor and a singer, a town and a city."""
+"""Kinds that do not exclude each other: a person may be an actor and a singer, and a place a town and a city."""
 
 
 def why_compatible(claim: str, other: str) -> str | None:
-    """Say why a claim and a changed one may both be true; None if they exclude each other.
+    """Return why a claim and a changed claim may both be true; None if they exclude each other.
 
     They do where the change is one of a number, a date, a name or nationality, an antonym, a negation and nothing else, or, after
-    "is" and "was", of the kind of a thing: a film is no island. Somebody may be both an actor and a singer, a thing both large and
-    white, and what only adds or removes words says nothing against the rest. Places of different kinds do not exclude each other,
-    because one may lie in the other. The check is one of words: it does not know that a book may have two authors.
+    "is" and "was", of the kind of a thing: a film is not an island. A person may be both an actor and a singer, a thing both large
+    and white, and a claim with words added or removed does not exclude the original. Places of different kinds do not exclude each
+    other, because a place may lie in another place. The check reads only words: it does not know that a book may have two authors.
 
     Args:
         claim: the source's.
@@ -48,7 +48,7 @@ def why_compatible(claim: str, other: str) -> str | None:
     if _is_negation(before, after):
         return None
     codes = SequenceMatcher(
-        None, [one.casefold() for one in before], [one.casefold() for one in after], autojunk=False
+        None, [word.casefold() for word in before], [word.casefold() for word in after], autojunk=False
     ).get_opcodes()
     for kind, i, j, k, n in codes:
         if kind != "replace":
@@ -63,7 +63,7 @@ def why_compatible(claim: str, other: str) -> str | None:
 
 
 def _is_negation(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Say whether one of them denies what the other says, and they differ in nothing else."""
+    """Return whether one claim negates the other, and they differ in nothing else."""
     denied = [sum(_denies(word) for word in words) for words in (before, after)]
     if sum(denied) % 2 == 0:
         return False
@@ -76,14 +76,14 @@ def _denies(word: str) -> bool:
 
 
 def _differ_in_quantity(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Say whether a number, month or day stands in the place of another of its form."""
+    """Return whether a number, month or day replaces another of the same form."""
     ones, others = ({word.casefold(): form(word, "DATE") for word in words} for words in (old, new))
     forms = [{kind for word, kind in words.items() if kind != word} for words in (ones, others)]
     return bool(forms[0] & forms[1]) and not set(ones) & set(others)
 
 
 def _differ_in_name(before: Sequence[str], after: Sequence[str], place: tuple[int, int, int, int]) -> bool:
-    """Say whether names alone stand in the place of names: "US president" and "American politician" say more than that."""
+    """Return whether only names replace names: "US president" for "American politician" changes more than a name."""
     old, new = (_names(words, *part) for words, part in ((before, place[:2]), (after, place[2:])))
     if not old or not new:
         return False
@@ -92,21 +92,21 @@ def _differ_in_name(before: Sequence[str], after: Sequence[str], place: tuple[in
 
 
 def _names(words: Sequence[str], start: int, end: int) -> str:
-    """Return a part of a claim if it is a name: capitalised words, of which the claim's first one is no common word."""
+    """Return a part of a claim if it is a name: capitalised words; the first word of the claim must not be a common word."""
     part = [(at, word) for at, word in enumerate(words[start:end], start) if word.casefold() not in _LIMITS]
     named = all(word[0].isupper() and (at or not wordnet().is_common(word)) for at, word in part)
     return " ".join(word for _, word in part) if named else ""
 
 
 def _oppose(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Say whether a word stands in the place of its antonym, also inside a compound: "best-selling", "worst-selling"."""
+    """Return whether a word replaces its antonym, also inside a compound: "best-selling", "worst-selling"."""
     ones, others = ([part for word in words for part in re.split(r"[-–]", word.casefold())] for words in (old, new))
     pairs = [(one, other) for one, other in zip(ones, others, strict=False) if one != other]
     return len(ones) == len(others) and len(pairs) == 1 and wordnet().are_antonyms(*pairs[0])
 
 
 def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:
-    """Say whether a part of a claim is, to its end, what something is said to be: "is a tall building | in Rome"."""
+    """Return whether a part of a claim is a predicate after "is" to its end: "is a tall building | in Rome"."""
     at = max((i for i in range(start) if words[i].casefold() in _BE), default=-1)
     if at < 0 or any(word.casefold() in _LINKS for word in words[at + 1 : start]):
         return False
@@ -114,10 +114,10 @@ def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:
 
 
 def _differ_in_kind(old: str, new: str) -> bool:
-    """Say whether two nouns name kinds of things of which nothing is both; a person may be of many kinds."""
+    """Return whether two nouns name kinds that exclude each other; a person may belong to many kinds."""
     net = wordnet()
     senses = [net.phrase_senses(word, "n") for word in (old, new)]
     if not all(senses) or says_same(old, new) or says_same(new, old):
         return False
-    above = [{name for sense in of_word for one in net.ancestors(sense) for name in net.names(one)} for of_word in senses]
+    above = [{name for sense in of_word for synset in net.ancestors(sense) for name in net.names(synset)} for of_word in senses]
     return not any(all(kind in names for names in above) for kind in _BROAD)

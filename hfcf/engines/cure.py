@@ -33,8 +33,8 @@ class Gates(nn.Module):
     """Two small networks over a frozen verifier's hidden states; one forward pass of the verifier gives all gates.
 
     A gate is a hard concrete variable (Louizos, Welling and Kingma, ICLR 2018): a logistic draw, squashed, stretched to (−0.1, 1.1)
-    and clipped, so that it is exactly 0 or 1 with some probability and still has a gradient. A closed gate puts a learned vector in
-    the place of a word piece's embedding, as DiffMask does (De Cao et al., EMNLP 2020).
+    and clipped, so that it is exactly 0 or 1 with some probability and still has a gradient. A closed gate replaces the
+    embedding of a word piece by a learned vector, as DiffMask does (De Cao et al., EMNLP 2020).
     """
 
     def __init__(self, hidden_size: int, embedding_size: int, layers: Sequence[int], width: int = 128) -> None:
@@ -124,13 +124,13 @@ def check_encoder(verifier: Model, network: Any) -> None:
     """
     if network.config.is_encoder_decoder or is_decoder(network.config):
         raise ValueError(
-            f"{verifier.name} is a {type(network).__name__}, and CURE explains encoders such as BERT alone: "
-            "explain it by gradient_x_input, the default"
+            f"{verifier.name} is a {type(network).__name__}, but CURE explains only encoders such as BERT: "
+            "use gradient_x_input, the default"
         )
 
 
 def is_decoder(config: Any) -> bool:
-    """Say whether a configuration is of a family of decoders, such as GPT-2 or Llama."""
+    """Return whether a configuration belongs to a family of decoders, such as GPT-2 or Llama."""
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.model_type
@@ -145,14 +145,14 @@ def _read(explainer: Model, contents: str) -> tuple[dict[str, Any], dict[str, to
     for name in (SETTINGS, WEIGHTS):
         path = find_file(explainer.source(), name, explainer.revision)
         if path is None:
-            raise ValueError(f"{explainer.name} is no explainer: there is no {name}; `train: explainer` makes one")
+            raise ValueError(f"{explainer.name} is not an explainer: it has no {name}; `train: explainer` makes one")
         paths[name] = path
     settings = json.loads(Path(paths[SETTINGS]).read_text(encoding="utf-8"))
     return settings, {name: tensor.float() for name, tensor in load_file(paths[WEIGHTS]).items()}
 
 
 def weights_key(verifier: Model) -> str:
-    """Identify a verifier's weights, whatever its labels and inputs are said to be."""
+    """Identify a verifier's weights, without its settings `labels` and `inputs`."""
     return replace(verifier, labels=None, inputs=None).key()
 
 
@@ -166,7 +166,7 @@ class Cure(Engine):
     """Probabilities of open gates for `[claim, text, parts]` requests; `hfcf.text.evidence.join` makes text and parts.
 
     An answer is `{"words": [[start, end, p], …], "pieces": [[piece, p], …]}`: words as characters of the text, with the highest
-    probability of their word pieces, and every piece of which a token is read. They explain what the verifier predicts.
+    probability of their word pieces, and every piece that has a token within `max_length`. They explain the prediction.
 
     Args:
         verifier: the verifier that the explainer was trained for, see `hfcf.engines.classifier_spec`.

@@ -1,4 +1,4 @@
-"""What kind of place or organisation a name is of, as far as English WordNet knows."""
+"""The kind of place or organisation that a name belongs to, by English WordNet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from hfcf.engines.wordnet import Synset, wordnet
 
-# Kind → a synset above all of its instances, and one that must be above, too ("state" is also a condition). The first counts.
+# Kind → two synsets that must both be above its instances ("state" alone is also a condition). The first match counts.
 _PLACES = (
     ("country", "country", "administrative_district"),
     ("state", "state", "administrative_district"),
@@ -26,9 +26,9 @@ _ORGANISATIONS = {
 
 @lru_cache(maxsize=1 << 16)
 def place_kind(name: str) -> str | None:
-    """Say what kind of place a name is of, in the commonest of its senses that says more than that it is a place.
+    """Return the kind of a place, from the commonest sense of its name that is more specific than "place".
 
-    A name of several words that WordNet does not know is of the kind that its head noun says: "Erie County", "Kingdom of Bahrain".
+    If WordNet does not know a name of several words, its head noun decides: "Erie County", "Kingdom of Bahrain".
     """
     net, senses = wordnet(), wordnet().phrase_senses(name, "n")
     if kind := _kind_of([sense for sense in senses if net.names(sense)[0][0].isupper()]):
@@ -46,7 +46,7 @@ def _kind_of(senses: Sequence[Synset]) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def organisation_kind(name: str) -> str:
-    """Say what kind of organisation a name is of, by its head noun: the word before "of", "for" or "in", else its last one."""
+    """Return the kind of an organisation by its head noun: the word before "of", "for" or "in", else its last word."""
     net, head = wordnet(), head_noun(name.split())
     if not net.is_common(head):
         return ""
@@ -56,12 +56,12 @@ def organisation_kind(name: str) -> str:
 
 
 def may_be_person(name: str) -> bool:
-    """Say whether nothing in a name speaks against a person: a name such as "Yale University" is none."""
+    """Return whether a name may be a person's: "Yale University" may not."""
     return len(name.split()) < 2 or not organisation_kind(name)
 
 
 def head_noun(words: Sequence[str], ends: Collection[str] = ("of", "for", "in", "at", "and")) -> str:
-    """Return the word that says what a phrase names: the one before the first of `ends`, else the last one."""
+    """Return the head noun of a phrase: the word before the first of `ends`, else the last word."""
     places = (i for i, word in enumerate(words) if i and word.lower() in ends)
     return words[next(places, len(words)) - 1] if words else ""
 
@@ -69,4 +69,4 @@ def head_noun(words: Sequence[str], ends: Collection[str] = ("of", "for", "in", 
 @lru_cache(maxsize=1 << 14)
 def _above(sense: Synset) -> frozenset[str]:
     net = wordnet()
-    return frozenset(net.names(one)[0].lower() for one in net.ancestors(sense))
+    return frozenset(net.names(above)[0].lower() for above in net.ancestors(sense))

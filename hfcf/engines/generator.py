@@ -73,13 +73,13 @@ class Generator(Engine):
 
 
 Hypotheses = list[dict[str, Any]]
-"""The different texts for one input, best first, as `{"text", "score", "finished"}`; one that the limit cut off is not finished."""
+"""Distinct texts for one input, best first, as `{"text", "score", "finished"}`; a text cut off at the limit is not finished."""
 
 
 def search(
     engine: Any, network: Any, tokenizer: Any, encoded: Sequence[Encoded], constraints: Any, **settings: Any
 ) -> list[Hypotheses]:
-    """Search with the beams, hypotheses and length that are an engine's fields; see `generate_constrained` for the rest."""
+    """Search with an engine's `num_beams`, `num_return_sequences` and `max_new_tokens`; see `generate_constrained`."""
     settings |= {name: getattr(engine, name) for name in ("num_beams", "num_return_sequences", "max_new_tokens")}
     inputs = pad(tokenizer, encoded, network.device)
     with torch.inference_mode():
@@ -89,7 +89,7 @@ def search(
 
 
 def hypotheses(tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, ended: torch.Tensor, inputs: int) -> list[Hypotheses]:
-    """Decode the hypotheses of each input, drop repetitions and the places that no hypothesis took."""
+    """Decode the hypotheses of each input; drop repetitions and empty places."""
     texts = [" ".join(text.split()) for text in tokenizer.batch_decode(sequences, skip_special_tokens=True)]
     rows: list[dict[str, dict[str, Any]]] = [{} for _ in range(inputs)]
     for i, (text, score, finished) in enumerate(zip(texts, scores.float().cpu().tolist(), ended.tolist(), strict=True)):
@@ -151,8 +151,8 @@ _WORD = re.compile(r"\w+")
 
 
 def lossy_words(text: str, tokenizer: Any) -> dict[str, str]:
-    """Map what a tokenizer makes of words of a text to these words, where letters are lost."""
-    # A letter and its mark may be two characters, of which the mark belongs to no word.
+    """Map the forms that a tokenizer gives to words of a text to these words, if it loses letters."""
+    # A letter and its mark may be two characters, and the mark alone belongs to no word.
     words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
     written = {word: _write(word, tokenizer) for word in sorted(words) if not word.isascii()}
     counts = Counter(written.values())

@@ -21,7 +21,7 @@ from hfcf.engines.networks import load_whole, name_classes, save_whole
 from hfcf.engines.verifier_inputs import encode_pairs
 
 HEAD = "graph.safetensors"
-"""The weights beside the encoder's; the encoder's `config.json` names the classes and the number of hops."""
+"""The file of the weights besides the encoder; the encoder's `config.json` names the classes and the number of hops."""
 HOPS = 3
 """The layers with attention between nodes."""
 
@@ -29,7 +29,7 @@ HOPS = 3
 class Hop(nn.Module):
     """Attention from the [CLS] of each node to those of the nodes that lead to it, added to what the layer itself made of it.
 
-    It starts as no change: the encoder's own states pass through until training says otherwise.
+    At first it changes nothing: the encoder's own states pass through until training changes it.
     """
 
     def __init__(self, size: int) -> None:
@@ -53,7 +53,7 @@ class GraphVerifier(nn.Module):
     Each node is a claim with one piece of evidence, read by one encoder. In the last layers the [CLS] of a node also attends to the
     [CLS] of the nodes that lead to it, itself among them. A gate weighs the nodes, and the sum of their states gives the classes.
 
-    Deviations: the attention between nodes follows a layer instead of standing beside its own attention, so that any encoder of
+    Deviations: the attention between nodes follows a layer instead of running parallel to its own attention, so that any encoder of
     Transformers will do, and it has one head. The claim without evidence is a node of its own, the root, which the structure leads
     to. CheckWhy does not say which way its edges go or what its nodes are; here premises lead to conclusions.
 
@@ -81,7 +81,7 @@ class GraphVerifier(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.classifier.weight.device
 
     def forward(
@@ -105,7 +105,7 @@ class GraphVerifier(nn.Module):
         return SequenceClassifierOutput(logits=self.classifier(weights @ states))
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Store the encoder as Transformers does, and the rest beside it."""
+        """Store the encoder as Transformers does, and the other weights in a file of their own."""
         save_whole(self, folder, HEAD)
 
 

@@ -28,7 +28,7 @@ Pieces = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Intervention(Engine):
-    """The words of which some fill flips the classifier's prediction.
+    """Find the words that some fill flips the classifier's prediction for.
 
     Requests are `[tokens, [head start, head end], [tail start, tail end], [[word, [fill, …]], …]]`, with words as indices, each
     once. The answer has the indices of the words that flip, sorted; None where the sentence has more pieces than the classifier
@@ -56,7 +56,7 @@ class Intervention(Engine):
 
     def __post_init__(self) -> None:
         if self.patience is not None and self.patience < 1:
-            raise ValueError(f"patience={self.patience}: give at least 1, or None to ask every fill")
+            raise ValueError(f"patience must be at least 1, or None to try every fill, got {self.patience}")
 
     @property
     def classifier(self) -> RelationClassifier:
@@ -94,7 +94,7 @@ class Intervention(Engine):
         margins = Margins(network, tokenizer, [sentence.encoded for sentence in encoded])
         places = [sentence.places() for sentence in encoded]
         gradients = ({word: margins.gradient(i, places[i][word]) for word in sentence.open} for i, sentence in enumerate(encoded))
-        return [Margin(*one) for one in zip(margins.answers, gradients, strict=True)]
+        return [Margin(*values) for values in zip(margins.answers, gradients, strict=True)]
 
     def _search(self, loaded: Any, waiting: Sequence[_Sentence], cache: RequestCache | None) -> Iterator[list[_Sentence]]:
         """Ask fills of the words that have not flipped, those of the longest sentences first; yield sentences that are finished."""
@@ -189,13 +189,13 @@ class _Sentence:
             self.fills[word] = [ids for ids in different if ids != own and len(sentence) - len(own) + len(ids) <= most]
             self.asked[word] = set()
         self.open = [word for word, fills in self.fills.items() if fills] if len(self) else []
-        """Words whose search has not ended."""
+        """The words whose search has not ended."""
 
     def __len__(self) -> int:
         return len(self.encoded)
 
     def resume(self, steps: Iterable[Any], patience: int | None, device: torch.device) -> None:
-        """Go on from the steps of a process that was stopped: a margin, and what was asked (see `_steps`)."""
+        """Continue from the steps of a stopped process: a margin, and the fills that were tried (see `_steps`)."""
         for step in steps:
             if isinstance(step, dict):
                 self.margin = Margin.from_json(step, device)
@@ -220,16 +220,16 @@ class _Sentence:
             yield _Search(self, word, margin.answer, ordered[:most], slopes[:most], asked)
 
     def variant(self, word: int, fill: Pieces) -> Encoded:
-        """Return the sentence with a fill in the place of a word."""
+        """Return the sentence with a word replaced by a fill."""
         return self._mark([*self.words[:word], list(fill), *self.words[word + 1 :]])
 
     def places(self) -> list[list[int]]:
-        """Return where the pieces of each word stand."""
+        """Return the places of each word's pieces."""
         return word_places(self._mark, self.words)
 
 
 def word_places(mark: Any, words: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return where the pieces of each word stand in the sentence that `mark` encodes."""
+    """Return the places of each word's pieces in the sentence that `mark` encodes."""
     # Ids may repeat, so each word's pieces are replaced by a number that no piece has.
     owners = mark([[-1 - i] * len(pieces) for i, pieces in enumerate(words)]).features["input_ids"]
     places: list[list[int]] = [[] for _ in words]

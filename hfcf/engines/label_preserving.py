@@ -17,23 +17,23 @@ SYNONYM = "differs from the claim only by a synonym or a broader word"
 LISTED = "replaces words by some that stand in the evidence already"
 _ARTICLES = {"a", "an", "the"}
 _SIGN = re.compile(r"[+%‰°$€£¥#<>=]|(?<!\w)[-−](?=\d)")
-"""Signs that say something: "-5" is not "5", "C++" not "C", "5 %" not "$ 5"."""
+"""Signs that carry meaning: "-5" is not "5", "C++" not "C", "5 %" not "$ 5"."""
 LONGEST = 4
-"""Words of a substituted phrase: a longer one is a claim of its own."""
+"""The most words of a substituted phrase: a longer phrase is a claim of its own."""
 
 
 def why_preserving(
     claim: str, other: str, evidence: Iterable[str] = (), *, broader: bool = True, listed: bool = False
 ) -> str | None:
-    """Say why a changed claim can't have another label than its source, as far as English WordNet knows; None if nothing says so.
+    """Return why a changed claim must have the label of its source, by English WordNet; None if nothing shows it.
 
     Args:
         claim: the source's.
         other: the changed one.
-        evidence: texts of the source's evidence, in which no substituted phrase may stand already; none: not asked.
+        evidence: texts of the source's evidence; a substitute that already occurs in them counts. Empty: not checked.
         broader: whether a broader word ("animal" for "dog") keeps the label, as it does where the evidence supports the claim.
-        listed: whether only a substitute counts that stands in one list of the evidence with what it replaces ("Delhi, Pune and
-            Mumbai"). Without it any that stands there counts.
+        listed: whether a substitute counts only if the evidence has it in one list with what it replaces ("Delhi, Pune and
+            Mumbai"). If false, a substitute counts anywhere in the evidence.
 
     Raises:
         FileNotFoundError: WordNet is not installed.
@@ -65,7 +65,7 @@ def why_preserving(
 
 
 def _word_by_word(old: str, new: str, broader: bool) -> bool:
-    """Say whether phrases say the same as a whole, or each word what the other's says."""
+    """Return whether phrases mean the same, as a whole or word by word."""
     ones, others = old.split(), new.split()
     pairs = list(zip(ones, others, strict=False)) if len(ones) == len(others) else []
     return says_same(old, new, broader=broader) or (
@@ -75,7 +75,7 @@ def _word_by_word(old: str, new: str, broader: bool) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def says_same(old: str, new: str, *, broader: bool = True) -> bool:
-    """Say whether a word or phrase is a synonym of another in some sense, or, with `broader`, above it in its commonest one."""
+    """Return whether phrases are synonyms in some sense or, with `broader`, the new one is above the old one's commonest sense."""
     if not old or not new:
         return False
     net = wordnet()
@@ -87,7 +87,7 @@ def says_same(old: str, new: str, *, broader: bool = True) -> bool:
 
 
 def content_words(text: str) -> list[str]:
-    """List a text's words, and signs that say something, without articles and punctuation marks."""
+    """List a text's words and meaningful signs, without articles and punctuation marks."""
     words = [word for word in split(text) if word.key.lower() not in _ARTICLES]
     return [word.key for word in words if any(map(str.isalnum, word.key)) or _SIGN.match(text, word.start)]
 
@@ -97,7 +97,7 @@ def _folded(words: Sequence[str]) -> list[str]:
 
 
 def are_inflections(old: str, new: str) -> bool:
-    """Say whether phrases differ in the inflection of nouns and verbs alone; a name has none."""
+    """Return whether phrases differ only in the inflection of nouns and verbs; names have no inflection."""
     pairs = list(zip(old.split(), new.split(), strict=False))
     if len(old.split()) != len(new.split()):
         return False

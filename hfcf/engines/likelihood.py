@@ -38,7 +38,7 @@ class Likelihood(Engine):
 
     def load(self, device: torch.device) -> Any:
         tokenizer = load_tokenizer(self.model)
-        # A causal model's tokens see no padding on their right; for generation it stands on the left.
+        # A causal model's tokens see no padding on their right; for generation it is on the left.
         tokenizer.padding_side = "right"
         return load_generator(self.model, self.dtype()).to(device), tokenizer
 

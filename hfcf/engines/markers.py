@@ -1,4 +1,4 @@
-"""The forms in which plain classifiers of relations read a sentence: markers around its two entities, or masks for them."""
+"""The input formats of plain relation classifiers: a sentence with markers around its two entities, or masks for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMS: Mapping[str, str] = {
     "typed-punctuation": "@ * {head_type} * {head} @; # ^ {tail_type} ^ {tail} #",
     "tacred-masks": "SUBJ-{head_type}; OBJ-{tail_type}",
 }
-"""Forms with a name: what stands in the place of the first argument; in that of the second. Punctuation is that of Zhou and Chen
+"""Named formats: what replaces the first argument; what replaces the second argument. Punctuation is that of Zhou and Chen
 2022, "An Improved Baseline for Sentence-level Relation Extraction" (AACL); masks, of Zhang et al. 2017, TACRED (EMNLP)."""
 ENTITIES = ("head", "tail")
 _FIELD = re.compile(r"\{(\w*)\}")
@@ -25,7 +25,7 @@ _FIELD = re.compile(r"\{(\w*)\}")
 
 @dataclass(frozen=True)
 class Markers:
-    """What stands in the place of head and tail; `parse_markers` makes one of its name or its text."""
+    """What replaces head and tail in a sentence; `parse_markers` makes it from a name or a text."""
 
     name: str
     head: str
@@ -42,7 +42,7 @@ class Markers:
         spans = sorted(zip(ENTITIES, (head, tail), strict=True), key=lambda entity: entity[1][1] - entity[1][0])
         for name, (start, end, *types) in spans:
             if not 0 <= start < end <= len(tokens):
-                raise ValueError(f"the entity {start}–{end} is empty or lies outside a sentence of {len(tokens)} words")
+                raise ValueError(f"the entity {start}–{end} is empty or outside of its sentence of {len(tokens)} words")
             part = getattr(self, name)
             if f"{{{name}_type}}" in part:
                 if not (types and types[0]):
@@ -74,12 +74,12 @@ def parse_markers(name: str) -> Markers:
     allowed = [{entity, f"{entity}_type"} for entity in ENTITIES]
     if len(parts) != 2 or not all(has and has <= may for has, may in zip(fields, allowed, strict=True)):
         raise ValueError(
-            f"inputs={name!r} is no form of a relation classifier's input: give one of {', '.join(FORMS)}, or a text such as "
-            f"{FORMS['entity-markers']!r}: what stands in the place of the head; in that of the tail"
+            f"inputs={name!r} is not an input format of a relation classifier: give one of {', '.join(FORMS)}, or a text such as "
+            f"{FORMS['entity-markers']!r}: what replaces the head; what replaces the tail"
         )
     return Markers(text, *parts)
 
 
 def reads_types(model: Model) -> bool:
-    """Say whether a relation classifier reads the types of the entities."""
+    """Return whether a relation classifier reads the types of the entities."""
     return model.inputs is not None and parse_markers(model.inputs).typed

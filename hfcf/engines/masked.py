@@ -28,7 +28,7 @@ class MaskFiller(Engine):
     All spans of a request, disjoint and in characters, are masked at once. The answer has for each span of the request
     `[[word, probability], …]`, best first, ties in the order of the words. A fill is one complete token: a number where the masked
     text is a number, else a word; never a piece of a word, a special token or punctuation. Its probability is its share of the
-    vocabulary's. Where no white space stands before a span, a byte-level or SentencePiece tokenizer cannot tell a word from an
+    vocabulary's. Without white space before a span, a byte-level or SentencePiece tokenizer cannot tell a word from an
     ending.
 
     Args:

@@ -39,7 +39,7 @@ class Ner(Engine):
     Args:
         backend: "stanza" or "spacy".
         model: spaCy: a pipeline's package or folder, or "offline:spacy". Stanza: a language ("en") or a folder with
-            `resources.json` and its models. Your own models are named in a `stanza.json` beside it, with the arguments of
+            `resources.json` and its models. A file `stanza.json` in the folder names your own models, with the arguments of
             `stanza.Pipeline`: {"lang": "en", "ner_model_path": "ner.pt", "ner_pretrain_path": "vectors.pt"}; paths are relative to
             the folder.
         processors: Stanza's, with their packages; None takes the language's defaults for tokens and entities.
@@ -53,7 +53,7 @@ class Ner(Engine):
         check_backend(self.backend)
 
     def check_available(self, where: str) -> None:
-        """Raise when the backend or its model is not there; `hfcf.core.preflight` asks."""
+        """Raise an error unless the backend and its model are installed; `hfcf.core.preflight` calls it."""
         check_pipeline(self.backend, self.model, "NER", where)
 
     def settings(self) -> dict[str, Any]:
@@ -116,13 +116,13 @@ def stanza_pipeline(source: str, processors: str, device: torch.device, **kwargs
 
 
 def check_backend(backend: str) -> None:
-    """Raise ValueError unless the backend is one of the two."""
+    """Raise `ValueError` unless the backend is "stanza" or "spacy"."""
     if backend not in ("stanza", "spacy"):
-        raise ValueError(f"backend={backend!r}: choose stanza or spacy")
+        raise ValueError(f"backend must be stanza or spacy, got {backend!r}")
 
 
 def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None:
-    """Raise when a backend is not installed, or when there is no such pipeline of spaCy."""
+    """Raise an error if a backend or its pipeline is not installed."""
     if not is_package(backend):
         raise ImportError(f'{where}: {purpose} by {backend} needs an extra: pip install "hfcf[{backend}]"')
     if model.name.startswith("offline:"):
@@ -132,7 +132,7 @@ def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None
 
 
 def backend_settings(backend: str, model: Model, purpose: str) -> dict[str, Any]:
-    """Return the part of an engine's cache key that the backend, its installed version and its model make."""
+    """Return the settings of an engine that come from the backend, its installed version and its model."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

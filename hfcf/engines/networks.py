@@ -47,14 +47,14 @@ def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...]
 
 
 def _check_complete(missing: Iterable[str], adapter: str | None, model: Model) -> None:
-    """Raise unless the adapter brings every weight that the base lacks: what neither has would be random."""
+    """Raise `ValueError` unless the adapter has every weight that the base lacks: a missing weight would be random."""
     from safetensors import safe_open
 
     brought: list[str] = []
     for path in (Path(adapter, name) for name in (PATCH, PEFT) if adapter and Path(adapter, name).exists()):
         with safe_open(path, "np") as weights:
-            brought += [f".{name}" for name in weights.keys()]  # noqa: SIM118, it is no mapping
-    if lacking := [name for name in sorted(missing) if not any(one.endswith(f".{name}") for one in brought)]:
+            brought += [f".{name}" for name in weights.keys()]  # noqa: SIM118, not a mapping
+    if lacking := [name for name in sorted(missing) if not any(key.endswith(f".{name}") for key in brought)]:
         if adapter is None:
             raise ValueError(
                 f"{model.name} has no weights {', '.join(lacking[:3])}, which would be random: it was trained for something else; "
@@ -66,7 +66,7 @@ def _check_complete(missing: Iterable[str], adapter: str | None, model: Model) -
 
 
 def _local(adapter: str | None) -> str | None:
-    """Return the adapter's folder; of one on the Hub, download the configuration and the safetensors alone."""
+    """Return the adapter's folder; from the Hub, download only its configuration and safetensors."""
     if adapter is None or os.path.isdir(adapter):
         return adapter
     from huggingface_hub import snapshot_download
@@ -76,9 +76,9 @@ def _local(adapter: str | None) -> str | None:
 
 @contextmanager
 def quiet_weights(*, report: bool) -> Iterator[None]:
-    """Hold back Transformers' bars of weights that it reads or writes and, unless `report`, its table of those that are absent.
+    """Hide Transformers' progress bars for reading and writing weights and, unless `report`, its table of missing weights.
 
-    A base lacks the head that its adapter brings, so that the table's advice, to train it, would be wrong. Bars of downloads stay.
+    A base lacks the head that its adapter has, so the table's advice to train it would be wrong. Download bars stay.
     """
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
     from transformers.utils import logging
@@ -101,10 +101,10 @@ def quiet_weights(*, report: bool) -> Iterator[None]:
 
 @contextmanager
 def quiet_peft() -> Iterator[None]:
-    """Hold back warnings of PEFT that concern none of our code.
+    """Hide warnings of PEFT that do not concern our code.
 
-    PEFT reads a property that Transformers renamed; T5's configuration says of every T5 that its embeddings are tied; and the name
-    of a base model that an adapter is published with is no folder of this machine.
+    PEFT reads a property that Transformers renamed. T5's configuration declares tied embeddings for every T5. The base model that a
+    published adapter names is not a folder of this machine.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
@@ -114,7 +114,7 @@ def quiet_peft() -> Iterator[None]:
 
 
 def save_patch(network: Any, before: Mapping[str, Any], out: Path, rank: int, head: tuple[str, ...]) -> None:
-    """Store the changes of training beside the network's configuration."""
+    """Store the changes of training, with the network's configuration."""
     import torch
     from safetensors.torch import save_file
 
@@ -155,13 +155,13 @@ def _patch(network: Any, path: Path) -> None:
 
 
 def name_classes(encoder: Any, labels: Sequence[str]) -> None:
-    """Write the classes, in the order of the outputs, into an encoder's configuration, which is stored with it."""
+    """Write the names of the classes, in the order of the outputs, into an encoder's configuration."""
     encoder.config.id2label = dict(enumerate(labels))
     encoder.config.label2id = {label: i for i, label in enumerate(labels)}
 
 
 def save_whole(network: Any, folder: str | os.PathLike[str], file: str) -> None:
-    """Store a network's `encoder` as Transformers does, and its other weights in a file beside it."""
+    """Store a network's `encoder` as Transformers does, and its other weights in another file of the folder."""
     from safetensors.torch import save_file
 
     with quiet_weights(report=True):
@@ -178,14 +178,14 @@ def load_whole(
     from transformers import AutoModel
 
     if model.adapter:
-        raise ValueError(f"{model.name}: {kind} has no adapter: it is stored whole")
+        raise ValueError(f"{model.name}: {kind} is stored whole and takes no adapter: leave the adapter out")
     path = find_file(model.source(), file, model.revision)
     if path is None:
-        raise ValueError(f"{model.name} is no {kind.partition(' ')[2]}: it has no {file}; train one: {training}")
+        raise ValueError(f"{model.name} is not {kind}: it has no {file}; train one by `{training}`")
     with quiet_weights(report=True):
         encoder = read_weights(AutoModel, model, dtype=dtype)
     network = make(encoder)
     missing, unknown = network.load_state_dict(load_file(path), strict=False)
     if unknown or any(not name.startswith("encoder.") for name in missing):
-        raise ValueError(f"{model.name}: {file} is not the head of {kind}")
+        raise ValueError(f"{model.name}: the weights in {file} do not fit {kind}")
     return network.to(device=device, dtype=dtype).eval().requires_grad_(False)

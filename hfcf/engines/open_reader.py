@@ -16,16 +16,16 @@ from hfcf.engines.reader import Reader
 from hfcf.engines.retriever import Retriever
 
 FILE = "open_domain.json"
-"""What a trained reader's folder says of its retriever; a reader without it answers from the passage of the row."""
+"""The file that describes the retriever of a trained reader; a reader without it answers from the passage of the row."""
 ENCODER = "question_encoder"
-"""The folder, beside it, of an encoder of questions that was trained with the reader."""
+"""The subfolder of the question encoder that was trained with the reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenReader:
     """Answers to questions from a collection of passages.
 
-    An answer is as `Reader` gives it, with the `passage` (its id) and the `title` where it stands. Its probability is p(c|q) ·
+    An answer has the keys of `Reader`, the id of its `passage`, and the `title`. Its probability is p(c|q) ·
     p(a|q, c): the softmax of the retriever's scores over the passages of the question, times the reader's probability. Each
     passage gives as many answers as the reader's `n_best`, all together the likeliest first. A question for which the retriever
     finds no passage has no answers.

@@ -51,7 +51,7 @@ class Parser(Engine):
         check_backend(self.backend)
 
     def check_available(self, where: str) -> None:
-        """Raise when the backend or its model is not there; `hfcf.core.preflight` asks."""
+        """Raise an error unless the backend and its model are installed; `hfcf.core.preflight` calls it."""
         check_pipeline(self.backend, self.model, "parsing", where)
 
     def settings(self) -> dict[str, Any]:
@@ -100,7 +100,9 @@ def _parses(backend: str, loaded: Any, encoded: Sequence[Any]) -> list[dict[str,
         docs = loaded.pipe([Doc(loaded.vocab, words=tokens) for tokens in encoded], batch_size=256)
         rows = [[(-1 if t.head.i == t.i else t.head.i, t.dep_, t.tag_, t.lemma_) for t in doc] for doc in docs]
     else:
-        rows = [[(word.head - 1, word.deprel, word.xpos, word.lemma) for word in one.words] for one in _sentences(loaded, encoded)]
+        rows = [
+            [(word.head - 1, word.deprel, word.xpos, word.lemma) for word in parsed.words] for parsed in _sentences(loaded, encoded)
+        ]
     return [{name: [word[i] for word in row] for i, name in enumerate(("heads", "deps", "tags", "lemmas"))} for row in rows]
 
 
@@ -124,7 +126,7 @@ def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str],
 
     A verb with its dependents is a VP, except its subjects, its conjunction ("because") and the dependents before these: they are
     its sisters in an S. Every auxiliary opens a VP around that of its verb, as in the Penn Treebank. A preposition with its
-    dependents is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is no VP. Phrases joined
+    dependents is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is not a VP. Phrases joined
     by "and" stand side by side in a constituent of their own. Other heads make an S.
     """
     hanging: list[list[int]] = [[] for _ in heads]
@@ -176,9 +178,9 @@ class NounPhrases(Engine):
     They are spaCy's noun chunks, but for those that ask ("who", "what religion"), pronouns, and those that only relate to what
     follows ("the captain" of "the captain of richmond", which is part of the question's predicate).
 
-    They are no good references in QED's sense: of those of the 1,000 dev questions of QED with an explanation of one sentence, the
-    offline pipeline has 47% exactly, and 30% of its phrases are references. QED's often span several noun phrases, and taggers
-    are trained on texts with capitals.
+    They are poor references in QED's sense. On the 1,000 dev questions of QED with an explanation of one sentence, the offline
+    pipeline finds 47% of the references exactly, and 30% of its phrases are references. QED's references
+    often span several noun phrases, and taggers are trained on texts with capitals.
 
     Args:
         model: a spaCy pipeline with a parser: a package, a folder or "offline:spacy".
@@ -212,7 +214,7 @@ class NounPhrases(Engine):
 
 
 def _names(chunk: Any) -> bool:
-    """Say whether a noun chunk may name something by itself."""
+    """Return whether a noun chunk may name something by itself."""
     if chunk.root.pos_ == "PRON" or any(token.tag_ in _ASKING for token in chunk):
         return False
     return not any(child.dep_ == "prep" and child.lower_ == "of" for child in chunk.root.children)

@@ -18,7 +18,7 @@ from hfcf.engines.classifier_spec import RBERT, output_names
 from hfcf.engines.networks import load_whole, name_classes, save_whole
 
 MARKERS = ("$", "#")
-"""Around the first argument and around the second, wherever they stand."""
+"""The markers around the first and the second argument, in whatever order they occur."""
 
 
 class RBert(nn.Module):
@@ -26,7 +26,7 @@ class RBert(nn.Module):
     Classification" (CIKM).
 
     The state of [CLS] and the mean state of each entity go through tanh and a fully connected layer, which the two entities share;
-    a last layer over the three gives the classes. Dropout stands before each.
+    a last layer over the three gives the classes. Dropout precedes each layer.
 
     Deviations: none from the paper. A widely used reimplementation reads the encoder's pooled output instead of the state of [CLS],
     and the mean over an entity's pieces and its markers; here it is over its own pieces, as in the paper. The paper does not
@@ -55,7 +55,7 @@ class RBert(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.classifier.weight.device
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, spans: torch.Tensor) -> SequenceClassifierOutput:
@@ -69,7 +69,7 @@ class RBert(nn.Module):
         return SequenceClassifierOutput(logits=self.classifier(self.dropout(torch.cat(parts, -1))))
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Store the encoder as Transformers does, and the head beside it."""
+        """Store the encoder as Transformers does, and the head in a file of its own."""
         save_whole(self, folder, RBERT)
 
 

@@ -59,7 +59,9 @@ class Reader(Engine):
         )  # fmt: skip
         texts = [join_parts(question, *title, context) for question, context, *title in requests]
         answers = engine.run([[text, []] for text in texts])
-        return [[_locate(one, request[1]) for one in of_request] for of_request, request in zip(answers, requests, strict=True)]
+        return [
+            [_locate(answer, request[1]) for answer in of_request] for of_request, request in zip(answers, requests, strict=True)
+        ]
 
     def load(self, device: torch.device) -> Any:
         return load_reader(self.model, device, self.dtype())
@@ -95,7 +97,7 @@ class Reader(Engine):
 
 def first_texts(answers: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
     """Return the text of the first answer to each question, "" where there is none."""
-    return [one[0]["text"] if one else "" for one in answers]
+    return [found[0]["text"] if found else "" for found in answers]
 
 
 def load_reader(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:

@@ -19,11 +19,12 @@ from hfcf.engines.rbert import RBert, encode_marked, load_rbert, longest, rbert_
 class RelationClassifier(Engine):
     """Class probabilities of `[tokens, [head start, head end], [tail start, tail end]]` requests, as `{class: probability}`.
 
-    It is an R-BERT, or a plain sequence classifier whose `Model.inputs` says how it marks the entities (`hfcf.engines.markers`);
-    where that writes their types, a span has its type as a third value. `Model.labels` renames classes.
+    The model is an R-BERT, or a plain sequence classifier with markers around the entities, which `Model.inputs` names
+    (`hfcf.engines.markers`). If the markers contain the types, a span has its type as a third value. `Model.labels` renames
+    classes.
 
-    Head is the first argument of the relation and tail its second, wherever they stand; ends are exclusive. A sentence with more
-    pieces than the classifier reads is not cut, since that could cut its entities: its answer is None.
+    Head is the first argument of the relation and tail the second, in any order of the sentence; ends are exclusive. A sentence
+    with more pieces than the classifier reads is not cut, since that could cut its entities: its answer is None.
 
     Args:
         model: an R-BERT (a folder that `hfcf.training.relation.train_relation` wrote, or its Hub id), or a plain classifier.
@@ -44,7 +45,7 @@ class RelationClassifier(Engine):
         return network, tokenizer, longest(network.config, tokenizer, self.max_length)
 
     def load_rbert(self, device: torch.device) -> tuple[RBert, Any, int]:
-        """Load it for what reads an R-BERT from inside; a plain classifier is refused."""
+        """Load an R-BERT for code that reads its layers; refuse a plain classifier."""
         network, tokenizer = load_rbert(self.model, device, self.dtype())
         return network, tokenizer, longest(network.encoder.config, tokenizer, self.max_length)
 

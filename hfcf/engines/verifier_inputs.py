@@ -1,4 +1,4 @@
-"""The forms in which verifiers read a claim and its evidence: which comes first, what stands between them, titles or none."""
+"""The input formats of verifiers: whether claim or evidence comes first, what separates them, and whether titles are read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parse_form(name: str) -> InputFormat:
     names = [match[1] for match in fields]
     if sorted(names) not in (["claim", "evidence"], ["claim", "text"]):
         raise ValueError(
-            f"inputs={name!r} is no form of a verifier's input: give one of {', '.join(PAIRS)}, or a text with {{claim}} and "
+            f"inputs={name!r} is not an input format of a verifier: give one of {', '.join(PAIRS)}, or a text with {{claim}} and "
             "{evidence} once each, such as '{claim} [SEP] {evidence}' ({text} is the evidence without titles, {sep} the "
             "tokenizer's separator)"
         )
@@ -57,7 +57,7 @@ def join_for(model: Model, evidence: Sequence[dict[str, Any]]) -> tuple[str, lis
 
 
 def reads_titles(model: Model) -> bool:
-    """Say whether a verifier reads the titles of pieces of evidence: unless its `inputs` leave them out."""
+    """Return whether a verifier reads the titles of evidence: it does unless its `inputs` leave them out."""
     return model.inputs is None or parse_form(model.inputs).titles
 
 
@@ -147,5 +147,5 @@ def _render(
 
 def _separate(tokenizer: Any, form: InputFormat, part: str) -> str:
     if "{sep}" in part and tokenizer.sep_token is None:
-        raise ValueError(f"inputs={form.name!r}: the tokenizer has no separator: write the text that stands for {{sep}}")
+        raise ValueError(f"inputs={form.name!r}: the tokenizer has no separator: write a text instead of {{sep}}")
     return part.replace("{sep}", tokenizer.sep_token or "")

@@ -75,7 +75,7 @@ class WordNet:
     def synsets(self, word: str, part: str | None = None) -> tuple[Synset, ...]:
         """Return the synsets of a word in any inflection, commonest first within each part of speech, in the order of `PARTS`."""
         parts = [part] if part else PARTS
-        return tuple(synset for one in parts for lemma in self.lemmas(word, one) for synset in self.senses(lemma, one))
+        return tuple(synset for of_part in parts for lemma in self.lemmas(word, of_part) for synset in self.senses(lemma, of_part))
 
     def senses(self, lemma: str, part: str) -> tuple[Synset, ...]:
         """Return the synsets of a lemma of the index; none for another word."""
@@ -86,7 +86,7 @@ class WordNet:
         """Return the lemmas of a synset in the order of the file, with its capitals and underscores."""
         fields = self._fields(synset)
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-        # A mark such as "(p)" after an adjective says where it may stand.
+        # A mark such as "(p)" after an adjective tells its position in a sentence.
         return tuple(word.partition("(")[0] for word in words) if synset.part == "a" else tuple(words)
 
     def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
@@ -110,7 +110,7 @@ class WordNet:
     def phrase_senses(self, phrase: str, part: str) -> tuple[Synset, ...]:
         """Return the senses of a word or phrase as it is, else of a noun or verb uninflected.
 
-        A name is no plural of another word where it is a word itself, and "biggest" does not say what "bigger" does.
+        A name that is a word itself is not a plural of another word, and "biggest" does not mean "bigger".
         """
         lemma = "_".join(phrase.lower().split())
         return self.senses(lemma, part) or (self.synsets(lemma, part) if part in ("n", "v") else ())
@@ -120,7 +120,7 @@ class WordNet:
         above: dict[Synset, None] = {synset: None}
         level = [synset]
         while level:
-            level = [one for below in level for one in self.hypernyms(below) if one not in above]
+            level = [synset for below in level for synset in self.hypernyms(below) if synset not in above]
             above.update(dict.fromkeys(level))
         return tuple(above)
 

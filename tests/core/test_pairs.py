@@ -63,7 +63,7 @@ def test_what_both_sides_have_is_kept_and_a_systems_work_is_not() -> None:
 @pytest.mark.parametrize(
     ("on", "message"),
     [
-        ("original_id", "row 'a1': its original_id is 'gone', which is no id of the originals"),
+        ("original_id", "row 'a1': its original_id is 'gone', which is not an id of the originals"),
         ("source_id", "the counterfactuals have no column 'source_id'"),
     ],
 )

@@ -71,7 +71,7 @@ def test_text_where_pieces_are_read_is_refused() -> None:
 
 
 def test_rows_that_are_no_dataset_are_refused_with_the_cure() -> None:
-    with pytest.raises(StageError, match=r"this is a list: hfcf\.from_dataset\(ds"):
+    with pytest.raises(StageError, match=r"got list: hfcf\.from_dataset\(ds"):
         race()([ROW])
 
 

@@ -120,7 +120,7 @@ def test_the_command_says_sizes_prunes_and_verifies(cache: Path, at: list[float]
     assert cli.invoke(app, ["cache", "verify"]).exit_code == 0
     requests._db.execute("UPDATE answers SET answer = '{' WHERE key = 'c2'")
     damaged = cli.invoke(app, ["cache", "verify"])
-    assert (damaged.exit_code, "c2 is no JSON" in damaged.output) == (1, True)
+    assert (damaged.exit_code, "c2 is not JSON" in damaged.output) == (1, True)
     requests.close()
     (cache / "requests.sqlite").write_bytes(b"not a database, and longer than a header" * 50)
     assert cli.invoke(app, ["cache", "verify"]).exit_code == 1

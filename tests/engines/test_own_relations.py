@@ -131,8 +131,8 @@ def test_an_rbert_can_have_other_names_too(tmp_path: Path, rows: list[dict[str, 
     ("settings", "message"),
     [
         ({}, r"is a plain classifier, and no R-BERT: .*\[E1\] \{head\} \[/E1\].*inputs=\"\?\""),
-        ({"inputs": "[E1] {head}"}, "is no form of a relation classifier's input: give one of entity-markers, semeval"),
-        ({"inputs": "{tail} a; {head} b"}, "is no form of a relation classifier's input"),
+        ({"inputs": "[E1] {head}"}, "is not an input format of a relation classifier: give one of entity-markers, semeval"),
+        ({"inputs": "{tail} a; {head} b"}, "is not an input format of a relation classifier"),
         ({"inputs": "semeval", "labels": {"no such": "PHYS"}}, "labels names the class 'no such'"),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_longer_sentence_is_not_read(own: str, rows: list[dict[str, Any]]) -> 
 
 
 def test_what_reads_an_rbert_from_inside_refuses_others(own: str) -> None:
-    with pytest.raises(ValueError, match=r"is no R-BERT: it has no rbert\.safetensors"):
+    with pytest.raises(ValueError, match=r"is not an R-BERT: it has no rbert\.safetensors"):
         Intervention(indicator=Model(own, inputs="semeval")).load(torch.device("cpu"))
 
 

@@ -172,7 +172,7 @@ def test_two_classes_of_one_label_add_up(stored: Saved) -> None:
         ),
         (["entailment", "neutral"], {}, r"none of them is REFUTES: a verifier tells SUPPORTS and REFUTES apart"),
         (["true", "false"], {}, r"which text it reads first is not known.*inputs=\"\?\""),
-        (["true", "false"], {"inputs": "{claim} {premise}"}, r"is no form of a verifier's input"),
+        (["true", "false"], {"inputs": "{claim} {premise}"}, r"is not an input format of a verifier"),
     ],
 )
 def test_a_refusal_says_what_to_type(names: list[str], settings: dict[str, Any], message: str, stored: Saved) -> None:
@@ -318,7 +318,7 @@ def test_both_sides_of_an_encoder_decoder_explain(stored: Saved) -> None:
 @pytest.mark.parametrize("architecture", ["bart", "gpt2"])
 def test_gates_are_for_encoders(architecture: str, stored: Saved, tmp_path: Path) -> None:
     engine = Cure(verifier=Model(stored(architecture, LABELS, range(3))), explainer=Model(str(tmp_path)), max_length=64)
-    with pytest.raises(ValueError, match="CURE explains encoders"):
+    with pytest.raises(ValueError, match="CURE explains only encoders"):
         engine.load(torch.device("cpu"))
 
 

@@ -169,7 +169,7 @@ def test_a_place_that_reads_weights_refuses_an_endpoint(build: Callable[[], obje
 
 
 def test_an_engine_refuses_an_endpoint() -> None:
-    with pytest.raises(ValueError, match="model='llm:m': Likelihood reads weights, which an endpoint does not give"):
+    with pytest.raises(ValueError, match="model='llm:m': Likelihood reads weights, and an endpoint has none"):
         Likelihood(model=CHAT).run([["a", "b"]])
 
 

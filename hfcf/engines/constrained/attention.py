@@ -45,7 +45,7 @@ def beam_attention(
     beams = query.shape[0] // key.shape[0]
     if beams == 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
-    # The beams of a row stand side by side like the tokens of one query; none is in the future of another.
+    # The beams of a row lie next to each other like the tokens of one query; no beam is in the future of another beam.
     folded = query.reshape(key.shape[0], beams, *query.shape[1:3], -1).transpose(1, 2).flatten(2, 3)
     output, _ = sdpa_attention_forward(
         module, folded, key, value, attention_mask, scaling=scaling, **{**kwargs, "is_causal": False}

@@ -10,7 +10,7 @@ from operator import or_
 import numpy as np
 
 # The effect of a token, by its first characters, on a phrase right before it. A full stop ends the phrase unless a digit follows:
-# "3" is no word of "3.5" (hfcf.text.phrase_match.WORD_END).
+# "3" is not a word of "3.5" (hfcf.text.phrase_match.WORD_END).
 CONTINUES, ENDS, STOP, DIGIT = range(4)
 END_OF_TEXT = 2 * ENDS + 1  # a token's class is twice the above, plus one if a word can begin right after it
 TEXTLESS = 2 * DIGIT  # nothing is known of the words around it, so it ends none, not even after a full stop
@@ -39,7 +39,7 @@ class Automaton:
     at word boundaries; the end of a word shows only in the next token, so a state also holds the matches that wait for it. And an
     edge carries the clauses that it meets, so one occurrence serves every clause that has it.
 
-    Columns stand for tokens: column 0 to 7 for the tokens of each class that are in no pattern, column 8 for the end of text, and
+    Columns represent tokens: column 0 to 7 for the tokens of each class that are in no pattern, column 8 for the end of text, and
     one column for each token of the patterns.
 
     Args:
@@ -56,7 +56,7 @@ class Automaton:
         near: the fewest tokens missing from an occurrence that has begun, of shape (states, clauses); -1 for none begun.
         tokens: the tokens of the patterns, sorted; their columns are 9, 10 …
         kinds: the effect of each column's token on a phrase before it.
-        written: which columns stand for a token that can be written.
+        written: which columns represent a token that can be written.
         waiting: for each state, bits of the matches that wait for the end of their word, and of those that saw a full stop.
         opened: for each state, whether a word can begin now.
         edges: (state, next state, gain) wherever a state differs from the empty state (0 or 1).

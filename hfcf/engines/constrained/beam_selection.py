@@ -119,7 +119,7 @@ def _without(part: Part, other: Part, vocabulary: int) -> Part:
 
 
 def share_out(score: torch.Tensor, bank: torch.Tensor, width: int) -> torch.Tensor:
-    """Choose the candidates that go on: a third by banks, the fullest first, and the best of the others.
+    """Choose the candidates that continue: a third by banks, the fullest first, then the best of the rest.
 
     By banks: each bank's best, then each bank's second best and so on. Deviation: Post and Vilar (2018) share out all beams so;
     with few beams and many banks that leaves no room for the hypotheses that the model prefers, and phrases are written early and
@@ -134,6 +134,6 @@ def share_out(score: torch.Tensor, bank: torch.Tensor, width: int) -> torch.Tens
     # Places are in the order of banks, so they decide which bank comes first within a turn.
     key = (turn * order.shape[1] + place).masked_fill(score.gather(1, order) == -torch.inf, torch.iinfo(torch.long).max)
     shared = order.gather(1, key.topk(-(-width // 3), dim=1, largest=False).indices)
-    # Candidates that cannot go on come after those that can, but may not be chosen twice.
+    # Candidates that cannot continue come last, and none may be chosen twice.
     others = score.clamp(min=torch.finfo(score.dtype).min).scatter(1, shared, -torch.inf)
     return torch.cat([shared, others.topk(width - shared.shape[1], dim=1).indices], 1)

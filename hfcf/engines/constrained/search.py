@@ -112,13 +112,13 @@ class _Search:
         self.usable = self.limit - int(config.forced_eos_token_id is not None)
         forced = int(config.forced_bos_token_id is not None and self.prompt == 1)
         self.tokens = max(0, self.usable - self.prompt - forced)
-        self.criteria = [one for one in criteria if not isinstance(one, MaxLengthCriteria | EosTokenCriteria)]
+        self.criteria = [criterion for criterion in criteria if not isinstance(criterion, MaxLengthCriteria | EosTokenCriteria)]
         ends = config.eos_token_id
         self.ends = torch.tensor([ends] if isinstance(ends, int) else ends or [], dtype=torch.long, device=self.device)
         # The token after an ended text. Transformers reads a padding token 0 as none; so do we, for the same sequences.
         self.fill = config.pad_token_id or (int(self.ends[0]) if len(self.ends) else 0)
         self.beams = Beams(model, input_ids, self.width, self.limit - self.prompt, model_kwargs)
-        self.narrows = self.beams.narrows and all(type(one).__name__ in _BY_HYPOTHESIS for one in processors)
+        self.narrows = self.beams.narrows and all(type(processor).__name__ in _BY_HYPOTHESIS for processor in processors)
         rows = len(constraints.automata)
 
         def every(value: float, dtype: torch.dtype) -> torch.Tensor:
@@ -144,7 +144,7 @@ class _Search:
             logits = self.beams.next(*step)
 
     def _step(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None] | None:
-        """Choose the beams that go on, their next tokens and the rows that stay (None for all); return None at the end."""
+        """Choose the beams that continue, their next tokens and the rows that stay (None for all); return None at the end."""
         left = max(0, self.usable - self.length - 1)
         choices, after = self._candidates(self._scores(logits), left)
         lost = (choices.score == -torch.inf).all(1) & ~self.finished[self.rows].any(1)
@@ -195,18 +195,18 @@ class _Search:
         self.now = self.tracker.remeasure(self.now)
 
     def _stops(self, choices: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return which candidates cannot go on, and which of those may count as finished."""
+        """Return which candidates cannot continue, and which of these may count as finished."""
         if self.length >= self.limit:
             return torch.ones_like(choices.ends), torch.ones_like(choices.counts)
         if not self.criteria:
             return choices.ends, choices.counts
         texts = self.texts[:, :, : self.length].gather(1, choices.beam[..., None].expand(-1, -1, self.length))
         texts[:, :, -1] = choices.token
-        hit = torch.stack([one(texts.flatten(0, 1), None) for one in self.criteria]).any(0)
+        hit = torch.stack([criterion(texts.flatten(0, 1), None) for criterion in self.criteria]).any(0)
         return choices.ends | hit.view_as(choices.ends), choices.counts
 
     def _finish(self, choices: Candidates, after: ConstraintStates, done: torch.Tensor) -> None:
-        """Put ended hypotheses among the finished ones of their rows, of which the best `num_beams` stay."""
+        """Add ended hypotheses to the finished hypotheses of their rows, and keep the best `num_beams`."""
         full = self.finished[self.rows].all(1) & self.stops_early
         done = done & (self.improvable[self.rows] & ~full)[:, None]
         if not bool(done.any()):
@@ -256,7 +256,7 @@ class _Search:
         return ConstrainedOutput(
             sequences=self.best[:, :count, : int(lengths.max())].flatten(0, 1),
             sequences_scores=self.best_scores[:, :count].flatten(),
-            satisfied=torch.tensor([all(one) for one in listed], device=self.device) & done,
+            satisfied=torch.tensor([all(bits) for bits in listed], device=self.device) & done,
             met=listed,
             ended=ended,
         )

@@ -16,7 +16,7 @@ from hfcf.engines.constrained.automaton import Automaton
 
 @dataclass(frozen=True)
 class ConstraintStates:
-    """Where hypotheses stand, each of shape (rows, hypotheses)."""
+    """The states of hypotheses, each of shape (rows, hypotheses)."""
 
     state: torch.Tensor
     met: torch.Tensor

@@ -52,7 +52,7 @@ class Vocabulary:
         """
         forms: list[tuple[int, ...]] = []
         coded = (phrase, unicodedata.normalize("NFC", phrase))
-        for text in dict.fromkeys(form for one in coded for form in (one, one[:1].upper() + one[1:])):
+        for text in dict.fromkeys(form for written in coded for form in (written, written[:1].upper() + written[1:])):
             for context in ("a ", "("):
                 before, ids = self._ids(context.strip()), self._ids(context + text)
                 if ids[: len(before)] == before and len(ids) > len(before):
@@ -74,7 +74,7 @@ def _class(text: str) -> int:
         kind = DIGIT if first.isdigit() else CONTINUES
     else:
         kind = ENDS
-    # After a full stop or a comma a number may go on.
+    # After a full stop or a comma a number may continue.
     return 2 * kind + int(not (last.isalnum() or last in "_-.,"))
 
 
@@ -93,7 +93,9 @@ def compile_row(
         for alternative in clause:
             for pattern in _patterns(alternative, vocabulary, size, f"row {row}, clause {number}"):
                 if set(pattern.tokens) & set(ends):
-                    raise ValueError(f"row {row}, clause {number} holds the end token in {alternative!r}: no text goes on after it")
+                    raise ValueError(
+                        f"row {row}, clause {number} holds the end token in {alternative!r}: no text continues after it"
+                    )
                 bits[pattern] = bits.get(pattern, 0) | 1 << number
     patterns = [Pattern(pattern.tokens, value, pattern.word, pattern.start) for pattern, value in bits.items()]
     classes = vocabulary.classes if vocabulary and any(pattern.word for pattern in patterns) else None

@@ -162,11 +162,11 @@ def _count(tokens: Any) -> int:
 def _tokens(logprobs: Any) -> list[list[Any]]:
     """Read the tokens of an answer: `[text, log-probability, [[text, log-probability] of each alternative]]`.
 
-    There are none where a server gives none, or what is no such list: the answer is an answer all the same.
+    The list is empty if a server gives none, or something else: the answer is valid all the same.
     """
     try:
         content = (logprobs or {}).get("content") or []
-        return [[*_token(one), [_token(other) for other in one.get("top_logprobs") or []]] for one in content]
+        return [[*_token(token), [_token(other) for other in token.get("top_logprobs") or []]] for token in content]
     except (LookupError, TypeError, ValueError, AttributeError):
         return []
 
@@ -184,7 +184,7 @@ def _escape_surrogates(text: str) -> str:
 
 
 ALTERNATIVES = 5
-"""How many alternatives to each token are requested: TGI gives no more unless it is told to, others give 20."""
+"""The number of alternatives requested for each token: TGI gives no more by default, other servers give 20."""
 
 
 def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Sequence[str]) -> dict[str, float] | None:
@@ -194,7 +194,7 @@ def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Seq
     possible. At each of them, an alternative token leads to the labels that go on with it; several share its probability. What
     leads to no label is left out, and the rest adds up to 1. An alternative that the server does not list counts 0.
     """
-    written = {one: json.dumps(one, ensure_ascii=False)[1:] for one in labels}  # with the quotation mark that ends it
+    written = {name: json.dumps(name, ensure_ascii=False)[1:] for name in labels}  # with the quotation mark that ends it
     text = "".join(token[0] for token in tokens)
     key = text.rfind('"label"')
     start = text.find('"', key + len('"label"')) + 1 if key >= 0 else 0
@@ -210,9 +210,9 @@ def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Seq
             break  # what follows only ends the label
         for other, other_value in others:
             if other != token and len(other) > len(opening) and other.startswith(opening):
-                leads = [one for one in labels if _fits(before + other[len(opening) :], written[one])]
-                for one in leads:
-                    shares[one] += reached * math.exp(other_value) / len(leads)
+                leads = [name for name in labels if _fits(before + other[len(opening) :], written[name])]
+                for name in leads:
+                    shares[name] += reached * math.exp(other_value) / len(leads)
         reached *= math.exp(value)
     shares[label] += reached
     total = sum(shares.values())
@@ -220,5 +220,5 @@ def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Seq
 
 
 def _fits(text: str, written: str) -> bool:
-    """Say whether a text is a beginning of a label, or goes on behind it."""
+    """Return whether a text begins a label, or begins with it."""
     return written.startswith(text) or text.startswith(written)

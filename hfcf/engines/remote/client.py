@@ -53,11 +53,11 @@ _HEADERS = ("host", "content-type", "content-length", "accept", "connection", "u
 
 
 class TooLong(httpx2.RemoteProtocolError):
-    """An answer that goes on and on, or is packed in a way that nobody requested."""
+    """An answer is too large, or has an encoding that was not requested."""
 
 
 class _NoCompletion(httpx2.RemoteProtocolError):
-    """A status of 200 whose body is no chat completion. The openai client retries it, as it does other broken connections."""
+    """A response with status 200 is not a chat completion. The openai client retries it like a broken connection."""
 
 
 @dataclass
@@ -210,14 +210,14 @@ class Client:
         joined = "".join(token for token, *_ in raw.get("logprobs", ()))
         if cleaned != raw or hide_secrets(joined) != joined:
             cleaned.pop("logprobs", None)  # its tokens spell the secret
-            log.warning("%s repeats a key of yours in its answer: *** stands in its place", self.endpoint.url)
+            log.warning("%s repeats one of your keys in its answer: it is replaced by ***", self.endpoint.url)
         return cleaned
 
     def _count(self, response: Any) -> int:
         try:
             usage = parse_completion(_text(response))["usage"]
         except ValueError:  # its cause quotes the text, which may echo the key
-            fault = f"answers what is no chat completion: {self._quote(_text(response))!r}"
+            fault = f"answers with something other than a chat completion: {self._quote(_text(response))!r}"
             raise _NoCompletion(fault, request=response.request) from None
         with self._lock:
             self.prompt_tokens += usage["prompt"]

@@ -25,7 +25,7 @@ class RemoteError(RuntimeError):
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """Where to send requests, and how many. None of this changes an answer, so it is read from the environment and never stored."""
+    """The address and the limits of an endpoint. They change no answer, so they come from the environment and are never stored."""
 
     url: str
     query: tuple[tuple[str, str], ...] = field(repr=False)
@@ -146,12 +146,12 @@ class Refused(Exception):
 
 
 def is_transient(status: int, text: str) -> bool:
-    """Say whether the same request may succeed later. A quota that is used up does not come back in time, and 501 never passes."""
+    """Return whether the same request may succeed later. An exhausted quota lasts too long, and 501 never passes."""
     return status in (408, 425) or (status == 429 and "insufficient_quota" not in text) or (status >= 500 and status != 501)
 
 
 def is_refused(status: int, text: str, max_tokens: int) -> bool:
-    """Say whether the endpoint refuses this request alone; a context that has no room for an answer refuses every request."""
+    """Return whether the endpoint refuses only this request; a context without room for an answer refuses every request."""
     if status not in (400, 413, 422) or not _TOO_LONG.search(complaint := read_complaint(text)):
         return False
     context = _CONTEXT.search(complaint)
@@ -159,7 +159,7 @@ def is_refused(status: int, text: str, max_tokens: int) -> bool:
 
 
 def find_unsupported(status: int, text: str, body: Mapping[str, Any], max_tokens: int) -> str | None:
-    """Name the field of a refused request that the endpoint may not support; None when it is none of them."""
+    """Return the field of a refused request that the endpoint may not support; None if there is none."""
     if status not in (400, 422, 501) or is_refused(status, text, max_tokens):
         return None
     complaint = read_complaint(text)
@@ -174,7 +174,7 @@ def find_unsupported(status: int, text: str, body: Mapping[str, Any], max_tokens
 
 
 def read_complaint(text: str) -> str:
-    """Read an error's own words, without the request that some servers repeat in it."""
+    """Read the message of an error, without the request that some servers repeat in it."""
     try:
         return " ".join(_complaints(json.loads(text))) or text
     except (ValueError, RecursionError):
@@ -196,7 +196,7 @@ def cure(status: int, endpoint: EndpointSettings, model: str) -> str:
     if status in (401, 403):
         return "Set HFCF_LLM_KEY to a key that has access." + ("" if endpoint.key else " It is not set.")
     if status == 404:
-        return f"Does HFCF_LLM_URL end as the server's documentation says, often in /v1, and does it serve the model {model!r}?"
+        return f"Check that HFCF_LLM_URL ends as the server's documentation shows, often in /v1, and serves the model {model!r}."
     if status in (402, 429):
         return "The quota is used up: all answers so far are in the request cache, so run again when there is more."
     if 300 <= status < 400:

@@ -36,10 +36,10 @@ class Remote(Engine):
     is not such JSON, or is cut off, is requested again with the next seed and the reason. Every attempt, valid or not, goes to the
     request cache (`requests.sqlite`) when it comes, raw: `text`, `finish`, `model` as the server names it, `usage`, `structured`
     (whether the schema was sent along) and `attempt`. So a rerun repeats no attempt that was answered, however the run ended.
-    An answer is data of somebody else: it is read for `HFCF_LLM_TIMEOUT` in all, to a size that its tokens can have, and to a depth
+    An answer is untrusted data: it is read for `HFCF_LLM_TIMEOUT` in all, to a size that its tokens can have, and to a depth
     of 60; a secret of the environment that it repeats (`hfcf.core.redact`) becomes "***" before anything is stored.
     A request that was sent and not answered may have been billed all the same: after a timeout, or when a worker of `num_proc`
-    died, as all do when one raises. A dry run stores its paid answers, too.
+    died, as all workers do when one raises. A dry run also stores its paid answers.
 
     Args:
         model: the name by which the server knows it.
@@ -114,7 +114,7 @@ class Remote(Engine):
             try:
                 return self._answer(messages, ask)
             except BaseException:
-                client.stop.set()  # at once: other threads would go on sending until the main thread sees the error
+                client.stop.set()  # at once: other threads would send requests until the main thread sees the error
                 raise
 
         interrupted = False

@@ -1,4 +1,4 @@
-"""Put a language model behind an endpoint, `Model("llm:NAME")`, in the place of a local one."""
+"""Use a language model behind an endpoint, `Model("llm:NAME")`, instead of a local model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ask(model: Model, fields: Mapping[str, Any], requests: Sequence[Sequence[Mes
 def ask_texts(
     model: Model, field: str, requests: Sequence[Sequence[Message]], *, number: int, max_tokens: int, seed: int
 ) -> list[Any]:
-    """Ask for several texts at once, the best first, and answer as a local generator does."""
+    """Request several texts at once, best first; return them as a local generator does."""
     fields = {field: {"type": "array", "items": {"type": "string"}, "maxItems": max(number, 1)}}
     answers = ask(model, fields, requests, max_tokens=max_tokens, seed=seed)
     return [
@@ -38,5 +38,5 @@ def drop_repeats(texts: Sequence[str]) -> list[str]:
 
 
 def failure(answer: Any) -> str | None:
-    """Say why there is no answer, as the reason of a row; None where there is one."""
+    """Return the reason of a row for which there is no answer; None if there is an answer."""
     return FAILED.format(answer["error"]) if isinstance(answer, Mapping) and "error" in answer else None

@@ -133,7 +133,9 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
                 rows["number"], rows["vector"] = numbers + 1, np.stack(encoder.forward_split(loaded, [encoded[i] for i in batch]))
                 if not (finite := np.isfinite(rows["vector"]).all(axis=1)).all():
                     number = numbers[np.argmin(finite)]
-                    raise ValueError(f'{encoder.model.name} gives passage {number} a vector that is no number; try dtype="float32"')
+                    raise ValueError(
+                        f'{encoder.model.name} gives passage {number} a vector that is not a number; try dtype="float32"'
+                    )
                 file.write(rows.tobytes())
                 file.flush()
     return np.memmap(kept, record, "r")

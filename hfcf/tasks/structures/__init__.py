@@ -1,4 +1,4 @@
-"""Fact verification with argument structures (CheckWhy): how the evidence leads to the claim, beside claim, evidence and label."""
+"""Fact verification with argument structures (CheckWhy): verification rows that also show how the evidence leads to the claim."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Structures(Task):
     """Verification rows with `cause`, `effect`, `evidence_info` and `structure`.
 
     Claim, evidence and label are checked, edited, compared and judged as in verification, whose systems work on these rows.
-    The other columns stay in counterfactuals what they are in the source. Their column `stale` names the conclusions that hang on
-    an edited piece: whether they still follow is open. CheckWhy does not edit rows, and RACE and CrossAug have no structures, so
+    The other columns stay in counterfactuals what they are in the source. Their column `stale` names the conclusions that depend
+    on an edited piece: whether they still follow is open. CheckWhy does not edit rows, and RACE and CrossAug have no structures, so
     neither paper has this column.
 
     >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "structure": [{"premises": ["s2"], "conclusion": "claim"}],
@@ -115,7 +115,7 @@ def _readable(row: Row) -> Structure:
 
 
 def _info_problem(infos: Sequence[Any], evidence: Sequence[Any] | None) -> str | None:
-    """Say why `evidence_info` does not name the pieces of evidence, or None."""
+    """Return why `evidence_info` does not fit the pieces of evidence, or None."""
     if evidence is not None and len(infos) != len(evidence):
         return f"there are {len(evidence)} pieces of evidence and {len(infos)} entries in evidence_info: they go together"
     ids = [info["id"] if info else None for info in infos]
@@ -130,7 +130,7 @@ def _info_problem(infos: Sequence[Any], evidence: Sequence[Any] | None) -> str |
 
 
 def _structure_problem(row: Row) -> str | None:
-    """Say why a row's gold structure can't be worked on, or None: a name that is no piece's, or what makes it illegal."""
+    """Return why a row's gold structure can't be worked on, or None: an unknown name, or what makes it illegal."""
     try:
         structure = Structure.from_columns(row["structure"])
     except ValueError as error:

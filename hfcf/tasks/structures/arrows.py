@@ -18,7 +18,7 @@ _SPACE = re.compile(r"\s*")
 def parse_arrows(text: str) -> Structure:
     """Read a structure in arrows.
 
-    A chain goes on while arrows do: `E1 → E2 → E3` is two steps. A group of premises is combined; a group after one name is its
+    Arrows in sequence are one chain: `E1 → E2 → E3` is two steps. A group of premises is combined; a group after one name is its
     divergent conclusions, and combined again before the next arrow. The next chain follows after a space, a line end or `;`.
 
     Raises:
@@ -42,7 +42,7 @@ def to_arrows(structure: Structure) -> str:
     """Write a structure in arrows; `parse_arrows` reads it back equal.
 
     Raises:
-        StructureError: a name can't stand in arrows.
+        StructureError: a name can't be written in arrows.
 
     >>> print(to_arrows(parse_arrows("(E1, E2) → E3 → E4 → E6 (E5, E6) → Claim")))
     (E1, E2) → E3 → E4 → E6 (E5, E6) → Claim
@@ -54,7 +54,7 @@ def to_arrows(structure: Structure) -> str:
 
 
 def arrow_parts(structure: Structure) -> list[tuple[str, str | None]]:
-    """Write a structure in arrows as parts, each with the name that it is, or None for what stands between names.
+    """Write a structure in arrows as parts, each with its name, or None for text between names.
 
     Any name is written, also one that `parse_arrows` can't read.
     """

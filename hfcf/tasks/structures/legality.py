@@ -9,7 +9,7 @@ from hfcf.tasks.structures.model import CLAIM, Step, Structure
 
 
 def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[str]:
-    """Say all that makes a structure illegal: none where it is connected, acyclic and ends in the claim.
+    """List what makes a structure illegal; the list is empty if it is connected, acyclic and ends in the claim.
 
     The paper names connectedness and the end in the claim and leaves the rest to "etc."; every useful piece used and right arities
     follow from its section 2.2 and its linking functions. A conclusion may be drawn in several steps (convergent arguments,
@@ -51,7 +51,7 @@ def repair(structure: Structure) -> tuple[Structure, list[str]]:
     """Repair the slips that leave no doubt about what is meant, and name each repair.
 
     Repaired are a name in other capitals than a declared one, a premise that is its own conclusion, and the missing link to the
-    claim where exactly one name leads to nothing. What else is illegal stays; ask `problems`.
+    claim where exactly one name leads to nothing. Other faults stay; `problems` lists them.
     """
     repairs: list[str] = []
     known: dict[str, set[str]] = {}

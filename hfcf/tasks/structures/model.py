@@ -12,7 +12,7 @@ CLAIM = "claim"
 
 
 class StructureError(ValueError):
-    """Report a text that is no argument structure, with the place and the cure.
+    """A text is not an argument structure; the message has the place and the cure.
 
     Args:
         message: what is wrong and what to write instead.
@@ -61,10 +61,10 @@ class Structure:
     Raises:
         ValueError: a step has no premise.
 
-    >>> one = Structure((Step(("s1", "s2"), "s3"), Step(("s3",), "claim")))
-    >>> one.leaves(), one.intermediates(), one.depth()
+    >>> structure = Structure((Step(("s1", "s2"), "s3"), Step(("s3",), "claim")))
+    >>> structure.leaves(), structure.intermediates(), structure.depth()
     (['s1', 's2'], ['s3'], 2)
-    >>> one == Structure((Step(("s3",), "claim"), Step(("s2", "s1"), "s3")))
+    >>> structure == Structure((Step(("s3",), "claim"), Step(("s2", "s1"), "s3")))
     True
     """
 
@@ -119,7 +119,7 @@ class Structure:
         return list(dict.fromkeys((premise, step.conclusion) for step in self.steps for premise in step.premises))
 
     def nodes(self) -> list[str]:
-        """List the names that stand in steps, in the order in which they come first."""
+        """List the names in steps, in the order of their first use."""
         return list(dict.fromkeys(name for step in self.steps for name in (*step.premises, step.conclusion)))
 
     def leaves(self) -> list[str]:

@@ -14,7 +14,7 @@ def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structur
 
     It may declare sentences (`Sentence1 = FACT("…")`), link them by the three functions, bare or as the body of
     `def build_tree_proof():`, and print the label. Comments, any indentation, and one markdown fence are accepted, as language
-    models write them; what stands outside the fence is not read. Everything else is refused.
+    models write them; text outside the fence is not read. Everything else is refused.
 
     Args:
         text: the program.
@@ -46,7 +46,7 @@ def repair_program(text: str, texts: Mapping[str, str] | None = None) -> tuple[S
         The structure, and each repair in words.
 
     Raises:
-        StructureError: what is wrong is no such slip.
+        StructureError: the text has a fault that is not such a slip.
 
     >>> structure, repairs = repair_program("one_to_one_linking([s1, s2], Claim)")
     >>> structure.edges(), repairs
@@ -72,7 +72,7 @@ def to_program(
         function: write the links as the body of `build_tree_proof` (Table 16); False: bare (Tables 17 and 18).
 
     Raises:
-        StructureError: a name can't stand in a program, or one of `new` has no sentence.
+        StructureError: a name can't be written in a program, or one of `new` has no sentence.
 
     >>> from hfcf.tasks.structures.model import Step
     >>> steps = (Step(("s2",), "s3"), Step(("s2",), "s4"), Step(("s1", "s3", "s4"), "claim"))
@@ -108,4 +108,8 @@ def _declaration(structure: Structure, name: str) -> str:
 def _quoted(text: str) -> str:
     """Quote a text as a Python string in double quotes, as the paper's prompts have it."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in plain) + '"'
+    return (
+        '"'
+        + "".join(character if character.isprintable() else character.encode("unicode_escape").decode() for character in plain)
+        + '"'
+    )

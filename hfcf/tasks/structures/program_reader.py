@@ -16,15 +16,15 @@ CLAIM_NAME = "Claim"
 LINKING = {"one_to_one_linking": (False, False), "one_to_multiple_linking": (False, True), "multiple_to_one_linking": (True, False)}
 """The linking functions, and whether each of their two arguments is a list."""
 RESERVED = ("FACT", "print", *LINKING)
-"""What no sentence can be called."""
+"""Names that no sentence can have."""
 FORMS = f'write Name = FACT("…"), one of the functions {", ".join(LINKING)}, or print("SUPPORTS")'
-"""What a program may say, for messages."""
+"""What a program may contain, for messages."""
 VERDICTS = {
     **dict.fromkeys(("SUPPORTS", "SUPPORTED", "SUPPORT"), "SUPPORTS"),
     **dict.fromkeys(("REFUTES", "REFUTED", "REFUTE"), "REFUTES"),
     **dict.fromkeys(("NOT ENOUGH INFO", "NOT ENOUGH INFORMATION", "NEI"), "NOT ENOUGH INFO"),
 }
-"""What `print` may say, in capitals, and the label that it means."""
+"""What `print` may write, in capitals, and the label that it means."""
 MAX_LENGTH = 200_000
 """Characters of the longest program: that of a row with two hundred pieces of evidence has about 40,000."""
 MAX_NESTING = 8
@@ -77,7 +77,7 @@ class ProgramReader:
             raise StructureError(f"{error.msg}: {FORMS}", line, column + self.shifts[line - 1]) from None
 
     def without_last_line(self) -> ast.Module | None:
-        """Parse what stands before the last line, which may be cut off; None where this fails, or slips are not repaired."""
+        """Parse all but the last line, which may be cut off; None if this fails, or slips are not repaired."""
         last = max((i for i, line in enumerate(self.lines) if line), default=0)
         try:
             tree = parse_lines(self.lines[:last])
@@ -137,15 +137,15 @@ class ProgramReader:
 
     def names(self, arg: ast.expr) -> list[str]:
         names = []
-        for one in arg.elts if isinstance(arg, ast.List) else [arg]:
-            match one:
+        for node in arg.elts if isinstance(arg, ast.List) else [arg]:
+            match node:
                 case ast.Name(id=name):
-                    names.append(self.name(name, one))
+                    names.append(self.name(name, node))
                 case ast.Constant(value=str(name)) if name.isidentifier():
-                    self.slip(f"a name has no quotes: write {name}", f"read a name in quotes, {name}", one)
-                    names.append(self.name(name, one))
+                    self.slip(f"a name has no quotes: write {name}", f"read a name in quotes, {name}", node)
+                    names.append(self.name(name, node))
                 case _:
-                    self.refuse("this is neither a name nor a list of names: write Sentence1 or [Sentence1, Sentence2]", one)
+                    self.refuse("this is neither a name nor a list of names: write Sentence1 or [Sentence1, Sentence2]", node)
         if not names:
             self.refuse("this list is empty: write names in it, as [Sentence1, Sentence2]", arg)
         if len(set(names)) < len(names):
@@ -161,7 +161,7 @@ class ProgramReader:
             return CLAIM
         if name in RESERVED:
             self.refuse(f"{name} is a function, not a sentence: write a name such as Sentence1", node)
-        known = [] if name in self.texts else [one for one in self.texts if one.casefold() == name.casefold()]
+        known = [] if name in self.texts else [declared for declared in self.texts if declared.casefold() == name.casefold()]
         if len(known) == 1 and not isinstance(node, ast.Assign):
             self.slip(f"{name} is not declared, but {known[0]} is: write {known[0]}", f"read {name} as {known[0]}", node)
             return known[0]
@@ -229,7 +229,7 @@ def parse_lines(lines: Sequence[str]) -> ast.Module:
 
 
 def write_link(premises: Sequence[str], conclusions: Sequence[str]) -> str:
-    """Write the link from premises to conclusions, of which one side has one name."""
+    """Write the link from premises to conclusions; at least one side must have a single name."""
     return f"{fitting(premises, conclusions)}({_side(premises)}, {_side(conclusions)})"
 
 

@@ -15,7 +15,7 @@ _PREMISES = rf"{_NAME}(?:[ \t]*&[ \t]*{_NAME})*"
 _SPACE = re.compile(r"\s*")
 _STEP = re.compile(rf"(?P<premises>{_PREMISES})\s*->\s*(?P<conclusion>{_NAME})[ \t]*(?::(?P<text>.*))?", re.DOTALL)
 _END = re.compile(rf";(?=\s*(?:$|{_PREMISES}\s*->))")
-"""A semicolon may stand in a sentence as well: it ends a step where another step or nothing follows."""
+"""A semicolon may also be part of a sentence: it ends a step only if another step or nothing follows."""
 
 
 def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
