@@ -23,3 +23,10 @@ def mentions(text: str, phrase: str) -> bool:
 def met(text: str, clauses: Clauses) -> list[bool]:
     """Say of each clause whether a text meets it."""
     return [any(mentions(text, phrase) for phrase in clause) for clause in clauses]
+
+
+def find_places(text: str, passage: str, *, case: bool = False) -> list[tuple[int, int]]:
+    """Find every place of a text in a passage, as whole words; white space between words may be of any kind and length."""
+    words = r"\s+".join(map(re.escape, text.split()))
+    pattern = rf"(?<!\w){words}(?!\w)"
+    return [place.span() for place in re.finditer(pattern, passage, 0 if case else re.IGNORECASE)] if words else []
