@@ -39,7 +39,7 @@ def load(
 ) -> Dataset | DatasetDict:
     """Load a corpus from its original release files, with the canonical columns of its task.
 
-    `load("passages", …)` loads a passage collection, of `id, title, text`: see `hfcf.corpora.formats.passages`.
+    `load("passages", …)` loads a passage collection, of `id, title, text`: see `hfcf.corpora.passages`.
 
     Args:
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
@@ -61,8 +61,8 @@ def load(
         CorpusError: files are missing or have an unexpected content; the message shows what was found.
     """
     from hfcf.corpora.base import CorpusError
+    from hfcf.corpora.base.info import parse_split
     from hfcf.corpora.base.prepare import prepare_builder
-    from hfcf.corpora.base.splits import parse_split
 
     if role not in (None, "train"):
         raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
@@ -74,11 +74,9 @@ def load(
     if not isinstance(name, str):
         raise TypeError(f"a corpus is a name or a mapping; this is {name!r}")
     if name == PASSAGES:
-        from hfcf.corpora.formats.passages import load_passages
-
         if split or role:
             raise ValueError("a passage collection has neither splits nor roles")
-        return load_passages(data_dir=data_dir, data_files=data_files, on_error=on_error, **options)
+        return import_module(f"hfcf.corpora.{PASSAGES}").load_passages(data_dir=data_dir, data_files=data_files, on_error=on_error, **options)
     cls = builder_class(name)
     if data_dir is not None:
         data_dir = resolve_folder(str(data_dir)) or data_dir

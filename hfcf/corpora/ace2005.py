@@ -7,7 +7,7 @@
   timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
   split, `train.json`, `dev.json`, `test.json`, also in `json/`.
 - Head and tail are Arg-1 and Arg-2, in any order, each the head of an entity mention. Types: PER, ORG, GPE, LOC, FAC, VEH, WEA.
-- Sentences and tokens: of the TEXT element, by our rules (`hfcf.corpora.formats.sentences`, `.tokens`); no sentence ends inside
+- Sentences and tokens: of the TEXT element, by our rules (`hfcf.corpora.formats.wikipedia`, `.tokens`); no sentence ends inside
   an entity. Left out and counted: relation mentions whose arguments are in two sentences or outside the TEXT element, or that
   lack one.
 - Id: the relation mention's; in DyGIE's form the document, the sentence and the number in it. Group: the document.

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import CorpusError, CorpusInfo, Files, as_text, split_files
-from hfcf.corpora.formats.squad import SquadLayout
+from hfcf.corpora.squad import SquadLayout
 
 FOLDERS = {"all": "combined", "bidaf": "1_dbidaf", "bert": "2_dbert", "roberta": "3_droberta"}
 """The release's folder of the questions against each model."""

@@ -27,7 +27,7 @@ from datasets import List
 
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, csv_rows, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 

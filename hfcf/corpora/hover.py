@@ -36,7 +36,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import INT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files, text_of
-from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 _RELEASE = split_files("hover_{}_release_v1.1.json")

@@ -19,7 +19,7 @@ Two forms; the option `form` chooses where a folder holds both. Otherwise the fi
 - Extra columns: `alternatives`; `annotators`, how many gave an answer in the context (the official metric of NQ asks for two of
   the dev set's five); `url`.
 
-`form="mrqa"`, `NaturalQuestionsShort.jsonl.gz` of the MRQA 2019 shared task: see `hfcf.corpora.formats.mrqa`. Its extra column is
+`form="mrqa"`, `NaturalQuestionsShort.jsonl.gz` of the MRQA 2019 shared task: see `hfcf.corpora.mrqa`. Its extra column is
 `aliases`; titles are empty, contexts keep their HTML tokens, and the group is the context.
 
 One row (made up): question "where is lake bled", title "Lake Bled", context "Lake Bled lies in Slovenia .", answers {"text":
@@ -36,8 +36,8 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from hfcf.core.schema import INT, TEXT
+from hfcf.corpora import mrqa
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of, json_lines, need, text_of
-from hfcf.corpora.formats import mrqa
 from hfcf.corpora.formats.answers import ALTERNATIVES, alternative_answers
 from hfcf.text.check import kind
 
@@ -88,7 +88,7 @@ class NaturalQuestions(Corpus):
     )
     FILES = (*_SHORT, *_MRQA)
     OPTIONS: ClassVar = {"form": "short or mrqa, where a folder holds files of both forms"}
-    EXTRA: ClassVar = {"alternatives": ALTERNATIVES, "annotators": INT, "url": TEXT, **mrqa.EXTRA}
+    EXTRA: ClassVar = {"alternatives": ALTERNATIVES, "annotators": INT, "url": TEXT, **mrqa.FORM_EXTRA}
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
@@ -97,7 +97,7 @@ class NaturalQuestions(Corpus):
             chosen: dict[str, str] = {}
             for split, pattern in patterns:
                 for path in sorted(data_dir.glob(pattern)):
-                    actual = (mrqa.split_of(path) if patterns is _MRQA else None) or split
+                    actual = (mrqa.header_split(path) if patterns is _MRQA else None) or split
                     # The same rows may lie there in several places, and compressed: the first pattern that fits is read.
                     if chosen.setdefault(actual, pattern) == pattern:
                         files.setdefault(actual, []).append(path)
@@ -105,7 +105,7 @@ class NaturalQuestions(Corpus):
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        return mrqa.split_of(path) or next((split for split, pattern in _SHORT if path.match(Path(pattern).name)), None)
+        return mrqa.header_split(path) or next((split for split, pattern in _SHORT if path.match(Path(pattern).name)), None)
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES, TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, choice, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.rationales import says_nothing, whole_pieces
+from hfcf.corpora.base.values import says_nothing, whole_pieces
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.check import kind

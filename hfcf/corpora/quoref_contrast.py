@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, CorpusInfo, Files, as_text
 from hfcf.corpora.formats.answers import ALTERNATIVES, check_places
-from hfcf.corpora.formats.squad import SquadLayout, fill_question
+from hfcf.corpora.squad import SquadLayout, fill_question
 
 _FILES = {
     "original": "quoref_original_subset_20191206_merged.json",

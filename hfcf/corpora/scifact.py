@@ -28,10 +28,9 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.rationales import whole_pieces
+from hfcf.corpora.base.values import whole_pieces
+from hfcf.corpora.fever import RTE_LABELS, rte_lines, rte_resources
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
-from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
-from hfcf.corpora.formats.rte import rte_lines, rte_resources
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.check import kind
 

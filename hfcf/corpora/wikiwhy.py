@@ -27,7 +27,7 @@ from datasets import List
 
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of
-from hfcf.corpora.base.splits import ALIASES
+from hfcf.corpora.base.info import ALIASES
 from hfcf.corpora.formats.read import json_column
 from hfcf.text.check import kind, text_problem
 from hfcf.text.normalise import normalise

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from datasets import ClassLabel, Dataset
 
-from hfcf.corpora.base.splits import parse_split
-from hfcf.corpora.base.values import as_text, load_status, text_group
+from hfcf.corpora.base.info import parse_split
+from hfcf.corpora.base.values import as_text, load_status, says_nothing, text_group, whole_pieces
 from hfcf.corpora.custom.columns import find_columns
 from hfcf.corpora.custom.frames import as_table
 from hfcf.corpora.custom.labels import read_labels, relation_of
@@ -16,12 +16,10 @@ from hfcf.corpora.custom.sentences import edit_text, inclusive_ends
 from hfcf.corpora.custom.source import corpus_name, is_own
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain
-from hfcf.corpora.formats.mrqa import named_split
 from hfcf.corpora.formats.own_files import PARQUET, patterns, split_of
-from hfcf.corpora.formats.rationales import says_nothing, whole_pieces
-from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import of_text, of_tokens, tokenise, untagged
-from hfcf.corpora.formats.wikipedia import page_title
+from hfcf.corpora.formats.wikipedia import page_title, split_sentences
+from hfcf.corpora.mrqa import named_split
 from hfcf.corpora.qed import span_of
 
 

@@ -12,8 +12,8 @@ import pytest
 from hfcf.core import edits
 from hfcf.corpora.formats import answers as answer_places
 from hfcf.corpora.formats.feverous_pages import plain
-from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import tokenise
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.engines.label_preserving import why_preserving
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.studies import spreadsheets

@@ -1,8 +1,7 @@
 """Define corpora: their front matter (`CorpusInfo`), their builder (`Corpus`), readers of files and of a record's values."""
 
 from hfcf.corpora.base.builder import Corpus, Files
-from hfcf.corpora.base.info import CorpusConfig, CorpusInfo, choice
-from hfcf.corpora.base.splits import split_files
+from hfcf.corpora.base.info import CorpusConfig, CorpusInfo, choice, split_files
 from hfcf.corpora.base.values import as_text, is_list_of, need, text_of
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, csv_rows, json_lines, json_list, parquet_rows, text_lines
 

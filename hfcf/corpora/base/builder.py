@@ -15,8 +15,7 @@ from hfcf.core.names import did_you_mean, unused_name
 from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
-from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
-from hfcf.corpora.base.splits import ALIASES
+from hfcf.corpora.base.info import ALIASES, CorpusConfig, CorpusInfo
 from hfcf.corpora.base.values import as_text, as_texts, content_name, load_status, unreadable
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 

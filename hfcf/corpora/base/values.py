@@ -1,10 +1,10 @@
-"""Read and check the values of a record, and make them storable."""
+"""Read, check and write the values of a row, and make them storable."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 import datasets
@@ -78,3 +78,17 @@ def unreadable(row: Mapping[str, Any], task: Task) -> str | None:
         if as_text(text) != text:
             return f"{what} holds half of a surrogate pair: the file's encoding is broken: save it as UTF-8"
     return None
+
+
+def whole_pieces(evidence: Sequence[Mapping[str, Any]], marked: Collection[int] | None = None) -> list[dict[str, Any]]:
+    """Return rationales over the whole text of the marked pieces; of every piece by default."""
+    return [
+        {"field": "evidence", "piece": i, "start": 0, "end": len(piece["text"]), "score": 1.0}
+        for i, piece in enumerate(evidence)
+        if marked is None or i in marked
+    ]
+
+
+def says_nothing(sentence: str) -> bool:
+    """Return whether a line has neither letters nor digits: stages would reject a row with such a piece."""
+    return not any(character.isalnum() for character in sentence)

@@ -12,7 +12,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, co
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.frames import Table, as_table, is_frame, splits_of
 from hfcf.corpora.custom.load import ReadRows, is_canonical, layout_of, read_quietly
 from hfcf.corpora.custom.schema import Layout

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.frames import HEAD, as_table
 from hfcf.corpora.custom.schema import FORMS, Layout, find_layout
 from hfcf.corpora.formats.read import CorpusError, csv_rows, json_lines, parquet_rows

@@ -9,7 +9,7 @@ from typing import Any
 from datasets import ClassLabel, Value
 
 from hfcf.core.names import did_you_mean
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.formats.read import BadRow
 from hfcf.tasks.relation import OTHER
 from hfcf.tasks.verification import LABELS

@@ -10,8 +10,7 @@ from typing import Any
 from datasets import ClassLabel, Dataset, Value
 
 from hfcf.corpora.custom import claims, questions, sentences
-from hfcf.corpora.custom.columns import Column, Columns, find_columns
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import Column, Columns, LayoutError, find_columns
 from hfcf.corpora.custom.labels import LabelNames, read_labels
 
 FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": sentences, "qa": questions}

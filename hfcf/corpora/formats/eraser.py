@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.rationales import says_nothing, whole_pieces
+from hfcf.corpora.base.values import says_nothing, whole_pieces
 from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.wikipedia import nfc
 from hfcf.text.check import kind

@@ -17,8 +17,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from hfcf.corpora.base import BadRow
-from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import Span
+from hfcf.corpora.formats.wikipedia import split_sentences
 
 _TAG = re.compile(r"<[^<>]+>")
 _ESCAPE = re.compile(r"&(?:amp|AMP|lt|LT|gt|GT|quot|QUOT|apos);")  # the release has &AMP; as well
