@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.core.names import did_you_mean
-from hfcf.core.plugins import discover
+from hfcf.core.plugins import discover_modules, with_plugins
 from hfcf.core.recipe import resolve_folder
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 PASSAGES = "passages"
 """The name of passage collections, whose rows are no task's."""
-_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "formats", "custom", PASSAGES))
+_CLAIMS = ("csv", "jsonl", "parquet")
+"""The corpora of the module `claims`, one for each form of files."""
+_NO_CORPORA = ("base", "claims", "custom", "formats", PASSAGES)
+"""Modules that are not a corpus of their name."""
 
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
 
@@ -76,7 +79,9 @@ def load(
     if name == PASSAGES:
         if split or role:
             raise ValueError("a passage collection has neither splits nor roles")
-        return import_module(f"hfcf.corpora.{PASSAGES}").load_passages(data_dir=data_dir, data_files=data_files, on_error=on_error, **options)
+        return import_module(f"hfcf.corpora.{PASSAGES}").load_passages(
+            data_dir=data_dir, data_files=data_files, on_error=on_error, **options
+        )
     cls = builder_class(name)
     if data_dir is not None:
         data_dir = resolve_folder(str(data_dir)) or data_dir
@@ -130,6 +135,6 @@ def names() -> list[str]:
 
 
 def _modules() -> dict[str, str]:
-    # Each module of this folder is a corpus, but for the passages; what corpora share is in these two subfolders.
-    modules = discover("hfcf.corpora", "hfcf.corpora")
-    return {name: module for name, module in modules.items() if module not in _NO_CORPORA}
+    modules = {name: module for name, module in discover_modules("hfcf.corpora").items() if name not in _NO_CORPORA}
+    modules |= dict.fromkeys(_CLAIMS, "hfcf.corpora.claims")
+    return with_plugins(dict(sorted(modules.items())), "hfcf.corpora")

@@ -41,15 +41,14 @@ from hfcf.corpora.base import (
     Record,
     as_text,
     is_list_of,
-    json_lines,
     need,
-    parquet_rows,
 )
+from hfcf.corpora.custom.columns import Columns
+from hfcf.corpora.custom.files import OwnFiles, patterns
 from hfcf.corpora.formats.answers import check_places, context_group, listed_answers, looked_up, open_answers, typed_answers
-from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
-from hfcf.corpora.formats.records import table_rows
 from hfcf.text.check import kind
 
+Row = Mapping[str, Any]
 _FIELDS = ("id", "group_id", "title", "context", "question", "answers", "answer", "answer_start", "aliases")
 _FORMS = '{"text": […], "answer_start": […]}, a list of {"text", "answer_start"}, a list of texts, or one text'
 
@@ -60,28 +59,23 @@ class Questions(OwnFiles, Corpus):
     INFO = CorpusInfo(
         name="questions",
         title="Questions from a user's own files",
-        paper="",
-        citation="",
-        licence="unknown",
-        splits={},
-        labels={},
         task="qa",
         release="yours",
         layout="`{train,dev,test}.jsonl`, `.csv` or `.parquet`, or `data_files=`",
         notes="SQuAD's columns, or answers as texts; see below",
     )
-    FILES = patterns(".jsonl", ".csv", *PARQUET)
+    FILES = patterns("jsonl", "csv", "parquet")
     FIELDS = _FIELDS
     EXTRA: ClassVar = {"aliases": List(TEXT)}
 
+    def form(self, path: Path) -> str:
+        if not path.name.endswith((".jsonl", ".jsonl.gz", ".jsonlines", ".csv", ".parquet")):
+            raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
+        return "csv" if path.suffix == ".csv" else super().form(path)
+
     def records(self, path: Path) -> Iterator[Record]:
-        if path.suffix == ".parquet":
-            return parquet_rows(path, self.columns)
-        if path.suffix == ".csv":
-            return (_parsed(record) for record in table_rows(path, self.columns))
-        if path.name.endswith((".jsonl", ".jsonl.gz", ".jsonlines")):
-            return json_lines(path)
-        raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
+        records = super().records(path)
+        return map(_parsed, records) if self.form(path) == "csv" else records
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         fill_question(row, self.rename(record))
@@ -167,6 +161,45 @@ def _parsed(record: Record) -> Record:
     if "answer_start" in cells:
         cells["answer_start"] = int(start) if start.lstrip("-").isdigit() else start or None
     return Record(record.kind, record.number, cells, record.unreadable)
+
+
+# --- columns of a user's dataset: `hfcf.from_dataset` and back
+
+
+def read_columns(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0) -> None:
+    """Write the user's question, passage and answers into `row`, and its group: the title, else the passage."""
+    record = {field: own[str(column)] for field, column in columns.items() if field not in ("id", "group")}
+    fill_question(row, record)
+
+
+def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:
+    """Return the user's columns with a counterfactual's question, passage and answers in the form that the source's have."""
+    written = {str(columns[field]): new[field] for field in ("question", "context", "title") if field in columns}
+    field = "answers" if "answers" in columns else "answer"
+    column, answers = str(columns[field]), new["answers"]
+    texts, starts = list(answers["text"]), list(answers["answer_start"])
+    written[column] = _like(own[column], texts, starts)
+    if "answer_start" in columns:
+        written[str(columns["answer_start"])] = starts[0] if starts else None
+    return written
+
+
+def _like(value: Any, texts: list[str], starts: list[int]) -> Any:
+    """Return answers in the form of others."""
+    if isinstance(value, Mapping):
+        if isinstance(value["text"], str):
+            return {
+                **value,
+                "text": texts[0],
+                **({"answer_start": starts[0] if starts else None} if "answer_start" in value else {}),
+            }
+        return {**value, "text": texts, **({"answer_start": starts} if "answer_start" in value else {})}
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        places: list[int | None] = [*starts, *[None] * (len(texts) - len(starts))]
+        with_places = any(isinstance(item, Mapping) and "answer_start" in item for item in value)
+        pairs = zip(texts, places, strict=True)
+        return [{"text": text, **({"answer_start": at} if with_places else {})} for text, at in pairs]
+    return texts[0] if isinstance(value, str) else texts
 
 
 BUILDER = Questions

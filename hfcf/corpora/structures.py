@@ -22,17 +22,16 @@ One row: {"claim": "Salt melted the ice.", "evidence": {"E1": "Salt lay on the i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from hfcf.core.structures.arrows import parse_arrows
 from hfcf.core.structures.model import CLAIM, Structure, StructureError
 from hfcf.core.structures.program import parse_program
 from hfcf.core.structures.proof import parse_proof
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, is_list_of, json_lines, need, parquet_rows, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, is_list_of, need, text_of
 from hfcf.corpora.base.values import text_group
-from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
+from hfcf.corpora.custom.files import OwnFiles, patterns
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise
@@ -49,10 +48,6 @@ class StructureRecords(OwnFiles, Corpus):
     INFO = CorpusInfo(
         name="structures",
         title="Claims with argument structures from a user's own files",
-        paper="",
-        citation="",
-        licence="unknown",
-        splits={},
         labels={label: label for label in LABELS},
         task="structures",
         release="yours",
@@ -60,10 +55,8 @@ class StructureRecords(OwnFiles, Corpus):
         notes="structures as program text, arrows, proofs or steps; see below",
     )
     OPTIONS: ClassVar = {}
-    FILES = patterns(".jsonl", *PARQUET)
-
-    def records(self, path: Path) -> Iterator[Record]:
-        return parquet_rows(path, _FIELDS) if path.suffix == ".parquet" else json_lines(path)
+    FILES = patterns("jsonl", "parquet")
+    FIELDS = _FIELDS
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {name: record.get(name) for name in ("id", "group_id", "claim", "cause", "effect", "label")}

@@ -571,7 +571,9 @@ def test_every_corpus_has_a_script() -> None:
 def test_a_corpus_is_a_module_of_the_folder() -> None:
     files = (ROOT / "hfcf" / "corpora").glob("[!_]*.py")
     modules = {path.stem for path in files if "BUILDER" in path.read_text(encoding="utf-8")}
-    assert modules == {name for name in names() if builder_class(name).__module__.startswith("hfcf.")}
+    assert modules - {"claims"} | {"csv", "jsonl", "parquet"} == {
+        name for name in names() if builder_class(name).__module__.startswith("hfcf.")
+    }
 
 
 # --- real files

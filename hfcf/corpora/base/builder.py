@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +15,8 @@ from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
 from hfcf.corpora.base.info import ALIASES, CorpusConfig, CorpusInfo
-from hfcf.corpora.base.values import as_text, as_texts, content_name, load_status, unreadable
+from hfcf.corpora.base.rows import RowBuilder, content_name
+from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 
 log = logging.getLogger(__name__)
@@ -193,14 +193,13 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             self.info.description += f"\n{split}: {n:,} {why}"
 
     def _rows(self, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-        task = self.task()
-        features = task.features  # which the task makes anew at each call
-        columns = {name: features[name] for name in (*task.columns, "label") if name in features}
+        task, reject = self.task(), self.config.on_error == "reject"
+        # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
+        builder = RowBuilder(task, self.EXTRA, self.fill, check=self.check if reject else None, reject=reject)
         places: dict[str, str] = {}  # of each id
         records = ((path, record) for path in paths for record in self.records(path))
         for n, (path, record) in enumerate(records, 1):
-            row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
-            why = self._read(row, record)
+            row, why = builder.read(record)
             if row.pop("skip", False):
                 continue
             unnamed = row["id"] is None or not str(row["id"]).strip()
@@ -209,26 +208,14 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             row["id"] = str(as_text(row["id"]))
             if first := places.get(row["id"]):
                 why = why or f"the id {row['id']!r} was used before, at {first}"
-            if why and self.config.on_error == "raise":
+            if why and not reject:
                 raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
             if first:
                 row["id"] = unused_name(row["id"], places)
             places[row["id"]] = record.place
-            if self.config.on_error == "reject":
-                row["status"] = load_status(why)
-            row |= {name: as_texts(row[name], feature) for name, feature in columns.items()}
+            row = builder.stored(row, why)
             # A number that we assigned may be another row's in another file, so the contents name the group.
             yield {**row, "own": content_name(row, task) if unnamed and not record.unreadable else row["id"]}
-
-    def _read(self, row: dict[str, Any], record: Record) -> str | None:
-        if record.unreadable:
-            return record.unreadable
-        try:
-            self.fill(row, record.value)
-        except BadRow as error:
-            return str(error)
-        # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
-        return unreadable(row, self.task()) or (self.check(row) if self.config.on_error == "reject" else None)
 
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""

@@ -16,13 +16,13 @@ class CorpusInfo:
 
     name: str
     title: str
-    paper: str
-    citation: str
-    licence: str
+    paper: str = ""
+    citation: str = ""
+    licence: str = "unknown"
     """An id in the style of SPDX, as Hugging Face's cards require it."""
-    splits: dict[str, int]
+    splits: dict[str, int] = field(default_factory=dict)
     """Rows of the official splits."""
-    labels: dict[Any, str]
+    labels: dict[Any, str] = field(default_factory=dict)
     """Label in the files → canonical label."""
     hub_id: str | None = None
     language: str = "en"

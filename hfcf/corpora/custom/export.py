@@ -189,7 +189,7 @@ def _written(
     else:
         columns = theirs.select_columns(layout.own)
         rows = [
-            layout.form.write(own, source, row, layout.columns, layout.ends)
+            layout.form.write_columns(own, source, row, layout.columns, layout.ends)
             for own, source, row in zip(columns, sources, new, strict=True)
         ]
         written = {name: [row.get(name, own[name]) for row, own in zip(rows, columns, strict=True)] for name in _names(rows)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +13,12 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDa
 from hfcf.core.names import unused_name
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import STATUS, TEXT
-from hfcf.core.task import get_task, problem, tasks
-from hfcf.corpora.base.values import as_text, as_texts, content_name, load_status, text_group, unreadable
+from hfcf.core.task import Task, get_task, tasks
+from hfcf.corpora.base.rows import RowBuilder, content_name, load_status
+from hfcf.corpora.base.values import as_text, text_group
 from hfcf.corpora.custom.frames import Table, as_table, first_rows, splits_of
 from hfcf.corpora.custom.schema import Layout, find_layout
-from hfcf.corpora.formats.read import BadRow, CorpusError
+from hfcf.corpora.formats.read import CorpusError, Record
 from hfcf.corpora.formats.tokens import EXTRA
 
 _EXTRA: Mapping[str, Mapping[str, Any]] = {"relation": EXTRA, "qa": {"aliases": List(TEXT)}}
@@ -143,36 +143,26 @@ class ReadRows:
         return Features({**get_task(self.layout.task).features, **_EXTRA.get(self.layout.task, {}), **status})
 
     def __call__(self, batch: Mapping[str, list[Any]], places: list[int]) -> dict[str, list[Any]]:
-        features = self.features  # once: a task makes them anew at each call
-        rows = [self.row({name: batch[name][i] for name in batch}, place, features) for i, place in enumerate(places)]
-        return {name: [row[name] for row in rows] for name in features}
+        task = get_task(self.layout.task)
+        builder = RowBuilder(task, _EXTRA.get(task.name, ()), self.layout.fill, check=task.validate, reject=self.reject)
+        records = [Record("row", place + 1, {name: batch[name][i] for name in batch}) for i, place in enumerate(places)]
+        rows = [self._row(record, builder, task) for record in records]
+        return {name: [row[name] for row in rows] for name in self.features}
 
-    def row(self, own: Mapping[str, Any], place: int, features: Features) -> dict[str, Any]:
-        """Read one row of `features`; `place` is its number, from 0."""
-        layout, task = self.layout, get_task(self.layout.task)
-        row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), **dict.fromkeys(_EXTRA.get(layout.task, ())), "group_id": None}
-        why = None
-        try:
-            layout.form.fill(row, own, layout.columns, layout.ends)
-            if layout.labels:
-                row["label"] = layout.labels.read(own[layout.labels.column])
-        except BadRow as error:
-            why = str(error)
-        why = why or unreadable(row, task) or problem(row)
+    def _row(self, record: Record, builder: RowBuilder, task: Task) -> dict[str, Any]:
+        layout, own = self.layout, record.value
+        row, why = builder.read(record)
         if why and not self.reject:
-            raise CorpusError(f'row {place + 1}: {why}; on_error="reject" makes rejected rows of such')
-        row |= {name: as_texts(row[name], features[name]) for name in (*task.columns, "label") if name in features}
-        if why:
-            row["id"] = text_group("row", json.dumps(own, ensure_ascii=False, default=str))
-        else:
-            row["id"] = text_group("row", json.dumps([row.get(name) for name in (*task.columns, "label")], ensure_ascii=False))
+            raise CorpusError(f'{record.place}: {why}; on_error="reject" keeps such rows, with the reason in the column status')
+        row = builder.stored(row, why)
+        content = own if why else [row.get(name) for name in (*task.columns, "label")]
+        row["id"] = text_group("row", json.dumps(content, ensure_ascii=False, default=str))
         for name, field in (("id", "id"), ("group_id", "group")):
             value = own[str(layout.columns[field])] if field in layout.columns else None
             if value is not None and str(value).strip():
                 row[name] = as_text(value)
         row["group_id"] = row["group_id"] or (row["id"] if why else content_name(row, task))
-        status = {"status": load_status(why)} if self.reject else {}
-        return {**row, "corpus": self.corpus, "split": self.split, **status}
+        return {**row, "corpus": self.corpus, "split": self.split}
 
 
 def read_quietly(table: Table, reader: ReadRows) -> Table:

@@ -9,11 +9,11 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
 
-from hfcf.corpora.custom import claims, questions, sentences
+from hfcf.corpora import claims, questions, relations
 from hfcf.corpora.custom.columns import Column, Columns, LayoutError, find_columns
 from hfcf.corpora.custom.labels import LabelNames, read_labels
 
-FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": sentences, "qa": questions}
+FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": relations, "qa": questions}
 """Of each task the module that reads and writes its rows."""
 ENDS = ("exclusive", "inclusive")
 _PEEK = 100
@@ -40,6 +40,12 @@ class Layout:
     def form(self) -> ModuleType:
         """The module that reads and writes its rows."""
         return FORMS[self.task]
+
+    def fill(self, row: dict[str, Any], own: Mapping[str, Any]) -> None:
+        """Write the user's values into a row of ours."""
+        self.form.read_columns(row, own, self.columns, self.ends)
+        if self.labels:
+            row["label"] = self.labels.read(own[self.labels.column])
 
     @property
     def own(self) -> list[str]:
@@ -121,7 +127,7 @@ def _ends(layout: Layout, parts: Sequence[Dataset], ends: str | None) -> int:
     if not any(isinstance(place, tuple) for place in places) or "tokens" not in layout.columns:
         return 0
     rows = [row for part in parts for row in part.select_columns(layout.own)]
-    inclusive = sentences.inclusive_ends(rows, layout.columns)
+    inclusive = relations.inclusive_ends(rows, layout.columns)
     if inclusive is None:
         start, end = _names(places[0])[:2]
         cures = {

@@ -22,9 +22,7 @@ _REFUSED = ("streaming", "trust_remote_code", "token")
 class OwnRows(Corpus):
     """The front matter and options of a user's own dataset, whose rows `from_dataset` reads."""
 
-    INFO = CorpusInfo(
-        name="own", title="Rows of a user's own", paper="", citation="", licence="unknown", splits={}, labels={}, release="yours"
-    )
+    INFO = CorpusInfo(name="own", title="Rows of a user's own", release="yours")
     OPTIONS: ClassVar = {
         "task": "verification, relation or qa, where the columns leave it open",
         "columns": "our field → your column",
