@@ -42,7 +42,6 @@ class AdversarialQA(SquadLayout):
         licence="cc-by-sa-3.0",
         hub_id="UCLNLP/adversarial_qa",
         splits={"train": 30_000, "validation": 3_000, "test": 3_000},
-        labels={},
         task="qa",
         release="adversarialqa.github.io",
         layout="`combined/`, `1_dbidaf/`, `2_dbert/`, `3_droberta/` with `{train,dev,test}.json`",

@@ -50,7 +50,6 @@ class BoolQContrast(Corpus):
 }""",
         licence="cc-by-sa-3.0",  # BoolQ's; the repository of the contrast sets names none
         splits={"validation": 404},  # 69 originals and 335 perturbed questions
-        labels={},
         task="qa",
         release="github.com/allenai/contrast-sets",
         layout="`BoolQ/boolq_perturbed.json`",

@@ -29,20 +29,18 @@ One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome"
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, Record, as_text, need, parquet_rows
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need
 from hfcf.corpora.custom.columns import Columns
-from hfcf.corpora.custom.files import OwnConfig, OwnFiles, find, patterns
+from hfcf.corpora.custom.files import OwnConfig, OwnFiles, patterns
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 from hfcf.text.label_names import label_of
 
 Row = Mapping[str, Any]
-_FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
 _PAIRS = (("claim", "context"), ("hypothesis", "premise"), ("sentence2", "sentence1"))
 """Other names of claim and evidence, as `hfcf.from_dataset` knows them."""
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
@@ -79,24 +77,13 @@ class Claims(OwnFiles, Corpus):
         notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
     )
     FILES = patterns("jsonl", "csv", "parquet")
-    FIELDS = _FIELDS
+    FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
+    SYNONYMS = tuple(name for pair in _PAIRS for name in pair)
     OPTIONS: ClassVar = {
         **OwnFiles.OPTIONS,
         "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
         "numbered": "true: rows are numbered by line, and the file's id is their group",
     }
-
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        return find(data_dir, patterns(name))
-
-    def form(self, path: Path) -> str:
-        return str(self.config.name)
-
-    def records(self, path: Path) -> Iterator[Record]:
-        if self.config.name == "parquet":
-            return parquet_rows(path, [*self.columns, *(name for pair in _PAIRS for name in pair)])
-        return super().records(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         record = self.rename(record)

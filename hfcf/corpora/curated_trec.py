@@ -53,7 +53,6 @@ class CuratedTrec(Corpus):
 }""",
         licence="unknown",
         splits={"train": 1_486, "test": 694},
-        labels={},
         task="qa",
         release="with DrQA (`CuratedTrec-*.txt`), ORQA and DPR",
         layout="`CuratedTrec-{train,test}.txt`, `CuratedTrec.resplit.*.jsonl` or `curatedtrec-test.qa.csv`",

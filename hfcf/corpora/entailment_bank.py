@@ -52,7 +52,6 @@ class EntailmentBank(Corpus):
 }""",
         licence="apache-2.0",  # the repository's; it names none for the data
         splits={"train": 1_313, "validation": 187, "test": 340},
-        labels={},
         task="structures",
         release="github.com/allenai/entailment_bank",
         layout="`dataset/task_{1,2,3}/{train,dev,test}.jsonl`",

@@ -61,7 +61,6 @@ class MRQA(Corpus):
         licence="unknown",  # each dataset has its own
         hub_id="mrqa-workshop/mrqa",
         splits={"train": 516_819, "validation": 58_221, "test": 9_633},
-        labels={},
         task="qa",
         release="github.com/mrqa/MRQA-Shared-Task-2019",
         layout="`*.jsonl.gz`, or `train/`, `dev/` and `test/` of them",

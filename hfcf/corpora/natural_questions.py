@@ -80,7 +80,6 @@ class NaturalQuestions(Corpus):
         licence="cc-by-sa-3.0",
         hub_id="google-research-datasets/natural_questions",
         splits={"train": 307_373, "validation": 7_830},  # with the questions that have no short answer
-        labels={},
         task="qa",
         release="ai.google.com/research/NaturalQuestions; the MRQA form: github.com/mrqa/MRQA-Shared-Task-2019",
         layout="`v1.0-simplified_simplified-nq-train.jsonl`, `nq-dev-*.jsonl.gz` …, or `NaturalQuestionsShort.jsonl.gz`",

@@ -53,7 +53,6 @@ class QED(Corpus):
 }""",
         licence="cc-by-sa-3.0",
         splits={"train": 7_638, "validation": 1_355},
-        labels={},
         task="qa",
         release="github.com/google-research-datasets/QED",
         layout="`qed-train.jsonlines`, `qed-dev.jsonlines`",

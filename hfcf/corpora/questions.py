@@ -49,7 +49,6 @@ from hfcf.corpora.formats.answers import check_places, context_group, listed_ans
 from hfcf.text.check import kind
 
 Row = Mapping[str, Any]
-_FIELDS = ("id", "group_id", "title", "context", "question", "answers", "answer", "answer_start", "aliases")
 _FORMS = '{"text": […], "answer_start": […]}, a list of {"text", "answer_start"}, a list of texts, or one text'
 
 
@@ -65,7 +64,7 @@ class Questions(OwnFiles, Corpus):
         notes="SQuAD's columns, or answers as texts; see below",
     )
     FILES = patterns("jsonl", "csv", "parquet")
-    FIELDS = _FIELDS
+    FIELDS = ("id", "group_id", "title", "context", "question", "answers", "answer", "answer_start", "aliases")
     EXTRA: ClassVar = {"aliases": List(TEXT)}
 
     def form(self, path: Path) -> str:

@@ -67,7 +67,6 @@ class QuorefContrast(SquadLayout):
 }""",
         licence="cc-by-4.0",  # Quoref's; the repository of the contrast sets names none
         splits={"test": 1_115},  # 415 originals and 700 perturbed questions
-        labels={},
         task="qa",
         release="github.com/allenai/contrast-sets",
         layout="`quoref/quoref_{original_subset,test_perturbations}_20191206_merged.json`",

@@ -33,7 +33,6 @@ from hfcf.tasks.relation import spans
 from hfcf.text.check import kind
 
 Row = Mapping[str, Any]
-_FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
 _FORMS = '{"start": …, "end": …} or [start, end]'
 
 
@@ -49,7 +48,7 @@ class RelationRecords(OwnFiles, Corpus):
         notes="any labels; see below",
     )
     FILES = patterns("jsonl", "parquet")
-    FIELDS = _FIELDS
+    FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
     EXTRA: ClassVar = EXTRA
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:

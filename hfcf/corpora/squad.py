@@ -93,7 +93,6 @@ class Squad(SquadLayout):
         licence="cc-by-sa-4.0",
         hub_id="rajpurkar/squad",
         splits={"train": 87_599, "validation": 10_570},
-        labels={},
         task="qa",
         release="rajpurkar.github.io/SQuAD-explorer",
         layout="`train-v1.1.json`, `dev-v1.1.json`",

@@ -36,7 +36,6 @@ from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise
 
-_FIELDS = ("id", "group_id", "claim", "evidence", "evidence_info", "structure", "cause", "effect", "label")
 _FORMS = 'an object of texts by name, a list of {"id", "text"}, or a list of texts'
 _STEP = '{"premises": [names], "conclusion": name}'
 _PROGRAM, _PROOF = re.compile(r"_linking\s*\(|\bFACT\s*\("), re.compile(r"->\s*hypothesis\b")
@@ -56,7 +55,7 @@ class StructureRecords(OwnFiles, Corpus):
     )
     OPTIONS: ClassVar = {}
     FILES = patterns("jsonl", "parquet")
-    FIELDS = _FIELDS
+    FIELDS = ("id", "group_id", "claim", "evidence", "evidence_info", "structure", "cause", "effect", "label")
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {name: record.get(name) for name in ("id", "group_id", "claim", "cause", "effect", "label")}

@@ -57,7 +57,6 @@ class WikiWhy(Corpus):
         licence="mit",  # the repository's
         request="The authors ask to keep WikiWhy out of pre-training corpora: do not publish these rows where crawlers read them",
         splits={"full": 9_400},  # of version 1.2
-        labels={},
         task="structures",
         release="github.com/matt-seb-ho/WikiWhy",
         layout="`dataset/v1.2/{cause,effect,question,explanation}.json`, and `context.json` if you have it",

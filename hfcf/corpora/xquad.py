@@ -29,7 +29,6 @@ class XQuad(SquadLayout):
         licence="cc-by-sa-4.0",
         hub_id="google/xquad",
         splits={"validation": 1_190},
-        labels={},
         task="qa",
         release="github.com/google-deepmind/xquad",
         layout="`xquad.en.json`",

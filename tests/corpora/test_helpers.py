@@ -10,7 +10,6 @@ from hfcf.corpora.base.info import parse_split
 from hfcf.corpora.base.rows import load_status
 from hfcf.corpora.base.values import as_text, says_nothing, text_group, whole_pieces
 from hfcf.corpora.custom.columns import find_columns
-from hfcf.corpora.custom.files import patterns, split_of
 from hfcf.corpora.custom.frames import as_table
 from hfcf.corpora.custom.labels import read_labels, relation_of
 from hfcf.corpora.custom.load import is_canonical
@@ -21,7 +20,7 @@ from hfcf.corpora.formats.tokens import of_text, of_tokens, tokenise, untagged
 from hfcf.corpora.formats.wikipedia import page_title, split_sentences
 from hfcf.corpora.mrqa import named_split
 from hfcf.corpora.qed import span_of
-from hfcf.corpora.relations import edit_text, inclusive_ends
+from hfcf.corpora.relations import RelationRecords, edit_text, inclusive_ends
 
 
 def test_rows() -> None:
@@ -65,8 +64,8 @@ def test_mrqa() -> None:
 
 
 def test_own_files() -> None:
-    assert split_of(Path("dev-0f3a.parquet"), patterns("parquet")) == "validation"
-    assert split_of(Path("mine.parquet"), patterns("parquet")) == "train"
+    assert RelationRecords.split_of(Path("dev-0f3a.parquet")) == "validation"
+    assert RelationRecords.split_of(Path("mine.parquet")) == "train"
 
 
 def test_sentences() -> None:

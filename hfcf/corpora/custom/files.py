@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,23 +27,6 @@ def patterns(*forms: str) -> tuple[tuple[str, str], ...]:
     return split_files(*(f"{{}}{ending}" for form in forms for ending in _ENDINGS[form]), names=_NAMES)
 
 
-def split_of(path: Path, files: Sequence[tuple[str, str]]) -> str:
-    """Return the split that a file's name says, or "train"."""
-    return next((split for split, pattern in files if path.match(pattern)), "train")
-
-
-def find(data_dir: Path, files: Sequence[tuple[str, str]]) -> Files:
-    """Return each split's files of the first matching pattern, in the folder, else its `data/`, else its `data/default/`."""
-    for folder in _FOLDERS:
-        splits: Files = {}
-        for split, pattern in files:
-            if paths := sorted(path for path in (data_dir / folder).glob(pattern) if path.is_file()):
-                splits.setdefault(split, paths)
-        if splits:
-            return splits
-    return {}
-
-
 @dataclass
 class OwnConfig(CorpusConfig):
     """Options of a user's own files.
@@ -56,23 +39,27 @@ class OwnConfig(CorpusConfig):
 
 
 class OwnFiles:
-    """What corpora of a user's own files have in common; it stands before `Corpus` among the bases."""
+    """Find and read a user's own files; a base class before `Corpus`. A corpus named after a form of files reads only that form."""
 
     BUILDER_CONFIG_CLASS = OwnConfig
     FILES: ClassVar[tuple[tuple[str, str], ...]]
     FIELDS: ClassVar[tuple[str, ...]]
     """The fields that are read."""
+    SYNONYMS: ClassVar[tuple[str, ...]] = ()
+    """Other names of fields."""
     OPTIONS: ClassVar[dict[str, str]] = {"columns": "our field → the file's, where it is called otherwise"}
     config: OwnConfig
 
     def form(self, path: Path) -> str:
         """Return the form of a file: "jsonl", "csv" or "parquet"."""
+        if self.config.name in _ENDINGS:
+            return str(self.config.name)
         return "parquet" if path.suffix == ".parquet" else "jsonl"
 
     def records(self, path: Path) -> Iterator[Record]:
         form = self.form(path)
         if form == "parquet":
-            return parquet_rows(path, self.columns)
+            return parquet_rows(path, (*self.columns, *self.SYNONYMS))
         return table_rows(path, self.columns) if form == "csv" else json_lines(path)
 
     @property
@@ -98,11 +85,19 @@ class OwnFiles:
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        return split_of(path, cls.FILES)
+        return next((split for split, pattern in cls.FILES if path.match(pattern)), "train")
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
-        return find(data_dir, cls.FILES)
+        """Return each split's files of the first matching pattern, in the folder, else its `data/`, else its `data/default/`."""
+        for folder in _FOLDERS:
+            splits: Files = {}
+            for split, pattern in patterns(name) if name in _ENDINGS else cls.FILES:
+                if paths := sorted(path for path in (data_dir / folder).glob(pattern) if path.is_file()):
+                    splits.setdefault(split, paths)
+            if splits:
+                return splits
+        return {}
 
 
 def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:

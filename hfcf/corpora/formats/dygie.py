@@ -8,26 +8,17 @@ end-exclusive places in it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import BadRow, as_text, is_list_of, need
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Record, as_text, is_list_of, json_lines, need, split_records
 from hfcf.corpora.formats.tokens import entity, of_tokens
 from hfcf.text.check import kind
 
 
 def relations(path: Path) -> Iterator[Record]:
     """Yield a record for each relation of each document; a document that can't be read is one record that says why."""
-    for document in json_lines(path):
-        try:
-            records = (
-                [document] if document.unreadable else [replace(document, value=value) for value in _relations(document.value)]
-            )
-        except BadRow as error:
-            records = [Record(document.kind, document.number, unreadable=f"{document.place}: {error}")]
-        yield from records
+    return split_records(json_lines(path), _relations)
 
 
 def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

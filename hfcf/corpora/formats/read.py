@@ -7,8 +7,8 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,22 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
             else ""
         )
         raise _unreadable_file(path, f"{error}{cure}") from None
+
+
+def split_records(
+    records: Iterable[Record], values_of: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]]
+) -> Iterator[Record]:
+    """Yield a record for each value that a function gives for a record; a `BadRow` makes the record unreadable."""
+    for record in records:
+        if record.unreadable:
+            yield record
+            continue
+        try:
+            values = [dict(value) for value in values_of(record.value)]
+        except BadRow as error:
+            yield replace(record, unreadable=f"{record.place}: {error}")
+            continue
+        yield from (replace(record, value=value) for value in values)
 
 
 def lines(path: Path) -> list[str]:
