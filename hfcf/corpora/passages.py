@@ -16,7 +16,7 @@
   that was used before.
 
 The rows are written to the cache as they are read and then memory-mapped, so a collection may be larger than memory. A retriever
-takes a `Dataset` with the column `text` as it is: `Passages.of(ds)` (`hfcf.core.passages`).
+takes a `Dataset` with the column `text` as it is: `Passages.of(ds)` (`hfcf.core.passage_store`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from datasets import Dataset, load_from_disk
 from pydantic import Field, model_validator
 
 from hfcf import corpora
-from hfcf.core import passages
-from hfcf.core.passages import Passages, RepeatedIds, passage_problem, recall, remember, store
+from hfcf.core import passage_store
+from hfcf.core.passage_store import Passages, RepeatedIds, passage_problem, recall, remember, store
 from hfcf.core.recipe import Files, Recipe, RecipeError, Text, locate, parse, resolve_folder
 from hfcf.corpora.base import BadRow, CorpusError, Record, csv_rows, json_lines, need, parquet_rows
 from hfcf.corpora.formats import read
@@ -58,7 +58,7 @@ def _tsv(path: Path) -> Iterator[Record]:
 
 
 def _parquet(path: Path) -> Iterator[Record]:
-    return parquet_rows(path, passages.COLUMNS)
+    return parquet_rows(path, passage_store.COLUMNS)
 
 
 _READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
@@ -107,7 +107,7 @@ class _Reader:
         self._number = self._read = self._left_out = 0
         self._named: list[str] = []
 
-    def rows(self) -> Iterator[passages.Row]:
+    def rows(self) -> Iterator[passage_store.Row]:
         """Yield the passages."""
         firsts: dict[str, str] = {}  # places of the ids that are repeated
         for path in self._files:
@@ -141,7 +141,7 @@ class _Reader:
         return f"{self._left_out:,} of {self._read:,} records left out\n" + "\n".join(self._named + more)
 
 
-def _passage(record: Record, number: int) -> passages.Row:
+def _passage(record: Record, number: int) -> passage_store.Row:
     if record.unreadable:
         raise BadRow(record.unreadable)
     need(record.value, "text")
@@ -188,7 +188,7 @@ def _paths(value: Any) -> list[Path]:
 def _source(files: Sequence[Path], on_error: str) -> str:
     """Name what a collection is read from and how: the files' contents and names, and this code."""
     digest = hashlib.sha256(on_error.encode())
-    for path in [Path(__file__), Path(read.__file__), Path(passages.__file__), *files]:
+    for path in [Path(__file__), Path(read.__file__), Path(passage_store.__file__), *files]:
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest() + "".join(str(path) for path in files)
@@ -222,7 +222,7 @@ def collect_passages(*rows: Dataset) -> Dataset:
                 f"the rows have no column 'context', which their passages stand in; they have {', '.join(ds.column_names)}"
             )
 
-    def distinct() -> Iterator[passages.Row]:
+    def distinct() -> Iterator[passage_store.Row]:
         seen: set[bytes] = set()
         for ds in rows:
             columns = [name for name in ("title", "context", "status") if name in ds.column_names]

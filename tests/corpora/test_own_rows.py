@@ -27,7 +27,7 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.task import get_task
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.engines.continuation import Continuation

@@ -8,7 +8,7 @@ from datasets import Dataset, DatasetDict
 
 import hfcf
 from hfcf import corpora
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.recipe import RecipeError
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.passages import collect_passages, from_recipe

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.engines.base import Engine
 from hfcf.engines.retriever import Retriever
 
