@@ -101,7 +101,7 @@ def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
                 answers = open_answers(pair["answer"], "answer")
                 pairs.append({"asked": text_of(pair, "question"), "answers": answers, "annotation": i, "suffix": f"-{i}-{k}"})
         else:
-            raise BadRow(f"the type {as_text(annotation['type'])} is unknown; the known ones are singleAnswer and multipleQAs")
+            raise BadRow(f"the type must be singleAnswer or multipleQAs, got {as_text(annotation['type'])}")
     own = [{"asked": question, "answers": open_answers(single, "answer"), "annotation": None, "suffix": ""}] if single else []
     return [*own, *pairs]
 

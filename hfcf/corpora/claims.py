@@ -6,17 +6,17 @@
 
 - Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); optionally `id` and `group_id`
   (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since row 1 of
-  another file is another row). Others are ignored. The header of a CSV may have capitals and surrounding blanks.
-- Other names: hypothesis and premise, sentence2 and sentence1, claim and context; the option `columns` names others: columns={
-  "claim": "statement"}.
+  another file is another row). Other fields are ignored. The header of a CSV may have capitals and surrounding blanks.
+- Other names: hypothesis and premise, sentence2 and sentence1, claim and context; the option `columns` adds names:
+  columns={"claim": "statement"}.
 - Splits: "train" unless `data_files` or the file's name (`dev.jsonl`, `test.csv` …) says otherwise. A folder may have Parquet
   shards (`train-….parquet`); without any files, its `data/` or `data/default/` is read.
 - Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text] or of [title, number of the
   sentence, text], a list of texts, or one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the
-  title of a cell's one text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is
+  title of a cell's one text. A cell that begins as a list of these (two brackets, or a bracket and a quote) but is not JSON is
   refused.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO in the spellings that corpora use, entailment, contradiction and neutral, true and
-  false (`hfcf.text.label_names`); the option `labels` maps others, and is asked first: labels={"1": "SUPPORTS"}, numbers and
+  false (`hfcf.text.label_names`); the option `labels` maps other labels, and comes first: labels={"1": "SUPPORTS"}, numbers and
   booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
   name.
 - With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and its readable
@@ -58,7 +58,7 @@ class ClaimsConfig(OwnConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if unknown := [label for label in self.labels.values() if label not in LABELS]:
-            raise ValueError(f"labels= maps to {unknown[0]!r}, which is none of {', '.join(LABELS)}")
+            raise ValueError(f"labels= maps to {unknown[0]!r}, which must be one of {', '.join(LABELS)}")
         # An unquoted true of YAML is a boolean; pandas writes it with a capital, JSON without.
         capitals = {str(raw): label for raw, label in self.labels.items() if isinstance(raw, bool)}
         self.labels = capitals | {str(as_text(raw)): label for raw, label in self.labels.items()}
@@ -88,7 +88,7 @@ class Claims(OwnFiles, Corpus):
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         record = self.rename(record)
         if "evidence" not in record and (pair := next((pair for pair in _PAIRS if set(pair) <= set(record)), None)):
-            # What the user named as the claim stays it.
+            # The user's choice of the claim wins.
             claim = record["claim" if "claim" in self.config.columns else pair[0]]
             record = {**record, "claim": claim, "evidence": record[pair[1]]}
         if "label" not in record and "gold_label" in record:
@@ -102,7 +102,7 @@ class Claims(OwnFiles, Corpus):
         if problem:
             raise BadRow(problem)
         if self.config.name == "csv" and isinstance(evidence, str) and evidence.lstrip().startswith(_LISTS):
-            raise BadRow("evidence begins as a list and is no JSON: write it with json.dumps")
+            raise BadRow("evidence begins as a list and is not JSON: write it with json.dumps")
         raw = str(as_text(row["label"]))
         known = label_of(raw) if isinstance(row["label"], str | bool) else None
         row["label"] = self.config.labels.get(raw) or known or row["label"]
@@ -122,7 +122,7 @@ class Claims(OwnFiles, Corpus):
 
 
 def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the readable pieces, and the first problem of the others."""
+    """Return the pieces, and the first problem of unreadable ones."""
     if value is None:
         return [], None
     if isinstance(value, str):
@@ -176,7 +176,7 @@ def read_columns(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0)
 
 
 def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:
-    """Return the user's columns with a counterfactual's claim and evidence in the form that the source's have."""
+    """Return the user's columns with a counterfactual's claim and evidence in the form of the source's."""
     written = {str(columns["claim"]): new["claim"]}
     evidence, pieces = columns["evidence"], new["evidence"]
     if not isinstance(evidence, str):
@@ -216,10 +216,10 @@ def _listed(value: Mapping[str, Any]) -> Any:
 
 
 def _like(item: Any, piece: Row) -> Any:
-    """Return a piece of evidence in the form of another."""
+    """Return a piece of evidence in the form of the source's."""
     if isinstance(item, str):
         return piece["text"]
-    if isinstance(item, list):  # a third item, between the two, is the number of a sentence
+    if isinstance(item, list):  # a third item, in between, is the number of a sentence
         return [piece["title"], *item[1:-1], piece["text"]]
     return {**item, "text": piece["text"], **({"title": piece["title"]} if item.get("title") is not None else {})}
 

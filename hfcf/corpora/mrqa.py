@@ -1,4 +1,4 @@
-"""MRQA 2019: eighteen question answering datasets in one form, made for training on some and testing on others.
+"""MRQA 2019: eighteen question answering datasets in one form, made for training on some and testing on the rest.
 
     ds = hfcf.load("mrqa", data_files={"validation": "dev/TriviaQA-web.jsonl.gz"}, split="validation")
     ds = hfcf.load("mrqa", data_dir="mrqa/", dataset="HotpotQA", split="dev")
@@ -90,7 +90,7 @@ class MRQA(Corpus):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the files of each split, of the dataset that is asked for."""
+        """Return the files of each split, of the chosen dataset."""
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         if (dataset := options.get("dataset")) is not None:
             names = {path: str((header(path) or {}).get("dataset")) for paths in files.values() for path in paths}
@@ -100,7 +100,7 @@ class MRQA(Corpus):
                     f"{name}: no file is of the dataset {dataset!r}; there are {', '.join(sorted(set(names.values())))}"
                 )
         if unnamed := files.get(_UNNAMED):
-            cure = f'name it yourself, in the place of data_dir: data_files={{"SPLIT": "{unnamed[0]}"}}'
+            cure = f'name it yourself, instead of data_dir: data_files={{"SPLIT": "{unnamed[0]}"}}'
             raise CorpusError(f"{unnamed[0]}: its header names no split; {cure}")
         return files, resources
 
@@ -113,7 +113,7 @@ class MRQA(Corpus):
 
 
 def header(path: Path) -> dict[str, Any] | None:
-    """Return what the first line of a file says of it, or None when it is no header."""
+    """Return what the first line of a file says of it, or None if it is not a header."""
     first = next(json_lines(path), None)
     found = first.value.get("header") if first else None
     return found if isinstance(found, dict) else None
@@ -125,7 +125,7 @@ def header_split(path: Path) -> str | None:
 
 
 def named_split(header: Mapping[str, Any]) -> str | None:
-    """Return the split that a header names, or None where it names none that `datasets` allows."""
+    """Return the split that a header names, or None if it names no split that `datasets` allows."""
     split = header.get("split", header.get("mrqa_split"))
     allowed = isinstance(split, str) and split != "all" and _SPLIT.fullmatch(split)
     return ALIASES.get(split, split) if allowed else None
@@ -134,7 +134,7 @@ def named_split(header: Mapping[str, Any]) -> str | None:
 def questions(path: Path) -> Iterator[Record]:
     """Yield the questions of a file, each with its context and the name of its dataset."""
     if (first := header(path)) is None:
-        raise CorpusError(f'{path}: the first line is no header; a file of MRQA starts with {{"header": {{"dataset": …}}}}')
+        raise CorpusError(f'{path}: the first line is not a header; a file of MRQA starts with {{"header": {{"dataset": …}}}}')
     dataset = first.get("dataset")
     for line in json_lines(path):
         if line.number == 1 or line.unreadable:
@@ -173,15 +173,15 @@ def _span(context: str, text: str, place: Any) -> tuple[int, str]:
         raise BadRow(f"a place of the answer {text!r} is {as_text(place)}; a place is [start, end], and the end is inclusive")
     start, end = place
     there = context[start : end + 1] if 0 <= start <= end else ""
-    # An end that was exclusive would take a blank or a full stop along.
+    # An exclusive end would include a blank or a full stop.
     edges = there and all(there[at].isalnum() or there[at] == (text.strip() or " ")[at] for at in (0, -1))
     if not edges or _plain(there) != _plain(text):
-        raise BadRow(f"the answer {text!r} does not stand at {start}–{end} (inclusive) of the context, where {there!r} stands")
+        raise BadRow(f"the answer {text!r} is not at {start}–{end} (inclusive) of the context, which has {there!r} there")
     return start, there
 
 
 def _plain(text: str) -> str:
-    """Return a text without capitals, accents, blanks and punctuation; a text of nothing else stays as it is."""
+    """Return a text without capitals, accents, blanks and punctuation; a text of only these is returned without blanks."""
     plain = "".join(character for character in unicodedata.normalize("NFKD", text).casefold() if character.isalnum())
     return plain or "".join(text.split())
 

@@ -1,6 +1,6 @@
 """Natural Questions (NQ): questions that people asked a search engine, and the answers that annotators marked in a Wikipedia page.
 
-Two forms; the option `form` chooses where a folder holds both. Otherwise the files decide.
+There are two forms. The option `form` chooses if a folder has both; otherwise the files decide.
 
 `form="short"`, the release with its short answers:
 
@@ -12,8 +12,8 @@ Two forms; the option `form` chooses where a folder holds both. Otherwise the fi
 - HTML tokens are those that the release marks. The simplified text has no marks; there a token is HTML if it has the form of a
   tag with a capital, as all of the release's have (`<P>`, `</Table>`, `<Th_colspan="2">`).
 - Answers: the short answers in the context. Those of several annotators are alternatives, and an annotator's own may be a list of
-  spans that answer together: `alternatives` has their numbers. Yes and no are answers without a place; they stand only where more
-  annotators say so than mark a span.
+  spans that answer together: `alternatives` has their numbers. Yes and no are answers without a place, used only if more
+  annotators chose them than marked a span.
 - Questions without a short answer, and without yes or no, are left out and counted.
 - Title: `document_title`; in the simplified text the page's name in `document_url`. Group: the title.
 - Extra columns: `alternatives`; `annotators`, how many gave an answer in the context (the official metric of NQ asks for two of
@@ -86,7 +86,7 @@ class NaturalQuestions(Corpus):
         notes='`form="short"` or `"mrqa"`; `alternatives`; not checked against the real files',
     )
     FILES = (*_SHORT, *_MRQA)
-    OPTIONS: ClassVar = {"form": "short or mrqa, where a folder holds files of both forms"}
+    OPTIONS: ClassVar = {"form": "short or mrqa, if a folder has files of both forms"}
     EXTRA: ClassVar = {"alternatives": ALTERNATIVES, "annotators": INT, "url": TEXT, **mrqa.FORM_EXTRA}
 
     @classmethod
@@ -111,7 +111,7 @@ class NaturalQuestions(Corpus):
         """Return the files of each split, of one form."""
         form = options.get("form")
         if form not in (None, *FORMS):
-            raise ValueError(f"form={form!r}: use {' or '.join(map(repr, FORMS))}")
+            raise ValueError(f"form must be {' or '.join(map(repr, FORMS))}, got {form!r}")
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         forms = {path: "mrqa" if mrqa.header(path) else "short" for paths in files.values() for path in paths}
         if form is None and len(set(forms.values())) > 1:
@@ -177,7 +177,7 @@ def _tokens(record: Mapping[str, Any]) -> tuple[list[str], list[bool]]:
     need(record, "document_tokens")
     items = record["document_tokens"]
     if not is_list_of(items, dict) or not all(isinstance(token.get("token"), str) and "html_token" in token for token in items):
-        raise BadRow("document_tokens is no list of {token, html_token}")
+        raise BadRow("document_tokens is not a list of {token, html_token}")
     return [token["token"] for token in items], [bool(token["html_token"]) for token in items]
 
 
@@ -185,7 +185,7 @@ def _mark(annotation: Mapping[str, Any], size: int) -> dict[str, Any]:
     """Return what an annotator marked: the long answer, the spans of the short one, and "yes" or "no"."""
     need(annotation, "long_answer", "short_answers", "yes_no_answer")
     if annotation["yes_no_answer"] not in ("YES", "NO", "NONE"):
-        raise BadRow(f"yes_no_answer is {as_text(annotation['yes_no_answer'])}; the known ones are YES, NO and NONE")
+        raise BadRow(f"yes_no_answer must be YES, NO or NONE, got {as_text(annotation['yes_no_answer'])}")
     if not is_list_of(annotation["short_answers"], dict):
         raise BadRow(f"short_answers is {kind(annotation['short_answers'])}, not a list of {{start_token, end_token}}")
     if not isinstance(annotation["long_answer"], dict):
@@ -202,7 +202,7 @@ def _place(span: Mapping[str, Any], size: int) -> tuple[int, int]:
     need(span, "start_token", "end_token")
     start, end = span["start_token"], span["end_token"]
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= size:
-        raise BadRow(f"an answer is at the tokens {start}–{end}, no place in the {size} tokens of the page")
+        raise BadRow(f"an answer is at the tokens {start}–{end}, outside the {size} tokens of the page")
     return start, end
 
 

@@ -44,15 +44,15 @@ from hfcf.text.check import kind
 log = logging.getLogger(__name__)
 
 _NAMED = 20
-"""Lines that are named of those left out; all are counted."""
+"""The most left-out lines that are named; all are counted."""
 
 
 def _tsv(path: Path) -> Iterator[Record]:
     for record in csv_rows(path, delimiter="\t"):
         if any("\n" in cell and "\t" in cell for cell in record.value.values()):
-            # A quote that nobody closed would swallow the next passages without a word.
+            # An open quote would silently swallow the next passages.
             record.unreadable = (
-                f"the field that starts in line {record.number} goes on over lines and columns: is a quote not closed?"
+                f"the field that starts in line {record.number} spans lines and columns: check for a quote that is not closed"
             )
         yield record
 
@@ -70,9 +70,9 @@ _NAMES = ("passages.jsonl", "passages.tsv", "psgs_w100.tsv", "passages.parquet",
 def load_passages(*, data_dir: str | PathLike[str] | None = None, data_files: Any = None, on_error: str = "raise") -> Dataset:
     """Load a passage collection, memory-mapped; the module's docstring says what is read."""
     if on_error not in ("raise", "reject"):
-        raise ValueError(f"on_error={on_error!r}: use 'raise' or 'reject'")
+        raise ValueError(f"on_error must be 'raise' or 'reject', got {on_error!r}")
     if (data_dir is None) == (data_files is None):
-        raise CorpusError("passages: give the place of the files as data_dir= or data_files= (one of the two)")
+        raise CorpusError("passages: give either data_dir= or data_files=")
     files = _find(Path(resolve_folder(str(data_dir)) or str(data_dir)).expanduser()) if data_dir is not None else _paths(data_files)
     if isinstance(files, Dataset):
         try:
@@ -86,7 +86,7 @@ def load_passages(*, data_dir: str | PathLike[str] | None = None, data_files: An
         try:
             found = store(reader.rows())
         except RepeatedIds as error:
-            # Which lines have these ids is seen when they are read again: nobody holds 21 million ids for this.
+            # Read again to find the lines with these ids: 21 million ids would not fit into memory.
             reader = _Reader(files, on_error == "reject", error.hashes)
             found = store(reader.rows(), unique=True)
         known = found, reader.notes()
@@ -134,7 +134,7 @@ class _Reader:
             raise CorpusError(f"{', '.join(map(str, self._files))}: no passages" + (f"; {self.notes()}" if self._left_out else ""))
 
     def notes(self) -> str:
-        """Say what was left out, or return an empty text."""
+        """Return what was left out, or an empty text."""
         if not self._left_out:
             return ""
         more = ["…"] if self._left_out > len(self._named) else []
@@ -167,7 +167,7 @@ def _find(folder: Path) -> list[Path] | Dataset:
             return files
     names = sorted(path.name for path in folder.iterdir())
     found = ", ".join(names[:_NAMED]) or "no files"
-    raise CorpusError(f"passages: {folder} holds no saved Dataset and none of {', '.join(_NAMES)}; found {found}")
+    raise CorpusError(f"passages: {folder} has neither a saved Dataset nor {' or '.join(_NAMES)}; found {found}")
 
 
 def _paths(value: Any) -> list[Path]:
@@ -181,7 +181,7 @@ def _paths(value: Any) -> list[Path]:
             raise CorpusError(f"passages: there is no file {path}")
         if path.suffix.lower() not in _READERS:
             cure = f": unpack it first (gunzip {path.name})" if path.suffix == ".gz" else ""
-            raise CorpusError(f"passages: {path.name} is no file of {', '.join(_READERS)}{cure}")
+            raise CorpusError(f"passages: {path.name} must end in {', '.join(_READERS)}{cure}")
     return files
 
 
@@ -201,7 +201,7 @@ def collect_passages(*rows: Dataset) -> Dataset:
     """Collect the passages of question answering rows: every different pair of title and context, in the order of the rows.
 
     RGF (section 3.1) retrieves from Wikipedia; this makes a collection of the data that a user has. Rows without a context and
-    rejected rows give none. An id is "passage-" and the hash of title and context.
+    rejected rows are skipped. An id is "passage-" and the hash of title and context.
 
     Args:
         rows: with `title` and `context`.
@@ -219,7 +219,7 @@ def collect_passages(*rows: Dataset) -> Dataset:
     for ds in rows:
         if "context" not in ds.column_names:
             raise ValueError(
-                f"the rows have no column 'context', which their passages stand in; they have {', '.join(ds.column_names)}"
+                f"the rows have no column 'context', the text of their passages; they have {', '.join(ds.column_names)}"
             )
 
     def distinct() -> Iterator[passage_store.Row]:
@@ -256,9 +256,9 @@ class PassageSource(Recipe):
     def _check_place(self) -> Self:
         folder = None if self.rows else self.data_dir
         if sum(place is not None for place in (self.data_files, folder, self.rows)) != 1:
-            raise ValueError(": give one of data_files, data_dir and from; from takes a data_dir, too")
+            raise ValueError(": give data_files, data_dir, or from, which may have a data_dir")
         if self.rows is not None and not all("corpus" in row for row in self.rows):
-            raise ValueError(": from: each of the list needs the key 'corpus'")
+            raise ValueError(": from: each entry needs the key 'corpus'")
         return self
 
 

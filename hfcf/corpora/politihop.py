@@ -105,7 +105,7 @@ class PolitiHop(Corpus):
 def _sentences(record: dict[str, Any]) -> list[str]:
     ruling = _json(record, "ruling")
     if not is_list_of(ruling, str):
-        raise BadRow(f"the ruling is no JSON list of sentences: {record['ruling'][:100]}")
+        raise BadRow(f"the ruling is not a JSON list of sentences: {record['ruling'][:100]}")
     return list(ruling)
 
 
@@ -138,7 +138,7 @@ def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
             raise BadRow(f"a node is {kind(node)}, not an object")
         need(node, "node_id", "name", "context", "sent_num", "label")
         if not is_list_of(node["context"], str):
-            raise BadRow(f"the context of node {node['node_id']!r} is no list of tokens")
+            raise BadRow(f"the context of node {node['node_id']!r} is not a list of tokens")
         if not all(isinstance(node[name], int) for name in ("node_id", "sent_num", "label")):
             raise BadRow(f"node_id, sent_num and label of node {node['node_id']!r} are not all numbers")
     # The files list nodes in random order; the chain's have the lowest ids, in its order.

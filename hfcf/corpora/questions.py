@@ -7,16 +7,16 @@
   (shards), as `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
   `data_files` names other files, which are train unless their names, or a mapping, say otherwise; their ending is their form.
 - Fields: `question`, and `answers` or `answer`; optionally `context`, `title`, `id`, `group_id`, `aliases`. Others are ignored.
-- The option `columns` names fields that are called otherwise: columns={"context": "passage"}.
+- The option `columns` names fields with different names: columns={"context": "passage"}.
 - Answers, in any of these forms: SQuAD's {"text": […], "answer_start": […]}; a list of {"text": …, "answer_start": …}; a list of
-  texts, or one text, which may have its place beside it in a field `answer_start`. In CSV a cell is one text, or one of the
-  others as JSON. A question without an answer has [] or null.
-- Places are characters (code points), and every one is checked. A wrong place is an error that says what stands there, and
-  whether it counts UTF-16 or bytes instead.
-- Answers whose form has no places are looked up in the context, as whole words and with the same capitals. Every place is
-  written, since nothing says which one is meant, and of several answers those that stand somewhere; `aliases` keeps them all.
-  Where none stands in the context, the answers stay without places: a row that stages which need spans reject. "yes" and "no"
-  are never looked up. An empty list `answer_start` in SQuAD's form says that the answers are no spans, and nothing is looked up.
+  texts, or a single text, which may have its place in a field `answer_start`. In CSV a cell is a single text, or
+  another form as JSON. A question without an answer has [] or null.
+- Places are characters (code points), and all are checked. A wrong place is an error, which says what the context has there, and
+  whether the place counts UTF-16 or bytes instead.
+- Answers whose form has no places are looked up in the context, as whole words and with the same capitals. Every place
+  is written, since the intended place is unknown. Of several answers, those in the context are written; `aliases` keeps them all.
+  If no answer is in the context, the answers stay without places, and stages that need spans reject the row. "yes" and "no" are
+  never looked up. In SQuAD's form, an empty list `answer_start` marks answers that are not spans: they are not looked up.
 - Group: `group_id`, else the title, else the context, else the row's id; without an id, a hash of the row's texts.
 - Extra column: `aliases`, every right answer, as the row lists them.
 
@@ -69,7 +69,7 @@ class Questions(OwnFiles, Corpus):
 
     def form(self, path: Path) -> str:
         if not path.name.endswith((".jsonl", ".jsonl.gz", ".jsonlines", ".csv", ".parquet")):
-            raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
+            raise CorpusError(f"{path}: its name must end in .jsonl, .csv or .parquet")
         return "csv" if path.suffix == ".csv" else super().form(path)
 
     def records(self, path: Path) -> Iterator[Record]:
@@ -97,7 +97,7 @@ def fill_question(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the answers with the places that the record gives, or that are looked up; and all of its right answers."""
+    """Return the answers with the record's places or places in the context, and all right answers."""
     fields = [name for name in ("answers", "answer") if name in record]
     filled = [name for name in fields if record[name] is not None]
     if not fields:
@@ -110,7 +110,9 @@ def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[An
     name, value, start = filled[0], record[filled[0]], record.get("answer_start")
     if start is not None:
         if not isinstance(value, str):
-            raise BadRow(f"answer_start stands beside {kind(value)} in {name!r}; only one text may have its place beside it")
+            raise BadRow(
+                f"answer_start is given for {kind(value)} in {name!r}; only a single text may have a separate answer_start"
+            )
         return typed_answers([value], [start]), [value]
     if isinstance(value, dict):
         need(value, "text")
@@ -141,18 +143,18 @@ def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any
 
 
 def _parsed(record: Record) -> Record:
-    """Return a CSV's record with the cells that hold lists, objects and numbers read as JSON."""
+    """Return a CSV's record with the cells of lists, objects and numbers read as JSON."""
     cells = dict(record.value)
     for name in ("answers", "answer", "aliases"):
         if str(cells.get(name, "")).lstrip().startswith(("[", "{")):
             try:
                 value = json.loads(cells[name])
-                # A text may be [1]: such a list holds no answer.
+                # A text may be [1], a list without answers.
                 if isinstance(value, dict) or is_list_of(value, dict) or is_list_of(value, str):
                     cells[name] = value
             except (ValueError, RecursionError):
                 if str(cells[name]).lstrip().startswith(("[{", '["', "['", '{"', "{'")):
-                    why = f"{record.place}: {name} begins as a list or an object and is no JSON: write it with json.dumps"
+                    why = f"{record.place}: {name} begins as a list or an object and is not JSON: write it with json.dumps"
                     return Record(record.kind, record.number, record.value, unreadable=why)
     if "aliases" in cells and not cells["aliases"]:
         cells["aliases"] = None
@@ -184,7 +186,7 @@ def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int =
 
 
 def _like(value: Any, texts: list[str], starts: list[int]) -> Any:
-    """Return answers in the form of others."""
+    """Return answers in the form of the source's."""
     if isinstance(value, Mapping):
         if isinstance(value["text"], str):
             return {

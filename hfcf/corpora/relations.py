@@ -7,13 +7,13 @@
   `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first. `data_files` names
   other files, which are train unless their names, or a mapping, say otherwise.
 - Fields: a sentence, `label`, and optionally `id` and `group_id` (as of a user's own claims: `hfcf.corpora.claims`).
-  Others are ignored, `corpus` and `split` too: the corpus is "relations", and the split is the file's.
-- The option `columns` names fields that are called otherwise: columns={"label": "relation"}.
+  Other fields are ignored, also `corpus` and `split`: the corpus is "relations", and the split is the file's.
+- The option `columns` names fields with different names: columns={"label": "relation"}.
 - The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail`
   in characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Our rules tokenise texts
-  (`hfcf.corpora.formats.tokens`). Beside tokens, `text` is not read.
+  (`hfcf.corpora.formats.tokens`). If there are tokens, `text` is not read.
 - A place is {"start": 0, "end": 1}, optionally with a "type", or [0, 1]. It starts at 0 and its end is exclusive.
-- Labels: any text; only "Other" names no relation. A class of Parquet (`ClassLabel`) is read as its name.
+- Labels: any text; "Other" means no relation. A class of Parquet (`ClassLabel`) is read as its name.
 - Extra columns: `text` and `offsets`.
 
 One row: {"id": "1", "tokens": ["Eggs", "came", "in", "buckets", "."], "head": [0, 1], "tail": [3, 4], "label":
@@ -61,7 +61,7 @@ class RelationRecords(OwnFiles, Corpus):
             cure = "; write the label's name, or in Parquet make the column a ClassLabel with names" if label is not None else ""
             raise BadRow(f"the label is {kind(label)}{'' if label is None else f' ({label!r}), not text'}{cure}")
         if not label.strip():
-            raise BadRow('the label is empty; a row of no relation has the label "Other"')
+            raise BadRow('the label is empty; a row without a relation must have the label "Other"')
 
 
 def fill_sentence(row: dict[str, Any], record: Mapping[str, Any]) -> None:
@@ -94,9 +94,9 @@ def _fill_text(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     row["text"] = as_text(text)
     placed, tagged = [name for name in ("head", "tail") if record.get(name) is not None], TAG.search(text)
     if placed and tagged:
-        raise BadRow(f"the text has the tag {tagged[0]} and the row a {placed[0]}: mark the entities in one way")
+        raise BadRow(f"the text has the tag {tagged[0]} and the row a {placed[0]}: use only one way to mark the entities")
     if not placed and not tagged:
-        raise BadRow("nothing says where the entities are: give head and tail, or put <e1>…</e1> and <e2>…</e2> into the text")
+        raise BadRow("the entities have no places: give head and tail, or put <e1>…</e1> and <e2>…</e2> into the text")
     if not placed:
         row |= of_text(*untagged(text))
         return
@@ -118,7 +118,7 @@ def _place(record: Mapping[str, Any], name: str, size: int, unit: str) -> tuple[
     if type(start) is not int or type(end) is not int:
         raise BadRow(f"the {name} is {(as_text(place) or '')[:60]}; a place is {_FORMS}, in {unit}")
     if not 0 <= start < end <= size:
-        raise BadRow(f"the {name} is at {start}–{end}, no place in the {size} {unit}; places start at 0 and their end is exclusive")
+        raise BadRow(f"the {name} is at {start}–{end}, outside the {size} {unit}; places start at 0 and their end is exclusive")
     return (start, end), as_text(of) or ""
 
 
@@ -158,7 +158,7 @@ def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int =
 
 
 def inclusive_ends(rows: Sequence[Row], columns: Columns) -> bool | None:
-    """Say whether the last places of entities are inclusive; None where the rows don't tell.
+    """Say whether the last places of entities are inclusive; None if the rows do not show it.
 
     An exclusive end is never the start, and an inclusive one never the length of the sentence. TACRED's own files are inclusive,
     and copies of them on the Hub are not.
@@ -171,7 +171,7 @@ def inclusive_ends(rows: Sequence[Row], columns: Columns) -> bool | None:
 
 
 def edit_text(text: str, places: Sequence[Span], offsets: Sequence[Row], edits: Sequence[Row]) -> tuple[str, list[Span]]:
-    """Apply edits of tokens to the text that they are tokens of; also return where entities stand afterwards."""
+    """Apply edits of tokens to their text; also return the new places of entities."""
     moved = list(places)
     for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
         start, end, after = _in_characters(text, edit, offsets, moved)
@@ -185,11 +185,11 @@ def edit_text(text: str, places: Sequence[Span], offsets: Sequence[Row], edits: 
 def _in_characters(text: str, edit: Row, offsets: Sequence[Row], places: Sequence[Span]) -> tuple[int, int, str]:
     """Return an edit of tokens as one of characters, with the spaces that words need."""
     first, last, after = edit["start"], edit["end"], edit["after"]
-    if first == last:  # an insertion, after the token before
+    if first == last:  # an insertion, after the previous token
         place = offsets[first - 1]["end"] if first else 0
         return place, place, f" {after}" if first else f"{after} "
     start, end = offsets[first]["start"], offsets[last - 1]["end"]
-    if not after:  # a deletion takes a space along, but none of an entity
+    if not after:  # a deletion also removes a space, but not from an entity
         if start and text[start - 1].isspace() and not any(a < start <= b for a, b in places):
             start -= 1
         elif not start and text[end : end + 1].isspace() and not any(a <= end < b for a, b in places):
@@ -237,7 +237,7 @@ def _mention(mentions: Any) -> list[int]:
     """Return the place of the first mention, from the places of its words."""
     places = mentions[0] if isinstance(mentions, list) and mentions else None
     if not isinstance(places, list) or not places or places != list(range(places[0], places[0] + len(places))):
-        raise BadRow(f"the places {mentions} of an entity are no words one after the other")
+        raise BadRow(f"the places {mentions} of an entity are not consecutive words")
     return [places[0], places[-1] + 1]
 
 

@@ -1,7 +1,7 @@
 """SQuAD v1.1: questions that crowd workers wrote on paragraphs of Wikipedia, answered by a span of the paragraph.
 
 - Files: `train-v1.1.json` and `dev-v1.1.json`. The official test split is not public.
-- `data_files` may name the files of v2.0, too: a question that is impossible there is a row without an answer.
+- `data_files` may also name the files of v2.0: an impossible question is a row without an answer.
 - Titles are the release's, with underscores ("Super_Bowl_50"). Group: the title; the official splits share none.
 - Layout: {"data": [{title, paragraphs: [{context, qas: [{id, question, answers: [{text, answer_start}]}]}]}]}. Every answer must
   be at its place in the context, or the row is an error. `plausible_answers` (v2.0) are not read.
@@ -53,7 +53,7 @@ def questions(path: Path) -> Iterator[Record]:
 
 
 def fill_question(row: dict[str, Any], record: dict[str, Any]) -> dict[str, list[Any]]:
-    """Write a question's texts and its group into `row`, and return its answers, whose places are to be checked."""
+    """Write a question's texts and its group into `row`, and return its answers, whose places are not checked."""
     row["id"] = record.get("id")
     need(record, "id", "title", "context", "question", *([] if record.get("is_impossible") else ["answers"]))
     row |= {"context": record["context"], "question": record["question"]}
@@ -66,7 +66,7 @@ def fill_question(row: dict[str, Any], record: dict[str, Any]) -> dict[str, list
 
 
 def _items(record: Record, field: str, fields: str) -> Iterator[Any]:
-    """Yield the objects of a list, or one record that says why there is none."""
+    """Yield the objects of a list, or one record with the reason why there are none."""
     items = record.value.get(field)
     if not is_list_of(items, dict):
         found = ", ".join(map(repr, record.value)) or "no fields"

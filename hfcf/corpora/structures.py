@@ -10,7 +10,7 @@
   Sentence1 … n. In a list of {"title", "text"}, `evidence_info` has the ids.
 - Structure: program text, arrows or a proof (`hfcf.checkwhy`), which is parsed and never executed, or a list of steps
   {"premises": […], "conclusion": …} whose root is "claim". A text with a linking function is a program, one with the root
-  "hypothesis" a proof, any other one arrows. Sentences that the text itself declares are evidence, too.
+  "hypothesis" a proof, any other text arrows. Sentences that the text itself declares are also evidence.
 - A row without a structure has `useful` and `leaf` null, unless `evidence_info` says them: they follow from the structure.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO. What a program prints must be the row's label.
 - A structure that is not legal is an error that says why.
@@ -88,7 +88,7 @@ class StructureRecords(OwnFiles, Corpus):
 
 
 def _infos(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the entries of `evidence_info`, or of each piece of evidence none."""
+    """Return the entries of `evidence_info`, or an empty entry for each piece of evidence."""
     evidence, infos = record["evidence"], record.get("evidence_info")
     if not isinstance(evidence, dict | list):
         what = "one text" if isinstance(evidence, str) else kind(evidence)
@@ -96,12 +96,12 @@ def _infos(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     if infos is None:
         return [{} for _ in evidence]
     if not is_list_of(infos, dict) or len(infos) != len(evidence):
-        raise BadRow(f"evidence_info is no list of {len(evidence)} objects, one for each piece of evidence")
+        raise BadRow(f"evidence_info is not a list of {len(evidence)} objects, one for each piece of evidence")
     return infos
 
 
 def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """Return the pieces of evidence by name: the id that they have, else that of `evidence_info`, else Sentence1 … n."""
+    """Return the pieces of evidence by name: their own id, else that of `evidence_info`, else Sentence1 … n."""
     if isinstance(evidence, dict):
         evidence = [{"id": name, "text": text} for name, text in evidence.items()]
     pieces: dict[str, dict[str, Any]] = {}

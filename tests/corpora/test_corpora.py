@@ -331,7 +331,7 @@ def test_lists_in_csv_that_are_no_json_are_no_texts(tmp_path: Path) -> None:
     assert [row["evidence"][0]["text"] for row in ds] == [*texts, *lists]
     assert [row["status"] is None for row in ds] == [True] * len(texts) + [False] * len(lists)
     assert {row["status"]["reason"] for row in ds.select(range(len(texts), len(ds)))} == {
-        "evidence begins as a list and is no JSON: write it with json.dumps"
+        "evidence begins as a list and is not JSON: write it with json.dumps"
     }
 
 

@@ -28,15 +28,15 @@ class CorpusInfo:
     language: str = "en"
     task: str = "verification"
     republish: bool = True
-    """Whether the licence allows to publish the rows and counterfactuals of them; if not, cards say so and pushes are refused."""
+    """Whether the licence allows publishing the rows and their counterfactuals. If not, cards say so and pushes are refused."""
     request: str = ""
-    """What the authors ask of those who use or publish the rows, as one sentence; cards repeat it."""
+    """The authors' request to users and publishers of the rows, as one sentence; cards repeat it."""
     release: str = ""
     """Where to get the release files."""
     layout: str = ""
-    """What `data_dir` holds, as Markdown."""
+    """The content of `data_dir`, as Markdown."""
     notes: str = ""
-    """What users should know about the rows, as Markdown."""
+    """Notes for users of the rows, as Markdown."""
 
 
 def choice(*values: str) -> Any:
@@ -46,10 +46,10 @@ def choice(*values: str) -> Any:
 
 @dataclass
 class CorpusConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """Settings that every corpus has; a corpus adds its own options as fields of a subclass."""
+    """Settings that every corpus has; a corpus adds options as fields of a subclass."""
 
     on_error: str = choice("raise", "reject")
-    # Files that are read beside the split's files (name → path). Their size and time enter the cache key.
+    # Further files that the rows need (name → path). Their size and time enter the cache key.
     resources: dict[str, str] = field(default_factory=dict)
     stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -58,7 +58,7 @@ class CorpusConfig(datasets.BuilderConfig):  # type: ignore[misc]
         for option in fields(self):
             choices, value = option.metadata.get("choices"), getattr(self, option.name)
             if choices and value not in choices:
-                raise ValueError(f"{option.name}={value!r}: use {' or '.join(map(repr, choices))}")
+                raise ValueError(f"{option.name} must be {' or '.join(map(repr, choices))}, got {value!r}")
 
 
 ALIASES = {"dev": "validation", "valid": "validation", "val": "validation"}
@@ -69,7 +69,7 @@ _PART = re.compile(r"\s*(?P<name>\w+)(?P<slice>\[[^\]]*\])?(?P<rounding>\([^)]*\
 def split_files(
     *patterns: str, names: Sequence[tuple[str, str]] = (("train", "train"), ("validation", "dev"), ("test", "test"))
 ) -> tuple[tuple[str, str], ...]:
-    """List (split, file) for `Corpus.FILES`: each pattern with the name of each split's file in the place of `{}`."""
+    """List (split, file) for `Corpus.FILES`: each pattern with the name of each split's file instead of `{}`."""
     return tuple((split, pattern.format(name)) for split, name in names for pattern in patterns)
 
 

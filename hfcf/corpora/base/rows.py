@@ -55,7 +55,7 @@ class RowBuilder:
         return row, unreadable(row, self._task) or (self._check(row) if self._check else None)
 
     def stored(self, row: Row, why: str | None) -> Row:
-        """Return a row with texts that Arrow can hold, and its status."""
+        """Return a row with texts that Arrow can store, and its status."""
         status = {"status": load_status(why)} if self._reject else {}
         return {**row, **{name: _storable(row[name], feature) for name, feature in self._texts.items()}, **status}
 

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 
 def need(record: Mapping[str, Any], *fields: str) -> None:
-    """Raise `BadRow` unless the record has these fields; the message lists the fields that it has."""
+    """Raise `BadRow` unless the record has these fields; the message lists its fields."""
     if missing := [name for name in fields if name not in record]:
         raise BadRow(
             f"the field {missing[0]!r} is missing: found {', '.join(map(repr, record)) or 'no fields'}; "
@@ -35,7 +35,7 @@ def is_list_of(value: Any, item: type[Item]) -> TypeGuard[list[Item]]:
 
 
 def as_text(value: Any) -> str | None:
-    r"""Convert a value to text that Arrow can hold: escape lone surrogates, write other types as JSON, keep null."""
+    r"""Convert a value to text that Arrow can store: escape lone surrogates, write other types as JSON, keep null."""
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -43,12 +43,12 @@ def as_text(value: Any) -> str | None:
 
 
 def text_group(kind: str, text: str) -> str:
-    """Name the group of the rows that share a text of some kind."""
+    """Name the group of rows that share a text of some kind."""
     return f"{kind}-{hashlib.sha256(text.encode(errors='backslashreplace')).hexdigest()[:12]}"
 
 
 def whole_pieces(evidence: Sequence[Mapping[str, Any]], marked: Collection[int] | None = None) -> list[dict[str, Any]]:
-    """Return rationales over the whole text of the marked pieces; of every piece by default."""
+    """Return rationales that cover the whole text of the marked pieces; of every piece by default."""
     return [
         {"field": "evidence", "piece": i, "start": 0, "end": len(piece["text"]), "score": 1.0}
         for i, piece in enumerate(evidence)

@@ -1,4 +1,4 @@
-"""How a recipe names a user's own file: its corpus, columns and labels, as they are found in its first rows."""
+"""Find the corpus, columns and labels of a user's file in its first rows, for a recipe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hfcf.text.label_names import label_of
 
 _FORMS = {".csv": "csv", ".jsonl": "jsonl", ".jsonlines": "jsonl", ".gz": "jsonl", ".parquet": "parquet"}
 _OWN = {"relation": "relations", "qa": "questions", "structures": "structures"}
-"""The corpora of a user's own rows by task, where a form of files is not one."""
+"""The corpora of a user's own rows, by task; those of claims are named after the form of files."""
 
 
 def describe_file(
     data: str | Path, tasks: Sequence[str], given: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
-    """Find what the rows of a file are."""
+    """Return the task of a file's rows, the recipe's keys that name them, and the first rows."""
     path = Path(data).expanduser()
     if not path.is_file():
         raise CorpusError(f"{data}: {'it is a folder; give a file of it' if path.is_dir() else 'there is no such file'}")
@@ -34,7 +34,7 @@ def describe_file(
 
 
 def _head(path: Path, form: str) -> list[dict[str, Any]]:
-    """Read the first rows, with all columns; lines that can't be read are left out."""
+    """Read the first rows, with all columns; unreadable lines are left out."""
     if form == "parquet":
         import pyarrow.parquet as pq
 
@@ -48,7 +48,7 @@ def _head(path: Path, form: str) -> list[dict[str, Any]]:
 
 
 def _layout(rows: list[dict[str, Any]], tasks: Collection[str], given: Mapping[str, Any]) -> Layout | None:
-    """Find which columns hold what; None where the corpus of the task has forms of its own."""
+    """Find the layout of rows; None if the corpus of the task reads its own forms."""
     if not set(tasks) & set(FORMS):
         return None
     try:
@@ -69,7 +69,7 @@ def _plainly_ours(rows: list[dict[str, Any]], tasks: Collection[str]) -> bool:
 
 
 def _source(layout: Layout | None, form: str, task: str, data: str) -> dict[str, Any]:
-    """Return the keys of the recipe that name the rows: those of the corpus for files of our columns, else `columns`."""
+    """Return the keys of the recipe that name the rows: the corpus for files of our columns, else also `columns`."""
     corpus = _OWN.get(task, form)
     source: dict[str, Any] = {"corpus": corpus, "data_files": data}
     if layout is None:
@@ -80,7 +80,7 @@ def _source(layout: Layout | None, form: str, task: str, data: str) -> dict[str,
     labels = {_key(name): label for name, label in (layout.labels.reading if layout.labels else {}).items() if name != label}
     if not renamed and not labels:
         return source
-    # Files of claims have one column a field, and leave no row out.
+    # Files of claims have one column for each field, and leave no row out.
     several = any(isinstance(column, list) for column in own.values())
     records = task == "verification" and not several and None not in labels.values()
     if not renamed and records:

@@ -13,13 +13,13 @@ from hfcf.corpora.base import BadRow, CorpusConfig, CorpusError, Files, Record, 
 
 _NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
 _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": (".parquet", "-*.parquet")}
-"""Endings of each form of files; of Parquet those of one file and, without it, of shards, as `hfcf` and the Hub write them."""
+"""Endings of each form of files; for Parquet a file or, without it, shards, as `hfcf` and the Hub write them."""
 _FOLDERS = ("", "data", "data/default")
 _NO_CSV = {
     b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
     b"PAR1": "Parquet (load it with corpus='parquet', --set corpus=parquet)",
 }  # fmt: skip
-"""First bytes of files that a spreadsheet saves in other forms."""
+"""First bytes of other forms, as spreadsheets save them."""
 
 
 def patterns(*forms: str) -> tuple[tuple[str, str], ...]:
@@ -32,7 +32,7 @@ class OwnConfig(CorpusConfig):
     """Options of a user's own files.
 
     Args:
-        columns: our field → the file's, where it is called otherwise.
+        columns: our field → the file's, if its name differs.
     """
 
     columns: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class OwnFiles:
     """The fields that are read."""
     SYNONYMS: ClassVar[tuple[str, ...]] = ()
     """Other names of fields."""
-    OPTIONS: ClassVar[dict[str, str]] = {"columns": "our field → the file's, where it is called otherwise"}
+    OPTIONS: ClassVar[dict[str, str]] = {"columns": "our field → the file's, if its name differs"}
     config: OwnConfig
 
     def form(self, path: Path) -> str:
@@ -71,16 +71,16 @@ class OwnFiles:
     def named(self) -> tuple[str, ...]:
         """The file's columns that the option `columns` names."""
         if several := [name for name, own in self.config.columns.items() if not isinstance(own, str)]:
-            raise CorpusError(f"columns: {several[0]} is one field of a file here: name one, or join them in the file")
+            raise CorpusError(f"columns: {several[0]} must name one field of the file: join the fields in the file")
         if unknown := [name for name in self.config.columns if name not in self.FIELDS]:
-            cure = f"{did_you_mean(unknown[0], self.FIELDS)}; our fields come first, and are {', '.join(self.FIELDS)}"
+            cure = f"{did_you_mean(unknown[0], self.FIELDS)}; our fields come first: {', '.join(self.FIELDS)}"
             raise CorpusError(f"columns has the key {unknown[0]!r}{cure}")
         return tuple(self.config.columns.values())
 
     def rename(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record with the fields that `columns` names under our names."""
+        """Return a record with our names for the fields that `columns` names."""
         if absent := next((own for own in self.named if own not in record), None):
-            raise BadRow(f"there is no field {absent!r}, which columns names: found {', '.join(map(repr, record))}")
+            raise BadRow(f"columns names the field {absent!r}, which is missing: found {', '.join(map(repr, record))}")
         return {**record, **{name: record[own] for name, own in self.config.columns.items()}}
 
     @classmethod
@@ -101,7 +101,7 @@ class OwnFiles:
 
 
 def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
-    """Yield the rows of a user's CSV, in whose header the known fields may have capitals and surrounding blanks."""
+    """Yield the rows of a user's CSV. Known fields in its header may have capitals and surrounding blanks."""
     with path.open("rb") as file:
         line = file.readline()
     for mark, form in _NO_CSV.items():
@@ -115,6 +115,6 @@ def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
 
 
 def _rename_columns(value: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
-    """Give the known columns their names, however the header spells them."""
+    """Rename the known columns, whatever their capitals and blanks."""
     plain = {name: name.strip().lower() for name in value}
     return {plain[name] if plain[name] in fields and plain[name] not in value else name: cell for name, cell in value.items()}

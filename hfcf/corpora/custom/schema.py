@@ -1,4 +1,4 @@
-"""All that must be known to read a user's rows and to write such rows: columns, labels, and how places are counted."""
+"""The layout of a user's rows, for reading and writing them: columns, labels, and how places are counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hfcf.corpora.custom.columns import Column, Columns, LayoutError, find_colum
 from hfcf.corpora.custom.labels import LabelNames, read_labels
 
 FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": relations, "qa": questions}
-"""Of each task the module that reads and writes its rows."""
+"""The module that reads and writes the rows of each task."""
 ENDS = ("exclusive", "inclusive")
 _PEEK = 100
 _GUESSED = ("id", "group", "title")
@@ -22,13 +22,13 @@ _GUESSED = ("id", "group", "title")
 
 @dataclass(frozen=True)
 class Layout:
-    """How a user's rows are laid out.
+    """The layout of a user's rows.
 
     Args:
-        task: whose rows they are.
-        columns: of each field the user's column.
-        labels: what the labels mean; None for a task without.
-        ends: 1 where the last place of an entity is inclusive, else 0.
+        task: the name of their task.
+        columns: the user's column of each field.
+        labels: the meanings of the labels; None for a task without labels.
+        ends: 1 if the last place of an entity is inclusive, else 0.
     """
 
     task: str
@@ -53,7 +53,7 @@ class Layout:
         return list(dict.fromkeys(name for column in self.columns.values() for name in _names(column)))
 
     def describe(self) -> str:
-        """Say in one line which column is read as what."""
+        """Return one line that says which column is read as which field."""
         parts = []
         for field, column in self.columns.items():
             what = "group_id" if field == "group" else field
@@ -77,9 +77,9 @@ def find_layout(
     title: str | None = None,
     ends: str | None = None,
 ) -> Layout:
-    """Find how rows are laid out; see `hfcf.from_dataset` for the arguments."""
+    """Find the layout of rows; see `hfcf.from_dataset` for the arguments."""
     if ends not in (None, *ENDS):
-        raise ValueError(f"ends={ends!r}: the last place of an entity is {' or '.join(map(repr, ENDS))}")
+        raise ValueError(f"ends must be {' or '.join(map(repr, ENDS))}, got {ends!r}")
     short = {"id": id, "group": group, "title": title}
     given = {**(columns or {}), **{name: column for name, column in short.items() if column is not None}}
     given = {("group" if field == "group_id" else field): column for field, column in given.items()}
@@ -94,18 +94,18 @@ def find_layout(
     if layouts.labelled:
         column = str(found["label"])
         if not isinstance(first.features[column], Value | ClassLabel):
-            raise ValueError(f"the column {column!r} holds {first.features[column]}; a row has one label")
+            raise ValueError(f"the column {column!r} has the type {first.features[column]}; a row must have one label")
         values = list(dict.fromkeys(value for part in parts for value in part.unique(column)))
         names = read_labels(column, first.features[column], values, labels, relation=layouts.task == "relation")
         layout = replace(layout, labels=names)
     elif labels is not None:
-        raise ValueError(f"labels=: {layouts.title} have none")
+        raise ValueError(f"labels= is not allowed: {layouts.title} have no labels")
     return replace(layout, ends=_ends(layout, parts, ends))
 
 
 def _fits(name: str, column: str, found: Columns, parts: Sequence[Dataset]) -> bool:
-    """Say whether a column that was guessed can be what its name says."""
-    if name == "title":  # of one text of evidence, or of a passage
+    """Say whether a guessed column fits its field."""
+    if name == "title":  # for evidence of one text, or for a passage
         evidence = found.get("evidence")
         return evidence is None or (
             isinstance(evidence, str) and _dtype(parts[0], evidence) == _dtype(parts[0], column) == "string"
@@ -122,7 +122,7 @@ def _ends(layout: Layout, parts: Sequence[Dataset], ends: str | None) -> int:
     places = [layout.columns[name] for name in ("head", "tail") if name in layout.columns]
     if ends is not None:
         if not places:
-            raise ValueError("ends=: these rows have no columns with places of entities")
+            raise ValueError("ends= is not allowed: these rows have no columns with places of entities")
         return ENDS.index(ends)
     if not any(isinstance(place, tuple) for place in places) or "tokens" not in layout.columns:
         return 0
@@ -132,9 +132,9 @@ def _ends(layout: Layout, parts: Sequence[Dataset], ends: str | None) -> int:
         start, end = _names(places[0])[:2]
         cures = {
             f"{end} is the place of the entity's last word (TACRED's own files)": {"ends": "inclusive"},
-            f"{end} is the place behind it": {"ends": "exclusive"},
+            f"{end} is the place after it": {"ends": "exclusive"},
         }
-        raise LayoutError(f"the rows do not tell whether {start} to {end} includes the last word", cures)
+        raise LayoutError(f"the rows do not show whether {start} to {end} includes the last word", cures)
     return int(inclusive)
 
 

@@ -9,7 +9,7 @@ from hfcf.text.normalise import unbracket
 
 
 def nfc(page: str) -> str:
-    """Normalise a page name: evidence, pages and file names spell some accents differently."""
+    """Normalise a page name: evidence, pages and file names encode some accents differently."""
     return unicodedata.normalize("NFC", page)
 
 
@@ -19,12 +19,12 @@ def page_title(page: str) -> str:
 
 
 _END = re.compile(r"""(?<![.!?])[.!?]++["'”’)\]]*+(?=\s++["'“‘(\[]*+[^\W_a-z])""")
-# What stands before a full stop that ends no sentence; single letters and letters with inner stops never do.
+# Words before a full stop that does not end a sentence. It never does after single letters and letters with inner stops.
 _ABBREVIATIONS = re.compile(
     "adm|approx|assoc|aug|bros|ca|capt|cf|co|col|corp|dec|dept|dr|eds?|est|etc|feb|fig|fr|ft|gen|gov|hon|inc|jan|jr|ltd?|maj|mrs?|ms|"
     "mt|nos?|nov|oct|op|orig|pp|pres|prof|pt|rev|sen|sept|sgt|sr|ste?|subsp|var|vols?|vs"
 )
-# An abbreviation that may also end a sentence does so before one of these.
+# An abbreviation that may also end a sentence does so before these words.
 _STARTERS = re.compile(r"\s+(?:A|An|As|At|For|From|He|Her|His|In|It|Its|On|She|The|Their|There|They|This|When)\b")
 _TITLES = re.compile("adm|capt|col|dr|fr|ft|gen|gov|hon|maj|mrs?|ms|mt|nos?|pres|prof|rev|sen|sgt|ste?|vols?|vs")
 
@@ -32,7 +32,7 @@ _TITLES = re.compile("adm|capt|col|dr|fr|ft|gen|gov|hon|maj|mrs?|ms|mt|nos?|pres
 def split_sentences(text: str) -> list[str]:
     """Split a text at ., ! or ? before a word that starts like a sentence, except after initials and abbreviations.
 
-    CoreNLP decides in much the same way with a longer list of abbreviations, so on some pages the counts differ.
+    CoreNLP has a similar rule with a longer list of abbreviations, so on some pages the counts differ.
     """
     sentences, start = [], 0
     for end in _END.finditer(text):
