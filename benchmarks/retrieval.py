@@ -86,13 +86,13 @@ class Memory:
 
 
 def store(size: int) -> dict[str, Any]:
-    from hfcf.core.passages import store
+    from hfcf.core.passage_store import store
 
     return {"sha": store(passages(size), unique=True).sha}
 
 
 def retriever(sha: str, first: int | None) -> Any:
-    from hfcf.core.passages import Passages
+    from hfcf.core.passage_store import Passages
     from hfcf.engines.retriever import Retriever
 
     found = Passages(sha)

@@ -33,7 +33,7 @@ import hfcf
 from hfcf import corpora
 from hfcf.core import offline, recipe
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.paths import cache_dir
 from hfcf.core.recipe import parse
 from hfcf.corpora.passages import PassageSource

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.core.names import did_you_mean
-from hfcf.core.plugins import discover
+from hfcf.core.plugins import discover_modules, with_plugins
 from hfcf.core.recipe import resolve_folder
 
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from hfcf.corpora.base import Corpus
 
 PASSAGES = "passages"
-"""The name of passage collections, whose rows are no task's."""
-_NO_CORPORA = tuple(f"hfcf.corpora.{name}" for name in ("base", "formats", "custom", PASSAGES))
+"""The name of passage collections, whose rows belong to no task."""
+_CLAIMS = ("csv", "jsonl", "parquet")
+"""The corpora of the module `claims`, one for each form of files."""
+_NO_CORPORA = ("base", "claims", "custom", "formats", PASSAGES)
+"""Modules that are not a corpus of their name."""
 
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
 
@@ -39,7 +42,7 @@ def load(
 ) -> Dataset | DatasetDict:
     """Load a corpus from its original release files, with the canonical columns of its task.
 
-    `load("passages", …)` loads a passage collection, of `id, title, text`: see `hfcf.corpora.formats.passages`.
+    `load("passages", …)` loads a passage collection, with the columns `id, title, text`: see `hfcf.corpora.passages`.
 
     Args:
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
@@ -47,38 +50,38 @@ def load(
             of your own, which `hfcf.from_dataset` reads: a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments
             of `load_dataset`, or a folder of `save_to_disk`.
         data_dir: the folder with the release files under their official names; "recipes:NAME" is one that ships with the recipes.
-        data_files: instead of `data_dir`, the files themselves: one, several, or a mapping split → files.
+        data_files: instead of `data_dir`, the files themselves: a file, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
             "validation[:300]". None loads every split that has files, except blind ones, as a `DatasetDict`. A corpus with
-            samples accepts their names, too: `split="10pct"` of "ccg_semeval" is that sample's train split.
+            samples also accepts their names: `split="10pct"` of "ccg_semeval" is that sample's train split.
         role: "train" declares that rows of a dev or test split are used for training; it is recorded in
             `ds.info.description`. It changes no row.
         on_error: "raise", or "reject": a record that can't be read becomes a row whose `status` says why. Only this mode adds
             the column `status`; it is null on every good row.
-        options: the corpus's own, listed in its module's docstring; for a dataset in your own columns those of `from_dataset`.
+        options: options of the corpus, listed in its module's docstring; for a dataset in your columns, those of `from_dataset`.
 
     Raises:
         CorpusError: files are missing or have an unexpected content; the message shows what was found.
     """
     from hfcf.corpora.base import CorpusError
+    from hfcf.corpora.base.info import parse_split
     from hfcf.corpora.base.prepare import prepare_builder
-    from hfcf.corpora.base.splits import parse_split
 
     if role not in (None, "train"):
-        raise ValueError(f"role={role!r}: the only role is 'train' (rows of a dev or test split used for training)")
+        raise ValueError(f"role must be 'train' (rows of a dev or test split used for training) or None, got {role!r}")
     from hfcf.corpora.custom.source import is_own, load_own
 
     if is_own(name):
         own = load_own(name, split=split, on_error=on_error, data_dir=data_dir, data_files=data_files, **options)
         return _with_role(own, role, split or "all splits")
     if not isinstance(name, str):
-        raise TypeError(f"a corpus is a name or a mapping; this is {name!r}")
+        raise TypeError(f"a corpus must be a name or a mapping, got {name!r}")
     if name == PASSAGES:
-        from hfcf.corpora.formats.passages import load_passages
-
         if split or role:
             raise ValueError("a passage collection has neither splits nor roles")
-        return load_passages(data_dir=data_dir, data_files=data_files, on_error=on_error, **options)
+        return import_module(f"hfcf.corpora.{PASSAGES}").load_passages(
+            data_dir=data_dir, data_files=data_files, on_error=on_error, **options
+        )
     cls = builder_class(name)
     if data_dir is not None:
         data_dir = resolve_folder(str(data_dir)) or data_dir
@@ -92,7 +95,7 @@ def load(
     builder = prepare_builder(cls, name, files, resources, on_error=on_error, options=options)
     try:
         ds: Dataset | DatasetDict = builder.as_dataset(split=instruction)
-    except ValueError as error:  # of `datasets`, which names no file
+    except ValueError as error:  # from `datasets`, without the file's name
         if "no data" not in str(error):
             raise
         read = ", ".join(str(path) for part in files.values() for path in part)
@@ -108,14 +111,14 @@ def _with_role(ds: Dataset | DatasetDict, role: str | None, official: str) -> Da
 
 
 def corpus_name(corpus: Any) -> str:
-    """Name a corpus as cards and tables do: a dataset in a user's own columns by its Hub id, or by its folder without the path."""
+    """Return a corpus's name in cards and tables: for a dataset in a user's columns its Hub id, or its folder's name."""
     from hfcf.corpora.custom.source import corpus_name as name_of
 
     return name_of(corpus)
 
 
 def builder_class(name: Any) -> type[Corpus]:
-    """Import a corpus's module and return its builder; for a dataset in a user's own columns one that only has front matter."""
+    """Import a corpus's module and return its builder; for a dataset in a user's columns, a builder with front matter only."""
     from hfcf.corpora.custom.source import is_own, own_builder
 
     if is_own(name):
@@ -132,6 +135,6 @@ def names() -> list[str]:
 
 
 def _modules() -> dict[str, str]:
-    # Each module of this folder is a corpus, but for the passages; what corpora share is in these two subfolders.
-    modules = discover("hfcf.corpora", "hfcf.corpora")
-    return {name: module for name, module in modules.items() if module not in _NO_CORPORA}
+    modules = {name: module for name, module in discover_modules("hfcf.corpora").items() if name not in _NO_CORPORA}
+    modules |= dict.fromkeys(_CLAIMS, "hfcf.corpora.claims")
+    return with_plugins(dict(sorted(modules.items())), "hfcf.corpora")

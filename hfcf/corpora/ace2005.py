@@ -7,7 +7,7 @@
   timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
   split, `train.json`, `dev.json`, `test.json`, also in `json/`.
 - Head and tail are Arg-1 and Arg-2, in any order, each the head of an entity mention. Types: PER, ORG, GPE, LOC, FAC, VEH, WEA.
-- Sentences and tokens: of the TEXT element, by our rules (`hfcf.corpora.formats.sentences`, `.tokens`); no sentence ends inside
+- Sentences and tokens: of the TEXT element, by our rules (`hfcf.corpora.formats.wikipedia`, `.tokens`); no sentence ends inside
   an entity. Left out and counted: relation mentions whose arguments are in two sentences or outside the TEXT element, or that
   lack one.
 - Id: the relation mention's; in DyGIE's form the document, the sentence and the number in it. Group: the document.
@@ -33,7 +33,7 @@ _DOMAINS = ("bc", "bn", "nw", "wl", "cts", "un")
 _STAGES = ("timex2norm", "adj", "fp1", "fp2")
 _SPLITS = (("train", "train"), ("validation", "dev"), ("test", "test"))
 _TWO = "relation mentions without two entity mentions were left out"
-_DISTANT = "relation mentions whose arguments do not stand in one sentence of the TEXT element were left out"
+_DISTANT = "relation mentions whose arguments are not in one sentence of the TEXT element were left out"
 
 
 class ACE2005(Corpus):
@@ -87,11 +87,11 @@ class ACE2005(Corpus):
             yield from self._mentions(path)
 
     def _mentions(self, sgm: Path) -> Iterator[Record]:
-        # The annotation is read beside its text; in the list of files it stands for the cache's key.
+        # The annotation is read with its text. It is in the list of files only for the cache's key.
         apf = sgm.with_suffix(".apf.xml")
         try:
             if not apf.is_file():
-                raise BadRow(f"its annotation {apf.name} is not beside it")
+                raise BadRow(f"its annotation {apf.name} is not next to it")
             document = ldc.read(sgm, apf)
         except BadRow as error:
             yield Record("document", 1, unreadable=f"{sgm.stem}: {error}")

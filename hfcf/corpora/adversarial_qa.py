@@ -1,7 +1,7 @@
 """AdversarialQA (AQA): questions that people wrote so that a model in the loop answers them wrongly, on SQuAD's paragraphs.
 
 - Files: the release's folders `combined/`, `1_dbidaf/`, `2_dbert/` and `3_droberta/`, each with `train.json`, `dev.json` and
-  `test.json` in SQuAD's layout; `data_dir` holds the folders, or is one of them. The option `model` chooses one: "all" (the
+  `test.json` in SQuAD's layout; `data_dir` has the folders, or is one of them. The option `model` chooses one: "all" (the
   default: combined), "bidaf", "bert" or "roberta".
 - The test split has no answers, so it is loaded only by name; its rows have none.
 - Group: the article's title. Questions on one passage share their `context`, by which the paper of RGF pairs them (§6.1).
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import CorpusError, CorpusInfo, Files, as_text, split_files
-from hfcf.corpora.formats.squad import SquadLayout
+from hfcf.corpora.squad import SquadLayout
 
 FOLDERS = {"all": "combined", "bidaf": "1_dbidaf", "bert": "2_dbert", "roberta": "3_droberta"}
 """The release's folder of the questions against each model."""
@@ -42,7 +42,6 @@ class AdversarialQA(SquadLayout):
         licence="cc-by-sa-3.0",
         hub_id="UCLNLP/adversarial_qa",
         splits={"train": 30_000, "validation": 3_000, "test": 3_000},
-        labels={},
         task="qa",
         release="adversarialqa.github.io",
         layout="`combined/`, `1_dbidaf/`, `2_dbert/`, `3_droberta/` with `{train,dev,test}.json`",
@@ -56,10 +55,10 @@ class AdversarialQA(SquadLayout):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the files of each split, in the folder of the model that is asked for."""
+        """Return the files of each split, in the folder of the chosen model."""
         model = options.get("model", "all")
         if model not in FOLDERS:
-            raise ValueError(f"model={model!r}: use {' or '.join(map(repr, FOLDERS))}")
+            raise ValueError(f"model must be {' or '.join(map(repr, FOLDERS))}, got {model!r}")
         if "model" in options and data_files is not None:
             raise ValueError(f"model={model!r} chooses a folder in data_dir; data_files already names the files")
         if data_dir is not None and model != "all" and Path(data_dir).name != FOLDERS[model]:

@@ -19,14 +19,25 @@ annotation 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from datasets import Value
 
 from hfcf.core.schema import INT, TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, is_list_of, json_list, need, split_files, text_of
+from hfcf.corpora.base import (
+    BadRow,
+    Corpus,
+    CorpusInfo,
+    Record,
+    as_text,
+    is_list_of,
+    json_list,
+    need,
+    split_files,
+    split_records,
+    text_of,
+)
 from hfcf.corpora.formats.answers import open_answers
 from hfcf.text.check import kind
 
@@ -49,7 +60,6 @@ class AmbigQA(Corpus):
         licence="cc-by-sa-3.0",
         hub_id="sewon/ambig_qa",
         splits={"train": 10_036, "validation": 2_002},  # questions before they are disambiguated
-        labels={},
         task="qa",
         release="nlp.cs.washington.edu/ambigqa",
         layout="`train_light.json`, `dev_light.json`, or the full `train.json`, `dev.json`",
@@ -60,14 +70,7 @@ class AmbigQA(Corpus):
     EXTRA: ClassVar = {"original_question": TEXT, "ambiguous": Value("bool"), "annotation": INT}
 
     def records(self, path: Path) -> Iterator[Record]:
-        for record in json_list(path):
-            if record.unreadable:
-                yield record
-                continue
-            try:
-                yield from (replace(record, value={**record.value, **fields}) for fields in _questions(record.value))
-            except BadRow as error:
-                yield replace(record, unreadable=f"{record.place}: {error}")
+        return split_records(json_list(path), lambda record: ({**record, **fields} for fields in _questions(record)))
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         name = str(as_text(record["id"]))
@@ -98,7 +101,7 @@ def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
                 answers = open_answers(pair["answer"], "answer")
                 pairs.append({"asked": text_of(pair, "question"), "answers": answers, "annotation": i, "suffix": f"-{i}-{k}"})
         else:
-            raise BadRow(f"the type {as_text(annotation['type'])} is unknown; the known ones are singleAnswer and multipleQAs")
+            raise BadRow(f"the type must be singleAnswer or multipleQAs, got {as_text(annotation['type'])}")
     own = [{"asked": question, "answers": open_answers(single, "answer"), "annotation": None, "suffix": ""}] if single else []
     return [*own, *pairs]
 

@@ -1,10 +1,10 @@
 """BoolQ's contrast set: yes/no questions on a passage, and what experts made of them, mostly to change the answer.
 
-- File: `boolq_perturbed.json`, in `data_dir` or its `BoolQ/`. Its first item is a header, which is no row. The questions are of
+- File: `boolq_perturbed.json`, in `data_dir` or its `BoolQ/`. Its first item is a header, not a row. The questions are of
   BoolQ's validation split.
 - Two kinds of rows, `kind` "original" and "perturbed"; a perturbed question follows its original, whose id is its `original_id`.
   Not every perturbation changes the answer, and one of the real file repeats its original.
-- Answers: TRUE is "yes", FALSE "no". They are no spans of the context, so `answer_start` is empty.
+- Answers: TRUE is "yes", FALSE "no". They are not spans of the context, so `answer_start` is empty.
 - A perturbation without a question and an answer is left out and counted.
 - Ids: the passage's number, from 1, and for a perturbation its number behind it: "7", "7-1", "7-2". Group: the passage's title.
 - Extra columns: `kind` and `original_id`.
@@ -50,7 +50,6 @@ class BoolQContrast(Corpus):
 }""",
         licence="cc-by-sa-3.0",  # BoolQ's; the repository of the contrast sets names none
         splits={"validation": 404},  # 69 originals and 335 perturbed questions
-        labels={},
         task="qa",
         release="github.com/allenai/contrast-sets",
         layout="`BoolQ/boolq_perturbed.json`",
@@ -88,7 +87,7 @@ class BoolQContrast(Corpus):
         row |= {"context": text_of(record, "paragraph"), "question": text_of(record, "question")}
         row["title"] = row["group_id"] = as_text(text_of(record, "title"))
         if (answer := as_text(record["answer"])) not in ANSWERS:
-            raise BadRow(f"the answer is {answer!r}; the known ones are TRUE and FALSE")
+            raise BadRow(f"the answer must be TRUE or FALSE, got {answer!r}")
         row["answers"] = {"text": [ANSWERS[answer]], "answer_start": []}
 
 

@@ -1,4 +1,4 @@
-"""Counterfactually-augmented NLI (CAD): SNLI pairs, and human revisions of the premise or the hypothesis to another label.
+"""Counterfactually-augmented NLI (CAD): SNLI pairs, and human revisions of the premise or the hypothesis to a different label.
 
 - Files: `NLI/{original,revised_premise,revised_hypothesis}/{train,dev,test}.tsv`, tab-separated with CSV's quotes; `data_dir` may
   be the repository or its folder `NLI`. The premise is the evidence, the hypothesis the claim.
@@ -52,7 +52,7 @@ class CadNli(Corpus):
         counts = {}
         for path in files:
             if path.parent.name not in _KINDS:
-                raise CorpusError(f"{path}: its folder says what it holds, and must be one of {', '.join(_KINDS)}")
+                raise CorpusError(f"{path}: its folder names its kind, and must be one of {', '.join(_KINDS)}")
             counts[path.parent.name, path.name] = sum(1 for _ in csv_rows(path, delimiter="\t"))
         for (kind, file), count in counts.items():
             originals = counts.get(("original", file), count / 2)

@@ -44,7 +44,7 @@ _TAG = re.compile("(</?e[12]>)")
 
 
 def sample_of(spelling: str) -> str | None:
-    """Return a sample's name, or None for what is no spelling of a sample."""
+    """Return a sample's name, or None if the text does not name a sample."""
     if shots := re.fullmatch(r"(\d+)[-_ ]?shots?", spelling):
         return f"{int(shots[1])}shot"
     if share := re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:%|pct)", spelling):
@@ -92,7 +92,9 @@ class CCGSemEval(Corpus):
             name, bracket, rest = part.strip().partition("[")
             if sample := sample_of(name.strip()):
                 if requested is not None and (sample_of(str(requested)) or requested) != sample:
-                    raise ValueError(f"split={split!r} asks for the sample {sample!r} beside {requested!r}: load one at a time")
+                    raise ValueError(
+                        f"split={split!r} names the sample {sample!r}, and sample= names {requested!r}: load one at a time"
+                    )
                 requested, name = sample, "train"
             parts.append(name + bracket + rest)
         return "+".join(parts), {**options, **({} if requested is None else {"sample": requested})}
@@ -162,7 +164,7 @@ def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     for name, tag in (("head", "e1"), ("tail", "e2")):
         row[name] = entity((places[f"<{tag}>"], places[f"</{tag}>"]))
         if row[name]["start"] == row[name]["end"]:
-            raise BadRow(f"the {name} is empty: no token stands between <{tag}> and </{tag}>")
+            raise BadRow(f"the {name} is empty: there is no token between <{tag}> and </{tag}>")
 
 
 def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
@@ -196,7 +198,7 @@ def content_id(row: Mapping[str, Any], counts: Counter[str]) -> str:
 def _inclusive(record: Mapping[str, Any], field: str, size: int) -> Span:
     start, last = record[f"{field}_start"], record[f"{field}_end"]
     if type(start) is not int or type(last) is not int or not 0 <= start <= last < size:
-        raise BadRow(f"{field}_start and {field}_end are {start!r} and {last!r}: no place in the {size} tokens")
+        raise BadRow(f"{field}_start and {field}_end are {start!r} and {last!r}, outside the {size} tokens")
     return start, last + 1
 
 

@@ -13,7 +13,7 @@
 - NOT ENOUGH INFO rows have no structure. `useful` and `leaf` are the file's.
 - Group: rows that share the claim or `checkwhy-id`; a claim has one row of each label. The group is named by the claim, so it is
   the same in all files. If rows share an id, all but the first have their label in their own: "7-REFUTES".
-- Extra column: `code_out`, as it stands.
+- Extra column: `code_out`, unchanged.
 
 One row (made up): claim "Rain made the river rise.", evidence "Rain falls.", "A river rises when rain falls.", "Rome is old.",
 evidence_info [{"id": "Sentence1", "useful": true, "leaf": true}, …], structure [{"premises": ["Sentence1"], "conclusion":
@@ -178,7 +178,7 @@ def _text(record: Mapping[str, Any], part: str) -> str:
     if len(names := [name for name in KEYS[part] if name in record]) != 1:
         fields = f"both {' and '.join(map(repr, names))}" if names else f"none of {', '.join(map(repr, KEYS[part]))}"
         raise BadRow(
-            f"which field holds the text of the {part} is not clear: there is {fields}. Found: {_fields(record)}. "
+            f"the field with the text of the {part} is not clear: there is {fields}. Found: {_fields(record)}. "
             f"Leave the right name, alone, in KEYS[{part!r}] in {__file__}"
         )
     return text_of(record, names[0])

@@ -1,7 +1,7 @@
 """COVID-Fact: claims of a COVID-19 forum with evidence sentences, and automatic counter-claims.
 
 - Split: full, one undivided file ("the full dataset" of the release). The authors' train, dev and test (folder RTE-covidfact, in
-  another form) are parts of it: it is no training split.
+  another form) are parts of it, so it is not a training split.
 - A refuted claim was made from the supported one before it, by replacing its salient words, and has the same evidence.
 - Evidence: one piece for each sentence, untitled. Id: covidfact-<line>, because the release has none.
 - Group: rows that share `gold_source` (a claim and its counter-claims do) or the whole evidence.

@@ -53,7 +53,6 @@ class CuratedTrec(Corpus):
 }""",
         licence="unknown",
         splits={"train": 1_486, "test": 694},
-        labels={},
         task="qa",
         release="with DrQA (`CuratedTrec-*.txt`), ORQA and DPR",
         layout="`CuratedTrec-{train,test}.txt`, `CuratedTrec.resplit.*.jsonl` or `curatedtrec-test.qa.csv`",
@@ -75,7 +74,7 @@ class CuratedTrec(Corpus):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise BadRow(f"the answer {pattern!r} is no regular expression: {error}") from None
+                raise BadRow(f"the answer {pattern!r} is not a regular expression: {error}") from None
 
 
 def _line(line: str) -> tuple[str, Any]:
@@ -84,7 +83,7 @@ def _line(line: str) -> tuple[str, Any]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise BadRow(f"the line is no JSON: {error}") from None
+            raise BadRow(f"the line is not JSON: {error}") from None
         need(record, "question", "answer")
         return text_of(record, "question"), record["answer"]
     cells = next(csv.reader([line], delimiter="\t"))
@@ -92,10 +91,10 @@ def _line(line: str) -> tuple[str, Any]:
         raise BadRow(f"the line has {len(cells)} fields, not a question, a tab and the answers: {line[:60]!r}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # A pattern may hold \\d, which is no escape of Python.
+            warnings.simplefilter("ignore")  # A pattern may have \\d, which is not an escape of Python.
             answers = ast.literal_eval(cells[1])
     except (ValueError, SyntaxError, RecursionError, MemoryError):
-        raise BadRow(f"the answers are no list: {cells[1][:60]!r}") from None
+        raise BadRow(f"the answers are not a list: {cells[1][:60]!r}") from None
     if not isinstance(answers, list):
         raise BadRow(f"the answers are {kind(answers)}, not a list: {cells[1][:60]!r}")
     return cells[0], answers

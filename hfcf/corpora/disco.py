@@ -19,12 +19,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need, split_records
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.check import kind
 
@@ -48,7 +47,6 @@ class Disco(Corpus):
   year = {2022}
 }""",
         licence="mit",  # the repository's; SNLI's text is CC BY-SA 4.0
-        splits={},
         labels={"entailment": SUPPORTS, "contradiction": REFUTES, "neutral": NOT_ENOUGH_INFO},
         release="github.com/eric11eca/disco",
         layout="`data/augment/*.jsonl`",
@@ -58,11 +56,7 @@ class Disco(Corpus):
     EXTRA: ClassVar = {"guid": TEXT, "kind": TEXT}
 
     def records(self, path: Path) -> Iterator[Record]:
-        for record in json_lines(path):
-            if record.unreadable:
-                yield record
-            else:
-                yield from (replace(record, value={**record.value, "kind": name}) for name in _FIELDS)
+        return split_records(json_lines(path), lambda record: ({**record, "kind": name} for name in _FIELDS))
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row["kind"] = record["kind"]

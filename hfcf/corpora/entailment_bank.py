@@ -8,7 +8,7 @@
 - Label: SUPPORTS, in all rows: the release has no other.
 - **Task 3 has no structure**: the release leaves its `proof` empty, so it is not known which facts are of use (`useful` and `leaf`
   are null). The same question's tree is in the row of the same id of task 1 or 2. The retriever misses facts: by the release's
-  fact ids, 53 of the 187 rows of the dev split have all facts of their tree. The others' label says more than their evidence.
+  fact ids, 53 of the 187 rows of the dev split have all facts of their tree. The other labels say more than the evidence.
 - Group: rows that share question or hypothesis. A question has the same id in every task.
 - Extra columns: `question` and `answer`.
 
@@ -52,7 +52,6 @@ class EntailmentBank(Corpus):
 }""",
         licence="apache-2.0",  # the repository's; it names none for the data
         splits={"train": 1_313, "validation": 187, "test": 340},
-        labels={},
         task="structures",
         release="github.com/allenai/entailment_bank",
         layout="`dataset/task_{1,2,3}/{train,dev,test}.jsonl`",
@@ -65,17 +64,17 @@ class EntailmentBank(Corpus):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the files of each split, in the folder of the task that is asked for."""
+        """Return the files of each split, in the folder of the chosen task."""
         task = str(options.get("task", TASKS[0]))
         if task not in TASKS:
-            raise ValueError(f"task={task!r}: use {' or '.join(map(repr, TASKS))}")
+            raise ValueError(f"task must be {' or '.join(map(repr, TASKS))}, got {task!r}")
         if "task" in options and data_files is not None:
             raise ValueError(f"task={task!r} chooses a folder in data_dir; data_files already names the files")
         if data_dir is not None:
             folder = Path(data_dir).expanduser()
             inner = [folder / parent / f"task_{task}" for parent in _PARENTS]
             if "task" in options and folder.name in {f"task_{number}" for number in TASKS} - {f"task_{task}"}:
-                raise ValueError(f"task={task!r}, and data_dir is the folder {folder.name}: leave one of the two out")
+                raise ValueError(f"task={task!r}, and data_dir is the folder {folder.name}: leave one out")
             data_dir = next((path for path in inner if path.is_dir()), folder)
         return super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
 
@@ -106,7 +105,7 @@ def _facts(record: dict[str, Any]) -> dict[str, str]:
     need(meta, "triples")
     facts = meta["triples"]
     if not isinstance(facts, dict) or not facts:
-        raise BadRow("'meta.triples' is no object of facts by name")
+        raise BadRow("'meta.triples' is not an object of facts by name")
     return {str(name): text_of(facts, name) for name in facts}
 
 

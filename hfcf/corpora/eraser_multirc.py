@@ -2,7 +2,7 @@
 
 - Questions: of MultiRC (Khashabi et al., NAACL 2018). Claim: "question || answer", as in the files.
 - Files: see `hfcf.corpora.formats.eraser`, as for the option `context` and the extra column `rationales`.
-- Group: the paragraph (`docid`). It is no title: the pieces have none.
+- Group: the paragraph (`docid`). It is not a title: the pieces have none.
 
 One row: claim "Name few objects said to be in or on Allan 's desk || Eraser", evidence [title "", text "Allan sat down at his
 desk and pulled the chair in close ."] and the paragraph's other sentences, label REFUTES.

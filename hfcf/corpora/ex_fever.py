@@ -27,7 +27,7 @@ from datasets import List
 
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, csv_rows, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 
@@ -70,7 +70,7 @@ class ExFever(Corpus):
         need(record, "id", "claim", "explanation", "label", "golden entity")
         claim, explanation = text_of(record, "claim").strip(), text_of(record, "explanation").strip()
         row |= {"id": record["id"], "claim": claim, "label": record["label"]}
-        # A line ends a sentence too; a full stop that stands alone on one is none.
+        # A line end also ends a sentence; a line with only a full stop is not a sentence.
         sentences = [text for line in explanation.split("\n") for text in split_sentences(line)]
         sentences = [text for text in sentences if any(character.isalnum() for character in text)]
         row["evidence"] = [{"title": "", "text": text} for text in sentences]

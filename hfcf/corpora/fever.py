@@ -2,7 +2,7 @@
 
 - Files, in either of two forms:
   - the release: `train.jsonl`, `shared_task_dev.jsonl` (validation), `paper_dev.jsonl`, `paper_test.jsonl`, whose evidence is
-    page names and sentence numbers, with `wiki-pages/wiki-*.jsonl` beside them for the text. A row gets the first annotated
+    page names and sentence numbers, with `wiki-pages/wiki-*.jsonl` for the text. A row gets the first annotated
     evidence set whose sentences are all in wiki-pages.
   - the RTE form with text, `RTE-Fever/processed/{train,dev}.{raw.input0,raw.input1,label}` (COVID-Fact's copy of FEVER's
     development rows): evidence, claim and label line by line. It has SUPPORTS and REFUTES rows only, so not_entailment is
@@ -20,20 +20,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Record, choice, json_lines, need, split_files
-from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
-from hfcf.corpora.formats.rte import rte_lines, rte_resources
+from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.wikipedia import nfc, page_title
-from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.normalise import unbracket
 
 _NAMES = (("train", "train"), ("validation", "shared_task_dev"), ("paper_dev", "paper_dev"), ("paper_test", "paper_test"))
+RTE_LABELS = {"entailment": SUPPORTS, "not_entailment": REFUTES}
+"""The labels of files with SUPPORTS and REFUTES rows only."""
 _RTE = split_files(
     *(f"{folder}{{}}.raw.input1" for folder in ("RTE-Fever/processed/", "processed/", "")),
     names=(("train", "train"), ("validation", "dev")),
@@ -155,7 +156,7 @@ def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str,
     """Read the sentences of these numbers from wiki-pages; of five million pages only those with one are parsed."""
     files = sorted(folder.glob("*.jsonl"))
     if not files:
-        raise CorpusError(f"{folder} holds no wiki-*.jsonl: {_NEED_PAGES}")
+        raise CorpusError(f"{folder} has no wiki-*.jsonl: {_NEED_PAGES}")
     sentences: dict[tuple[str, int], str] = {}
     for path in files:
         with path.open("rb") as file:
@@ -166,7 +167,7 @@ def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str,
                         continue
                     page = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise CorpusError(f"{path}: a line is no JSON: {error}") from None
+                    raise CorpusError(f"{path}: a line is not JSON: {error}") from None
                 if not isinstance(page, dict) or not all(isinstance(page.get(field), str) for field in ("id", "lines")):
                     raise CorpusError(f"{path}: expected pages with the texts 'id' and 'lines', found {str(page)[:200]}")
                 name = nfc(page["id"])
@@ -176,6 +177,35 @@ def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str,
                     if number.isdecimal() and int(number) in numbers.get(name, ()):
                         sentences[name, int(number)] = unbracket(rest.partition("\t")[0]).strip()
     return sentences
+
+
+# --- the RTE form, with text: evidence, claim and label line by line in `<split>.raw.input0`, `.raw.input1` and `.label`
+
+
+def _companions(claims: Path) -> list[Path]:
+    """List the files of evidence and labels that belong to a file of claims."""
+    return [claims.with_name(claims.name.replace(".raw.input1", suffix)) for suffix in (".raw.input0", ".label")]
+
+
+def rte_resources(data_dir: Path, files: Iterable[tuple[str, str]]) -> dict[str, Path]:
+    """Return the existing files of evidence and labels for these (split, file of claims), by their path in the folder."""
+    others = [other for _, file in files for other in _companions(data_dir / file)]
+    return {other.relative_to(data_dir).as_posix(): other for other in others if other.is_file()}
+
+
+def rte_lines(path: Path) -> Iterator[Record]:
+    """Yield records with `id`, `claim`, `text` and `label`."""
+    if absent := [other for other in _companions(path) if not other.is_file()]:
+        raise CorpusError(f"{path}: there is no {absent[0].name} next to it; the RTE form has three files")
+    claims, evidence, labels = lines(path), *(lines(other) for other in _companions(path))
+    if not len(claims) == len(evidence) == len(labels):
+        raise CorpusError(
+            f"{path}: the three files of the RTE form are not parallel: "
+            f"{len(claims)} claims, {len(evidence)} evidence texts, {len(labels)} labels"
+        )
+    for i, (claim, text, label) in enumerate(zip(claims, evidence, labels, strict=True), 1):
+        name = f"{path.name.partition('.')[0]}-{i}"
+        yield Record("line", i, {"id": name, "claim": claim, "text": text, "label": label.strip()})
 
 
 BUILDER = Fever

@@ -52,9 +52,7 @@ class Feverous(Corpus):
         layout="`feverous_*_challenges.jsonl`, `feverous_wikiv1.db`",
         notes="or ProgramFC's copy with text",
     )
-    FILES = split_files(
-        "feverous_{}_challenges.jsonl", "claims/{}.json", "{}.json", names=(("train", "train"), ("validation", "dev"))
-    )
+    FILES = split_files("feverous_{}_challenges.jsonl", "claims/{}.json", "{}.json", names=_NAMES)
     ONE_FORM = True
     GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"challenge": TEXT}

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
-from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 

@@ -2,7 +2,7 @@
 
 - Files, in any of four layouts, which differ in their fields:
   - the release, `hover_{train,dev,test}_release_v1.1.json` (test is blind: claims only): evidence is [title, sentence number];
-    the text comes from `wiki_wo_links.db` beside it (table `documents`: id, text; titles in Unicode NFD). The database holds
+    the text comes from `wiki_wo_links.db` next to it (table `documents`: id, text; titles in Unicode NFD). The database has
     running text, which HoVer's authors split with Stanford CoreNLP; ours is split by `sentences.py`, or at "[SENT]" in rebuilt
     databases that mark the sentences. A number past the last sentence is an error, never a guess.
   - the same with the text in it: a field `evidence`, parallel to `supporting_facts`, of [title, sentence] or {title, text}.
@@ -36,7 +36,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import INT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files, text_of
-from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 _RELEASE = split_files("hover_{}_release_v1.1.json")
@@ -75,7 +75,7 @@ class Hover(Corpus):
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
-        # One layout of a split, in this order: a split is never read twice.
+        # One layout for each split, in this order, so that a split is never read twice.
         files: Files = {}
         for split, file in (*_RELEASE, *_COPIES):
             path = data_dir / file
@@ -101,7 +101,7 @@ class Hover(Corpus):
         folders = [Path(release_dir).expanduser()] if release_dir is not None else [data_dir, data_dir.resolve().parent / "hover"]
         release = [(split, name) for split, name in _RELEASE if split not in cls.BLIND]
         paths = [("pages", data_dir / "wiki_wo_links.db")]
-        # The first folder that has a release file comes last, and wins.
+        # The first folder with a release file comes last, so it wins.
         paths += [(f"release {split}", folder / name) for folder in reversed(folders) for split, name in release]
         return {key: path for key, path in paths if path.is_file()}
 
@@ -113,7 +113,7 @@ class Hover(Corpus):
         for name, path in self.config.resources.items():
             if name.startswith("release "):
                 for record in json_list(Path(path)):
-                    if isinstance(claim := record.value.get("claim"), str):  # loading the release says what is wrong with others
+                    if isinstance(claim := record.value.get("claim"), str):  # loading the release reports other records
                         self._release.setdefault(claim, []).append(record.value)
 
     def records(self, path: Path) -> Iterator[Record]:
@@ -153,7 +153,7 @@ class Hover(Corpus):
         if isinstance(label, int) and not isinstance(label, bool):
             row["evidence"] = [{"title": "", "text": text.strip()} for text in evidence.split(" \n") if text.strip()]
             if label not in _FACTFLIP_LABELS:
-                raise BadRow(f"the label {label} is unknown; the known ones are 0 (SUPPORTED) and 1 (NOT_SUPPORTED)")
+                raise BadRow(f"the label {label} is unknown; the known labels are 0 (SUPPORTED) and 1 (NOT_SUPPORTED)")
             row["label"] = _FACTFLIP_LABELS[label]
             self._attach(row)
         else:

@@ -1,14 +1,20 @@
-"""MRQA 2019: eighteen question answering datasets in one form, made for training on some and testing on others.
+"""MRQA 2019: eighteen question answering datasets in one form, made for training on some and testing on the rest.
 
     ds = hfcf.load("mrqa", data_files={"validation": "dev/TriviaQA-web.jsonl.gz"}, split="validation")
     ds = hfcf.load("mrqa", data_dir="mrqa/", dataset="HotpotQA", split="dev")
 
 - Files: `.jsonl` or `.jsonl.gz` with a header that names the dataset and the split, in `data_dir` or its `train/`, `dev/` and
-  `test/`. The header decides the split, unless the user's mapping does. `hfcf.corpora.formats.mrqa` describes the form.
+  `test/`. The header decides the split, unless the user's mapping does.
+- The first line is {"header": {"dataset": …, "split": …}}; the split may also be called `mrqa_split`. A context line is {context,
+  qas: [{qid, question, answers, detected_answers: [{text, char_spans: [[start, end]]}]}]}. The end of a place is inclusive. The
+  tokens of the lines are not read.
+- Answers: each place of each detected answer, with its text in the context. That text must be the answer's `text`, but for
+  capitals, accents, and blanks and punctuation inside, which a detection may ignore. [PAR], [TLE] and [DOC] stay in the context.
 - The option `dataset` loads one dataset, by the name in the header (SQuAD, NewsQA, TriviaQA, SearchQA, HotpotQA,
   NaturalQuestions; BioASQ, DROP, DuoRC, RACE, RelationExtraction, TextbookQA …).
 - Group: the context. Two contexts of one article are two groups, since the form has no titles.
-- Extra columns: `dataset`, the header's name, and `aliases`, every right answer, whether it stands in the context or not.
+- Extra columns: `dataset`, the header's name, and `aliases`, every right answer of `answers`, in the context or not, for the
+  shared task's metric.
 
 One row (made up): question "Where is Lake Bled?", context "[TLE] Lake Bled [PAR] Lake Bled lies in Slovenia.", answers {"text":
 ["Slovenia"], "answer_start": [40]}, aliases ["Slovenia", "the Republic of Slovenia"], dataset "HotpotQA".
@@ -16,14 +22,24 @@ One row (made up): question "Where is Lake Bled?", context "[TLE] Lake Bled [PAR
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, Files, Record, as_text
-from hfcf.corpora.formats import mrqa
+from datasets import List
 
+from hfcf.core.schema import TEXT
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of, json_lines, need, text_of
+from hfcf.corpora.base.info import ALIASES
+from hfcf.corpora.formats.answers import context_group, open_answers
+from hfcf.text.check import kind
+
+FORM_EXTRA = {"aliases": List(TEXT)}
+"""The columns that this form adds."""
+ENDINGS = (".jsonl", ".jsonl.gz")
+_SPLIT = re.compile(r"\w+(\.\w+)*")
 _UNNAMED = ""
 _FOLDERS = {"": _UNNAMED, "train/": "train", "dev/": "validation", "test/": "test"}
 """The split of a file whose header names none."""
@@ -45,7 +61,6 @@ class MRQA(Corpus):
         licence="unknown",  # each dataset has its own
         hub_id="mrqa-workshop/mrqa",
         splits={"train": 516_819, "validation": 58_221, "test": 9_633},
-        labels={},
         task="qa",
         release="github.com/mrqa/MRQA-Shared-Task-2019",
         layout="`*.jsonl.gz`, or `train/`, `dev/` and `test/` of them",
@@ -54,47 +69,121 @@ class MRQA(Corpus):
     FILES = tuple(
         (split, f"{folder}*{ending}")
         for split, folder in (("train", "train/"), ("validation", "dev/"), ("test", "test/"))
-        for ending in mrqa.ENDINGS
+        for ending in ENDINGS
     )
     OPTIONS: ClassVar = {"dataset": "load only the dataset of this name"}
-    EXTRA: ClassVar = {**mrqa.EXTRA, "dataset": TEXT}
+    EXTRA: ClassVar = {**FORM_EXTRA, "dataset": TEXT}
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
         files: Files = {}
         for folder, split in _FOLDERS.items():
-            for ending in mrqa.ENDINGS:
+            for ending in ENDINGS:
                 for path in sorted((data_dir / folder).glob(f"*{ending}")):
-                    if (first := mrqa.header(path)) is not None:
-                        files.setdefault(mrqa.named_split(first) or split, []).append(path)
+                    if (first := header(path)) is not None:
+                        files.setdefault(named_split(first) or split, []).append(path)
         return files
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        return mrqa.split_of(path)
+        return header_split(path)
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the files of each split, of the dataset that is asked for."""
+        """Return the files of each split, of the chosen dataset."""
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         if (dataset := options.get("dataset")) is not None:
-            names = {path: str((mrqa.header(path) or {}).get("dataset")) for paths in files.values() for path in paths}
+            names = {path: str((header(path) or {}).get("dataset")) for paths in files.values() for path in paths}
             files = {split: kept for split, paths in files.items() if (kept := [path for path in paths if names[path] == dataset])}
             if not files:
                 raise CorpusError(
                     f"{name}: no file is of the dataset {dataset!r}; there are {', '.join(sorted(set(names.values())))}"
                 )
         if unnamed := files.get(_UNNAMED):
-            cure = f'name it yourself, in the place of data_dir: data_files={{"SPLIT": "{unnamed[0]}"}}'
+            cure = f'name it yourself, instead of data_dir: data_files={{"SPLIT": "{unnamed[0]}"}}'
             raise CorpusError(f"{unnamed[0]}: its header names no split; {cure}")
         return files, resources
 
     def records(self, path: Path) -> Iterator[Record]:
-        return mrqa.questions(path)
+        return questions(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row["dataset"] = as_text(record.get("dataset"))
-        mrqa.fill_question(row, record)
+        fill_question(row, record)
+
+
+def header(path: Path) -> dict[str, Any] | None:
+    """Return what the first line of a file says of it, or None if it is not a header."""
+    first = next(json_lines(path), None)
+    found = first.value.get("header") if first else None
+    return found if isinstance(found, dict) else None
+
+
+def header_split(path: Path) -> str | None:
+    """Return the split that a file's header names, see `named_split`."""
+    return named_split((header(path) or {}) if path.is_file() else {})
+
+
+def named_split(header: Mapping[str, Any]) -> str | None:
+    """Return the split that a header names, or None if it names no split that `datasets` allows."""
+    split = header.get("split", header.get("mrqa_split"))
+    allowed = isinstance(split, str) and split != "all" and _SPLIT.fullmatch(split)
+    return ALIASES.get(split, split) if allowed else None
+
+
+def questions(path: Path) -> Iterator[Record]:
+    """Yield the questions of a file, each with its context and the name of its dataset."""
+    if (first := header(path)) is None:
+        raise CorpusError(f'{path}: the first line is not a header; a file of MRQA starts with {{"header": {{"dataset": …}}}}')
+    dataset = first.get("dataset")
+    for line in json_lines(path):
+        if line.number == 1 or line.unreadable:
+            if line.unreadable:
+                yield line
+            continue
+        qas = line.value.get("qas")
+        if not is_list_of(qas, dict):
+            found = ", ".join(map(repr, line.value)) or "no fields"
+            yield Record("line", line.number, unreadable=f"'qas' is {kind(qas)}, not a list of questions; found {found}")
+            continue
+        for question in qas:
+            yield Record("line", line.number, {"dataset": dataset, "context": line.value.get("context"), **question})
+
+
+def fill_question(row: dict[str, Any], record: dict[str, Any]) -> None:
+    """Write a question of `questions` into `row`."""
+    name = "qid" if "qid" in record else "id"
+    need(record, name, "context", "question", "answers", "detected_answers")
+    context = text_of(record, "context")
+    row |= {"id": record[name], "context": context, "question": text_of(record, "question"), "group_id": context_group(context)}
+    row["aliases"] = list(map(as_text, open_answers(record["answers"], "answers")["text"]))
+    detected = record["detected_answers"]
+    if not is_list_of(detected, dict):
+        raise BadRow(f"detected_answers is {kind(detected)}, not a list of {{text, char_spans}}")
+    spans: dict[tuple[int, str], None] = {}
+    for answer in detected:
+        need(answer, "text", "char_spans")
+        for place in answer["char_spans"] if isinstance(answer["char_spans"], list) else [answer["char_spans"]]:
+            spans[_span(context, text_of(answer, "text"), place)] = None
+    row["answers"] = {"text": [text for _, text in spans], "answer_start": [start for start, _ in spans]}
+
+
+def _span(context: str, text: str, place: Any) -> tuple[int, str]:
+    if not (isinstance(place, list) and len(place) == 2 and all(type(at) is int for at in place)):
+        raise BadRow(f"a place of the answer {text!r} is {as_text(place)}; a place is [start, end], and the end is inclusive")
+    start, end = place
+    there = context[start : end + 1] if 0 <= start <= end else ""
+    # An exclusive end would include a blank or a full stop.
+    edges = there and all(there[at].isalnum() or there[at] == (text.strip() or " ")[at] for at in (0, -1))
+    if not edges or _plain(there) != _plain(text):
+        raise BadRow(f"the answer {text!r} is not at {start}–{end} (inclusive) of the context, which has {there!r} there")
+    return start, there
+
+
+def _plain(text: str) -> str:
+    """Return a text without capitals, accents, blanks and punctuation; a text of only these is returned without blanks."""
+    plain = "".join(character for character in unicodedata.normalize("NFKD", text).casefold() if character.isalnum())
+    return plain or "".join(text.split())
 
 
 BUILDER = MRQA

@@ -1,6 +1,6 @@
 """Natural Questions (NQ): questions that people asked a search engine, and the answers that annotators marked in a Wikipedia page.
 
-Two forms; the option `form` chooses where a folder holds both. Otherwise the files decide.
+There are two forms. The option `form` chooses if a folder has both; otherwise the files decide.
 
 `form="short"`, the release with its short answers:
 
@@ -12,14 +12,14 @@ Two forms; the option `form` chooses where a folder holds both. Otherwise the fi
 - HTML tokens are those that the release marks. The simplified text has no marks; there a token is HTML if it has the form of a
   tag with a capital, as all of the release's have (`<P>`, `</Table>`, `<Th_colspan="2">`).
 - Answers: the short answers in the context. Those of several annotators are alternatives, and an annotator's own may be a list of
-  spans that answer together: `alternatives` has their numbers. Yes and no are answers without a place; they stand only where more
-  annotators say so than mark a span.
+  spans that answer together: `alternatives` has their numbers. Yes and no are answers without a place, used only if more
+  annotators chose them than marked a span.
 - Questions without a short answer, and without yes or no, are left out and counted.
 - Title: `document_title`; in the simplified text the page's name in `document_url`. Group: the title.
 - Extra columns: `alternatives`; `annotators`, how many gave an answer in the context (the official metric of NQ asks for two of
   the dev set's five); `url`.
 
-`form="mrqa"`, `NaturalQuestionsShort.jsonl.gz` of the MRQA 2019 shared task: see `hfcf.corpora.formats.mrqa`. Its extra column is
+`form="mrqa"`, `NaturalQuestionsShort.jsonl.gz` of the MRQA 2019 shared task: see `hfcf.corpora.mrqa`. Its extra column is
 `aliases`; titles are empty, contexts keep their HTML tokens, and the group is the context.
 
 One row (made up): question "where is lake bled", title "Lake Bled", context "Lake Bled lies in Slovenia .", answers {"text":
@@ -36,8 +36,8 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from hfcf.core.schema import INT, TEXT
+from hfcf.corpora import mrqa
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of, json_lines, need, text_of
-from hfcf.corpora.formats import mrqa
 from hfcf.corpora.formats.answers import ALTERNATIVES, alternative_answers
 from hfcf.text.check import kind
 
@@ -80,15 +80,14 @@ class NaturalQuestions(Corpus):
         licence="cc-by-sa-3.0",
         hub_id="google-research-datasets/natural_questions",
         splits={"train": 307_373, "validation": 7_830},  # with the questions that have no short answer
-        labels={},
         task="qa",
         release="ai.google.com/research/NaturalQuestions; the MRQA form: github.com/mrqa/MRQA-Shared-Task-2019",
         layout="`v1.0-simplified_simplified-nq-train.jsonl`, `nq-dev-*.jsonl.gz` …, or `NaturalQuestionsShort.jsonl.gz`",
         notes='`form="short"` or `"mrqa"`; `alternatives`; not checked against the real files',
     )
     FILES = (*_SHORT, *_MRQA)
-    OPTIONS: ClassVar = {"form": "short or mrqa, where a folder holds files of both forms"}
-    EXTRA: ClassVar = {"alternatives": ALTERNATIVES, "annotators": INT, "url": TEXT, **mrqa.EXTRA}
+    OPTIONS: ClassVar = {"form": "short or mrqa, if a folder has files of both forms"}
+    EXTRA: ClassVar = {"alternatives": ALTERNATIVES, "annotators": INT, "url": TEXT, **mrqa.FORM_EXTRA}
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
@@ -97,7 +96,7 @@ class NaturalQuestions(Corpus):
             chosen: dict[str, str] = {}
             for split, pattern in patterns:
                 for path in sorted(data_dir.glob(pattern)):
-                    actual = (mrqa.split_of(path) if patterns is _MRQA else None) or split
+                    actual = (mrqa.header_split(path) if patterns is _MRQA else None) or split
                     # The same rows may lie there in several places, and compressed: the first pattern that fits is read.
                     if chosen.setdefault(actual, pattern) == pattern:
                         files.setdefault(actual, []).append(path)
@@ -105,14 +104,14 @@ class NaturalQuestions(Corpus):
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        return mrqa.split_of(path) or next((split for split, pattern in _SHORT if path.match(Path(pattern).name)), None)
+        return mrqa.header_split(path) or next((split for split, pattern in _SHORT if path.match(Path(pattern).name)), None)
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
         """Return the files of each split, of one form."""
         form = options.get("form")
         if form not in (None, *FORMS):
-            raise ValueError(f"form={form!r}: use {' or '.join(map(repr, FORMS))}")
+            raise ValueError(f"form must be {' or '.join(map(repr, FORMS))}, got {form!r}")
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         forms = {path: "mrqa" if mrqa.header(path) else "short" for paths in files.values() for path in paths}
         if form is None and len(set(forms.values())) > 1:
@@ -178,7 +177,7 @@ def _tokens(record: Mapping[str, Any]) -> tuple[list[str], list[bool]]:
     need(record, "document_tokens")
     items = record["document_tokens"]
     if not is_list_of(items, dict) or not all(isinstance(token.get("token"), str) and "html_token" in token for token in items):
-        raise BadRow("document_tokens is no list of {token, html_token}")
+        raise BadRow("document_tokens is not a list of {token, html_token}")
     return [token["token"] for token in items], [bool(token["html_token"]) for token in items]
 
 
@@ -186,7 +185,7 @@ def _mark(annotation: Mapping[str, Any], size: int) -> dict[str, Any]:
     """Return what an annotator marked: the long answer, the spans of the short one, and "yes" or "no"."""
     need(annotation, "long_answer", "short_answers", "yes_no_answer")
     if annotation["yes_no_answer"] not in ("YES", "NO", "NONE"):
-        raise BadRow(f"yes_no_answer is {as_text(annotation['yes_no_answer'])}; the known ones are YES, NO and NONE")
+        raise BadRow(f"yes_no_answer must be YES, NO or NONE, got {as_text(annotation['yes_no_answer'])}")
     if not is_list_of(annotation["short_answers"], dict):
         raise BadRow(f"short_answers is {kind(annotation['short_answers'])}, not a list of {{start_token, end_token}}")
     if not isinstance(annotation["long_answer"], dict):
@@ -203,7 +202,7 @@ def _place(span: Mapping[str, Any], size: int) -> tuple[int, int]:
     need(span, "start_token", "end_token")
     start, end = span["start_token"], span["end_token"]
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= size:
-        raise BadRow(f"an answer is at the tokens {start}–{end}, no place in the {size} tokens of the page")
+        raise BadRow(f"an answer is at the tokens {start}–{end}, outside the {size} tokens of the page")
     return start, end
 
 

@@ -37,7 +37,6 @@ class NQOpen(Corpus):
         licence="cc-by-sa-3.0",
         hub_id="google-research-datasets/nq_open",
         splits={"train": 87_925, "validation": 3_610, "efficientqa": 1_800},
-        labels={},
         task="qa",
         release="github.com/google-research-datasets/natural-questions (nq_open)",
         layout="`NQ-open.{train,dev,efficientqa.dev.1.1}.jsonl`, or the folder `nq_open/` with them",

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES, TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, choice, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.rationales import says_nothing, whole_pieces
+from hfcf.corpora.base.values import says_nothing, whole_pieces
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.check import kind
@@ -105,7 +105,7 @@ class PolitiHop(Corpus):
 def _sentences(record: dict[str, Any]) -> list[str]:
     ruling = _json(record, "ruling")
     if not is_list_of(ruling, str):
-        raise BadRow(f"the ruling is no JSON list of sentences: {record['ruling'][:100]}")
+        raise BadRow(f"the ruling is not a JSON list of sentences: {record['ruling'][:100]}")
     return list(ruling)
 
 
@@ -138,7 +138,7 @@ def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
             raise BadRow(f"a node is {kind(node)}, not an object")
         need(node, "node_id", "name", "context", "sent_num", "label")
         if not is_list_of(node["context"], str):
-            raise BadRow(f"the context of node {node['node_id']!r} is no list of tokens")
+            raise BadRow(f"the context of node {node['node_id']!r} is not a list of tokens")
         if not all(isinstance(node[name], int) for name in ("node_id", "sent_num", "label")):
             raise BadRow(f"node_id, sent_num and label of node {node['node_id']!r} are not all numbers")
     # The files list nodes in random order; the chain's have the lowest ids, in its order.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
-from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 _LEFT_OUT = {label: f"rows labelled {label} were left out" for label in ("mixture", "unproven")}

@@ -6,12 +6,12 @@
 - Answers: every span of `original_nq_answers`. These are alternatives, one of each annotator, and an alternative may be a list of
   several spans that answer the question together; `alternatives` has their numbers: [[0], [1, 2]] is one span, or two together.
 - The explanation, which a categoriser of question changes is trained on (§4.2 of RGF): `question_references` has the noun phrases
-  of the question that stand for something in the sentence, `sentence_references`, parallel to it, what that is called there;
+  of the question that refer to something in the sentence, `sentence_references`, parallel to it, its name there;
   both empty where `explanation_type` is not "single_sentence". A reference that the sentence only implies has null places, an
   empty text and a `bridge`: the preposition that would tie it to the sentence, which may be "". `bridge` is null otherwise.
   `answer_references` has the spans that the annotators of QED took for the answer.
 - Places are code points with an exclusive end (the release's README calls them inclusive; its texts show otherwise): those of
-  `question_references` in the question, all others in the context. Every one is checked.
+  `question_references` in the question, all other places in the context. All places are checked.
 - Group: the title.
 - Further extra columns: `selected_sentence`, the sentence that answers; `sentence_starts`; `url`.
 
@@ -53,7 +53,6 @@ class QED(Corpus):
 }""",
         licence="cc-by-sa-3.0",
         splits={"train": 7_638, "validation": 1_355},
-        labels={},
         task="qa",
         release="github.com/google-research-datasets/QED",
         layout="`qed-train.jsonlines`, `qed-dev.jsonlines`",
@@ -95,14 +94,14 @@ class QED(Corpus):
     def _explanation(self, annotation: Any, question: str, context: str) -> dict[str, Any]:
         if not isinstance(annotation, dict) or annotation.get("explanation_type") not in EXPLANATIONS:
             found = as_text(annotation.get("explanation_type") if isinstance(annotation, dict) else annotation)
-            raise BadRow(f"the explanation_type is {found}; the known ones are {', '.join(EXPLANATIONS)}")
+            raise BadRow(f"the explanation_type must be one of {', '.join(EXPLANATIONS)}, got {found}")
         equalities, answers = (annotation.get(name) or [] for name in ("referential_equalities", "answer"))
         for name, items, fields in (
             ("referential_equalities", equalities, ("question_reference", "sentence_reference")),
             ("answer", answers, ("paragraph_reference",)),
         ):
             if not is_list_of(items, dict) or not all(isinstance(item.get(field), dict) for item in items for field in fields):
-                raise BadRow(f"{name} is no list of objects with {' and '.join(fields)}")
+                raise BadRow(f"{name} is not a list of objects with {' and '.join(fields)}")
         sentence = annotation.get("selected_sentence")
         return {
             "explanation_type": annotation["explanation_type"],
@@ -122,13 +121,13 @@ class QED(Corpus):
 
 
 def span_of(span: dict[str, Any], text: str, what: str) -> dict[str, Any]:
-    """Return a span of the release as {start, end, text}; places that are missing there, −1 or null, are null."""
+    """Return a span of the release as {start, end, text}; missing places, −1 or null, are null."""
     start, end, string = span.get("start"), span.get("end"), span.get("string") or ""
     if start in (None, -1) and end in (None, -1) and not string:
         return {"start": None, "end": None, "text": ""}
     if type(start) is not int or type(end) is not int or start < 0 or text[start:end] != string:
         there = text[start:end] if type(start) is int and type(end) is int and start >= 0 else ""
-        raise BadRow(f"{what} {string!r} does not stand at {start}–{end}, where {there!r} stands")
+        raise BadRow(f"{what} {string!r} is not at {start}–{end}, where the text has {there!r}")
     return {"start": start, "end": end, "text": string}
 
 

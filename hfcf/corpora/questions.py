@@ -7,16 +7,16 @@
   (shards), as `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
   `data_files` names other files, which are train unless their names, or a mapping, say otherwise; their ending is their form.
 - Fields: `question`, and `answers` or `answer`; optionally `context`, `title`, `id`, `group_id`, `aliases`. Others are ignored.
-- The option `columns` names fields that are called otherwise: columns={"context": "passage"}.
+- The option `columns` names fields with different names: columns={"context": "passage"}.
 - Answers, in any of these forms: SQuAD's {"text": […], "answer_start": […]}; a list of {"text": …, "answer_start": …}; a list of
-  texts, or one text, which may have its place beside it in a field `answer_start`. In CSV a cell is one text, or one of the
-  others as JSON. A question without an answer has [] or null.
-- Places are characters (code points), and every one is checked. A wrong place is an error that says what stands there, and
-  whether it counts UTF-16 or bytes instead.
-- Answers whose form has no places are looked up in the context, as whole words and with the same capitals. Every place is
-  written, since nothing says which one is meant, and of several answers those that stand somewhere; `aliases` keeps them all.
-  Where none stands in the context, the answers stay without places: a row that stages which need spans reject. "yes" and "no"
-  are never looked up. An empty list `answer_start` in SQuAD's form says that the answers are no spans, and nothing is looked up.
+  texts, or a single text, which may have its place in a field `answer_start`. In CSV a cell is a single text, or
+  another form as JSON. A question without an answer has [] or null.
+- Places are characters (code points), and all are checked. A wrong place is an error, which says what the context has there, and
+  whether the place counts UTF-16 or bytes instead.
+- Answers whose form has no places are looked up in the context, as whole words and with the same capitals. Every place
+  is written, since the intended place is unknown. Of several answers, those in the context are written; `aliases` keeps them all.
+  If no answer is in the context, the answers stay without places, and stages that need spans reject the row. "yes" and "no" are
+  never looked up. In SQuAD's form, an empty list `answer_start` marks answers that are not spans: they are not looked up.
 - Group: `group_id`, else the title, else the context, else the row's id; without an id, a hash of the row's texts.
 - Extra column: `aliases`, every right answer, as the row lists them.
 
@@ -41,16 +41,14 @@ from hfcf.corpora.base import (
     Record,
     as_text,
     is_list_of,
-    json_lines,
     need,
-    parquet_rows,
 )
+from hfcf.corpora.custom.columns import Columns
+from hfcf.corpora.custom.files import OwnFiles, patterns
 from hfcf.corpora.formats.answers import check_places, context_group, listed_answers, looked_up, open_answers, typed_answers
-from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
-from hfcf.corpora.formats.records import table_rows
 from hfcf.text.check import kind
 
-_FIELDS = ("id", "group_id", "title", "context", "question", "answers", "answer", "answer_start", "aliases")
+Row = Mapping[str, Any]
 _FORMS = '{"text": […], "answer_start": […]}, a list of {"text", "answer_start"}, a list of texts, or one text'
 
 
@@ -60,28 +58,23 @@ class Questions(OwnFiles, Corpus):
     INFO = CorpusInfo(
         name="questions",
         title="Questions from a user's own files",
-        paper="",
-        citation="",
-        licence="unknown",
-        splits={},
-        labels={},
         task="qa",
         release="yours",
         layout="`{train,dev,test}.jsonl`, `.csv` or `.parquet`, or `data_files=`",
         notes="SQuAD's columns, or answers as texts; see below",
     )
-    FILES = patterns(".jsonl", ".csv", *PARQUET)
-    FIELDS = _FIELDS
+    FILES = patterns("jsonl", "csv", "parquet")
+    FIELDS = ("id", "group_id", "title", "context", "question", "answers", "answer", "answer_start", "aliases")
     EXTRA: ClassVar = {"aliases": List(TEXT)}
 
+    def form(self, path: Path) -> str:
+        if not path.name.endswith((".jsonl", ".jsonl.gz", ".jsonlines", ".csv", ".parquet")):
+            raise CorpusError(f"{path}: its name must end in .jsonl, .csv or .parquet")
+        return "csv" if path.suffix == ".csv" else super().form(path)
+
     def records(self, path: Path) -> Iterator[Record]:
-        if path.suffix == ".parquet":
-            return parquet_rows(path, self.columns)
-        if path.suffix == ".csv":
-            return (_parsed(record) for record in table_rows(path, self.columns))
-        if path.name.endswith((".jsonl", ".jsonl.gz", ".jsonlines")):
-            return json_lines(path)
-        raise CorpusError(f"{path}: its ending is none of .jsonl, .csv and .parquet")
+        records = super().records(path)
+        return map(_parsed, records) if self.form(path) == "csv" else records
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         fill_question(row, self.rename(record))
@@ -104,7 +97,7 @@ def fill_question(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the answers with the places that the record gives, or that are looked up; and all of its right answers."""
+    """Return the answers with the record's places or places in the context, and all right answers."""
     fields = [name for name in ("answers", "answer") if name in record]
     filled = [name for name in fields if record[name] is not None]
     if not fields:
@@ -117,7 +110,9 @@ def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[An
     name, value, start = filled[0], record[filled[0]], record.get("answer_start")
     if start is not None:
         if not isinstance(value, str):
-            raise BadRow(f"answer_start stands beside {kind(value)} in {name!r}; only one text may have its place beside it")
+            raise BadRow(
+                f"answer_start is given for {kind(value)} in {name!r}; only a single text may have a separate answer_start"
+            )
         return typed_answers([value], [start]), [value]
     if isinstance(value, dict):
         need(value, "text")
@@ -148,18 +143,18 @@ def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any
 
 
 def _parsed(record: Record) -> Record:
-    """Return a CSV's record with the cells that hold lists, objects and numbers read as JSON."""
+    """Return a CSV's record with the cells of lists, objects and numbers read as JSON."""
     cells = dict(record.value)
     for name in ("answers", "answer", "aliases"):
         if str(cells.get(name, "")).lstrip().startswith(("[", "{")):
             try:
                 value = json.loads(cells[name])
-                # A text may be [1]: such a list holds no answer.
+                # A text may be [1], a list without answers.
                 if isinstance(value, dict) or is_list_of(value, dict) or is_list_of(value, str):
                     cells[name] = value
             except (ValueError, RecursionError):
                 if str(cells[name]).lstrip().startswith(("[{", '["', "['", '{"', "{'")):
-                    why = f"{record.place}: {name} begins as a list or an object and is no JSON: write it with json.dumps"
+                    why = f"{record.place}: {name} begins as a list or an object and is not JSON: write it with json.dumps"
                     return Record(record.kind, record.number, record.value, unreadable=why)
     if "aliases" in cells and not cells["aliases"]:
         cells["aliases"] = None
@@ -167,6 +162,45 @@ def _parsed(record: Record) -> Record:
     if "answer_start" in cells:
         cells["answer_start"] = int(start) if start.lstrip("-").isdigit() else start or None
     return Record(record.kind, record.number, cells, record.unreadable)
+
+
+# --- columns of a user's dataset: `hfcf.from_dataset` and back
+
+
+def read_columns(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0) -> None:
+    """Write the user's question, passage and answers into `row`, and its group: the title, else the passage."""
+    record = {field: own[str(column)] for field, column in columns.items() if field not in ("id", "group")}
+    fill_question(row, record)
+
+
+def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:
+    """Return the user's columns with a counterfactual's question, passage and answers in the form that the source's have."""
+    written = {str(columns[field]): new[field] for field in ("question", "context", "title") if field in columns}
+    field = "answers" if "answers" in columns else "answer"
+    column, answers = str(columns[field]), new["answers"]
+    texts, starts = list(answers["text"]), list(answers["answer_start"])
+    written[column] = _like(own[column], texts, starts)
+    if "answer_start" in columns:
+        written[str(columns["answer_start"])] = starts[0] if starts else None
+    return written
+
+
+def _like(value: Any, texts: list[str], starts: list[int]) -> Any:
+    """Return answers in the form of the source's."""
+    if isinstance(value, Mapping):
+        if isinstance(value["text"], str):
+            return {
+                **value,
+                "text": texts[0],
+                **({"answer_start": starts[0] if starts else None} if "answer_start" in value else {}),
+            }
+        return {**value, "text": texts, **({"answer_start": starts} if "answer_start" in value else {})}
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        places: list[int | None] = [*starts, *[None] * (len(texts) - len(starts))]
+        with_places = any(isinstance(item, Mapping) and "answer_start" in item for item in value)
+        pairs = zip(texts, places, strict=True)
+        return [{"text": text, **({"answer_start": at} if with_places else {})} for text, at in pairs]
+    return texts[0] if isinstance(value, str) else texts
 
 
 BUILDER = Questions

@@ -10,7 +10,7 @@
   `ds.filter(lambda row: len(row["alternatives"][0]) == 1)` keeps the questions with one span.
 - Group: the article's title, so a pair is never separated.
 - A question that is the perturbation of two originals is in the file twice; the second row's id ends in "#2".
-- In six rows of the real original file an answer is said to stand one character before its place. It is moved there, and the
+- In six rows of the real original file the place of an answer is one character too low. It is corrected, and the
   dataset's description has the count. Any other wrong place is an error.
 - Extra columns: `kind`, `original_id`, `alternatives`, `context_id` and `url`.
 
@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, CorpusInfo, Files, as_text
 from hfcf.corpora.formats.answers import ALTERNATIVES, check_places
-from hfcf.corpora.formats.squad import SquadLayout, fill_question
+from hfcf.corpora.squad import SquadLayout, fill_question
 
 _FILES = {
     "original": "quoref_original_subset_20191206_merged.json",
@@ -67,7 +67,6 @@ class QuorefContrast(SquadLayout):
 }""",
         licence="cc-by-4.0",  # Quoref's; the repository of the contrast sets names none
         splits={"test": 1_115},  # 415 originals and 700 perturbed questions
-        labels={},
         task="qa",
         release="github.com/allenai/contrast-sets",
         layout="`quoref/quoref_{original_subset,test_perturbations}_20191206_merged.json`",
@@ -79,14 +78,14 @@ class QuorefContrast(SquadLayout):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the files of the part that is asked for."""
+        """Return the files of the chosen part."""
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         if (part := options.get("part")) is not None:
             if part not in _FILES:
-                raise ValueError(f"part={part!r}: use {' or '.join(map(repr, _FILES))}")
+                raise ValueError(f"part must be {' or '.join(map(repr, _FILES))}, got {part!r}")
             files = {split: [path for path in paths if path.name == _FILES[part]] for split, paths in files.items()}
             if not any(files.values()):
-                raise ValueError(f"{name}: part={part!r} is in the file {_FILES[part]}, which is not there")
+                raise ValueError(f"{name}: part={part!r} needs the file {_FILES[part]}, which is missing")
         return files, resources
 
     def start(self, files: Sequence[Path]) -> None:
@@ -109,7 +108,7 @@ class QuorefContrast(SquadLayout):
             at_place, at_next = (row["context"].startswith(text, place) for place in (start, start + 1))
             if start >= 0 and at_next and not at_place:
                 answers["answer_start"][i] += 1
-                self.note("answers that were said to stand one character before their place were moved there")
+                self.note("answers with a place one character too low were moved")
         row["answers"] = check_places(row["context"], answers)
         row["alternatives"] = [list(range(len(answers["text"])))]
 

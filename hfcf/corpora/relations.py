@@ -6,14 +6,14 @@
 - Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.parquet`, else `<split>-….parquet` (shards), as
   `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first. `data_files` names
   other files, which are train unless their names, or a mapping, say otherwise.
-- Fields: a sentence, `label`, and optionally `id` and `group_id` (as of a user's own claims: `hfcf.corpora.formats.records`).
-  Others are ignored, `corpus` and `split` too: the corpus is "relations", and the split is the file's.
-- The option `columns` names fields that are called otherwise: columns={"label": "relation"}.
+- Fields: a sentence, `label`, and optionally `id` and `group_id` (as of a user's own claims: `hfcf.corpora.claims`).
+  Other fields are ignored, also `corpus` and `split`: the corpus is "relations", and the split is the file's.
+- The option `columns` names fields with different names: columns={"label": "relation"}.
 - The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail`
   in characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Our rules tokenise texts
-  (`hfcf.corpora.formats.tokens`). Beside tokens, `text` is not read.
+  (`hfcf.corpora.formats.tokens`). If there are tokens, `text` is not read.
 - A place is {"start": 0, "end": 1}, optionally with a "type", or [0, 1]. It starts at 0 and its end is exclusive.
-- Labels: any text; only "Other" names no relation. A class of Parquet (`ClassLabel`) is read as its name.
+- Labels: any text; "Other" means no relation. A class of Parquet (`ClassLabel`) is read as its name.
 - Extra columns: `text` and `offsets`.
 
 One row: {"id": "1", "tokens": ["Eggs", "came", "in", "buckets", "."], "head": [0, 1], "tail": [3, 4], "label":
@@ -22,16 +22,17 @@ One row: {"id": "1", "tokens": ["Eggs", "came", "in", "buckets", "."], "head": [
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need, parquet_rows, text_of
-from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need, text_of
+from hfcf.corpora.custom.columns import Columns
+from hfcf.corpora.custom.files import OwnFiles, patterns
 from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_text, of_tokens, untagged
+from hfcf.tasks.relation import spans
 from hfcf.text.check import kind
 
-_FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
+Row = Mapping[str, Any]
 _FORMS = '{"start": …, "end": …} or [start, end]'
 
 
@@ -41,22 +42,14 @@ class RelationRecords(OwnFiles, Corpus):
     INFO = CorpusInfo(
         name="relations",
         title="Relation rows from a user's own files",
-        paper="",
-        citation="",
-        licence="unknown",
-        splits={},
-        labels={},
         task="relation",
         release="yours",
         layout="`{train,dev,test}.jsonl` or `.parquet`, or `data_files=`",
         notes="any labels; see below",
     )
-    FILES = patterns(".jsonl", *PARQUET)
-    FIELDS = _FIELDS
+    FILES = patterns("jsonl", "parquet")
+    FIELDS = ("id", "group_id", "tokens", "text", "head", "tail", "label")
     EXTRA: ClassVar = EXTRA
-
-    def records(self, path: Path) -> Iterator[Record]:
-        return parquet_rows(path, self.columns) if path.suffix == ".parquet" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         record = self.rename(record)
@@ -68,7 +61,7 @@ class RelationRecords(OwnFiles, Corpus):
             cure = "; write the label's name, or in Parquet make the column a ClassLabel with names" if label is not None else ""
             raise BadRow(f"the label is {kind(label)}{'' if label is None else f' ({label!r}), not text'}{cure}")
         if not label.strip():
-            raise BadRow('the label is empty; a row of no relation has the label "Other"')
+            raise BadRow('the label is empty; a row without a relation must have the label "Other"')
 
 
 def fill_sentence(row: dict[str, Any], record: Mapping[str, Any]) -> None:
@@ -101,9 +94,9 @@ def _fill_text(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     row["text"] = as_text(text)
     placed, tagged = [name for name in ("head", "tail") if record.get(name) is not None], TAG.search(text)
     if placed and tagged:
-        raise BadRow(f"the text has the tag {tagged[0]} and the row a {placed[0]}: mark the entities in one way")
+        raise BadRow(f"the text has the tag {tagged[0]} and the row a {placed[0]}: use only one way to mark the entities")
     if not placed and not tagged:
-        raise BadRow("nothing says where the entities are: give head and tail, or put <e1>…</e1> and <e2>…</e2> into the text")
+        raise BadRow("the entities have no places: give head and tail, or put <e1>…</e1> and <e2>…</e2> into the text")
     if not placed:
         row |= of_text(*untagged(text))
         return
@@ -125,8 +118,136 @@ def _place(record: Mapping[str, Any], name: str, size: int, unit: str) -> tuple[
     if type(start) is not int or type(end) is not int:
         raise BadRow(f"the {name} is {(as_text(place) or '')[:60]}; a place is {_FORMS}, in {unit}")
     if not 0 <= start < end <= size:
-        raise BadRow(f"the {name} is at {start}–{end}, no place in the {size} {unit}; places start at 0 and their end is exclusive")
+        raise BadRow(f"the {name} is at {start}–{end}, outside the {size} {unit}; places start at 0 and their end is exclusive")
     return (start, end), as_text(of) or ""
+
+
+# --- columns of a user's dataset: `hfcf.from_dataset` and back
+
+
+def read_columns(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0) -> None:
+    """Write the user's sentence and entities into `row`."""
+    record = {field: own[str(columns[field])] for field in ("tokens", "text") if field in columns}
+    record |= {name: _read_place(own, columns[name], ends) for name in ("head", "tail") if name in columns}
+    fill_sentence(row, record)
+
+
+def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:
+    """Return the user's columns with a counterfactual's sentence and entities in the form that the source's have."""
+    if "tokens" in columns:
+        written: dict[str, Any] = {str(columns["tokens"]): list(new["tokens"])}
+        for name, span in zip(("head", "tail"), spans(new), strict=True):
+            written |= _write_place(own, columns[name], span, ends)
+        return written
+    column = str(columns["text"])
+    if "head" in columns:
+        places = [_characters(source["offsets"], span) for span in spans(source)]
+        text, places = edit_text(own[column], places, source["offsets"], new["edits"])
+        head, tail = (_write_place(own, columns[name], place, ends) for name, place in zip(("head", "tail"), places, strict=True))
+        return {column: text, **head, **tail}
+    plain, *tagged = untagged(own[column])
+    text, (head_place, tail_place) = edit_text(plain, tagged, source["offsets"], new["edits"])
+    marks = [
+        (place, sign)
+        for span, n in ((head_place, 1), (tail_place, 2))
+        for place, sign in ((span[1], f"</e{n}>"), (span[0], f"<e{n}>"))
+    ]
+    for place, sign in sorted(marks, key=lambda mark: (mark[0], mark[1].startswith("</")), reverse=True):
+        text = text[:place] + sign + text[place:]
+    return {column: text}
+
+
+def inclusive_ends(rows: Sequence[Row], columns: Columns) -> bool | None:
+    """Say whether the last places of entities are inclusive; None if the rows do not show it.
+
+    An exclusive end is never the start, and an inclusive one never the length of the sentence. TACRED's own files are inclusive,
+    and copies of them on the Hub are not.
+    """
+    size = str(columns["tokens"])
+    places = [(row[name[0]], row[name[1]], len(row[size] or ())) for row in rows for name in (columns["head"], columns["tail"])]
+    sound = [(start, end, n) for start, end, n in places if isinstance(start, int) and isinstance(end, int)]
+    same, last = any(start == end for start, end, _ in sound), any(end == n for _, end, n in sound)
+    return None if same == last else same
+
+
+def edit_text(text: str, places: Sequence[Span], offsets: Sequence[Row], edits: Sequence[Row]) -> tuple[str, list[Span]]:
+    """Apply edits of tokens to their text; also return the new places of entities."""
+    moved = list(places)
+    for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
+        start, end, after = _in_characters(text, edit, offsets, moved)
+        shift = len(after) - (end - start)
+        # An insertion at an entity's end stays outside it.
+        moved = [(a + shift, b + shift) if end <= a and not start == end == b else (a, b) for a, b in moved]
+        text = text[:start] + after + text[end:]
+    return text, moved
+
+
+def _in_characters(text: str, edit: Row, offsets: Sequence[Row], places: Sequence[Span]) -> tuple[int, int, str]:
+    """Return an edit of tokens as one of characters, with the spaces that words need."""
+    first, last, after = edit["start"], edit["end"], edit["after"]
+    if first == last:  # an insertion, after the previous token
+        place = offsets[first - 1]["end"] if first else 0
+        return place, place, f" {after}" if first else f"{after} "
+    start, end = offsets[first]["start"], offsets[last - 1]["end"]
+    if not after:  # a deletion also removes a space, but not from an entity
+        if start and text[start - 1].isspace() and not any(a < start <= b for a, b in places):
+            start -= 1
+        elif not start and text[end : end + 1].isspace() and not any(a <= end < b for a, b in places):
+            end += 1
+        return start, end, ""
+    left = " " if start and text[start - 1].isalnum() and after[0].isalnum() else ""
+    right = " " if text[end : end + 1].isalnum() and after[-1].isalnum() else ""
+    return start, end, left + after + right
+
+
+def _characters(offsets: Sequence[Row], span: Span) -> Span:
+    return offsets[span[0]]["start"], offsets[span[1] - 1]["end"]
+
+
+def _read_place(own: Row, column: str | tuple[str, ...], ends: int) -> Any:
+    """Return an entity's place as `fill_sentence` reads it, with an exclusive end."""
+    if isinstance(column, str):
+        value = own[column]
+        if isinstance(value, Mapping) and "pos" in value:  # OpenNRE
+            return {"start": value["pos"][0], "end": value["pos"][1] + ends} if _is_pair(value["pos"]) else value
+        if isinstance(value, Mapping) and "indices" in value:  # FewRel, which lists the places of each mention
+            return _mention(value["indices"])
+        if isinstance(value, Mapping) and isinstance(value.get("end"), int):
+            return {**value, "end": value["end"] + ends}
+        return [value[0], value[1] + ends] if _is_pair(value) else value
+    start, end, *types = (own[name] for name in column)
+    if not isinstance(start, int) or not isinstance(end, int):
+        raise BadRow(f"the places {column[0]} and {column[1]} are {kind(start)} and {kind(end)}, not whole numbers")
+    return {"start": start, "end": end + ends, "type": types[0] if types else None}
+
+
+def _write_place(own: Row, column: str | tuple[str, ...], span: Span, ends: int) -> dict[str, Any]:
+    start, end = span[0], span[1] - ends
+    if not isinstance(column, str):
+        return {column[0]: start, column[1]: end}
+    value = own[column]
+    if isinstance(value, Mapping) and "indices" in value:
+        return {column: {**value, "indices": [list(range(*span))]}}
+    if isinstance(value, Mapping):
+        return {column: {**value, **({"pos": [start, end]} if "pos" in value else {"start": start, "end": end})}}
+    return {column: [start, end]}
+
+
+def _mention(mentions: Any) -> list[int]:
+    """Return the place of the first mention, from the places of its words."""
+    places = mentions[0] if isinstance(mentions, list) and mentions else None
+    if not isinstance(places, list) or not places or places != list(range(places[0], places[0] + len(places))):
+        raise BadRow(f"the places {mentions} of an entity are not consecutive words")
+    return [places[0], places[-1] + 1]
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(number, int) for number in value)
+
+
+def is_tagged(text: Any) -> bool:
+    """Say whether a text has tags of entities."""
+    return isinstance(text, str) and TAG.search(text) is not None
 
 
 BUILDER = RelationRecords

@@ -2,7 +2,7 @@
 
 - Labels: a claim without evidence is NOT ENOUGH INFO; copies write REFUTE for CONTRADICT.
 - Files, in either of two forms:
-  - the release, `claims_{train,dev,test}.jsonl` (test is blind: claims only) with `corpus.jsonl` beside them for the abstracts,
+  - the release, `claims_{train,dev,test}.jsonl` (test is blind: claims only) with `corpus.jsonl` next to them for the abstracts,
     in data_dir or in its folder data/. Corpora of the same layout (Citation-Integrity) load too; split="test" loads their
     labelled test split.
   - the RTE form with text (COVID-Fact's copy): `RTE-scifact/{train,dev}.tsv` (index, sentence1, sentence2, entailment; quoted as
@@ -28,10 +28,9 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.rationales import whole_pieces
+from hfcf.corpora.base.values import whole_pieces
+from hfcf.corpora.fever import RTE_LABELS, rte_lines, rte_resources
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
-from hfcf.corpora.formats.rte import LABELS as RTE_LABELS
-from hfcf.corpora.formats.rte import rte_lines, rte_resources
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.check import kind
 
@@ -93,7 +92,7 @@ class SciFact(Corpus):
                 raise CorpusError(f"{path}: this is SciFact's blind test split, claims without labels or evidence")
         if "corpus" not in self.config.resources:
             raise CorpusError(
-                f"{release[0]}: the release names evidence by document and sentence number: put its corpus.jsonl beside it, "
+                f"{release[0]}: the release names evidence by document and sentence number: put its corpus.jsonl next to it, "
                 "or use the RTE form with text (RTE-scifact/train.tsv …)"
             )
         self.abstracts = _abstracts(Path(self.config.resources["corpus"]))
@@ -186,7 +185,7 @@ def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
             text_of(record.value, "title")
             sentences = record.value["abstract"]
             if not is_list_of(sentences, str):
-                raise BadRow("the field 'abstract' is no list of sentences")
+                raise BadRow("the field 'abstract' is not a list of sentences")
         except BadRow as error:
             raise CorpusError(f"{path}, {record.place}: {error}") from None
         sentences = [sentence.strip() for sentence in sentences]

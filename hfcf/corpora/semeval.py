@@ -3,10 +3,10 @@
 - Files: `TRAIN_FILE.TXT` and `TEST_FILE_FULL.TXT`, or the release's folders with them. Four lines a row: the id and the quoted
   sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT` has no relations and is
   not read.
-- Head is e1 and tail e2, which stands after it; the label has the direction.
+- Head is e1 and tail e2, which comes after it; the label has the direction.
 - Tokens: by our rules (`hfcf.corpora.formats.tokens`), which end a token at an entity's boundary, as where the release has no
   space before a tag ("doves<e2>moles</e2>"). Group: the row.
-- Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, where each token stands in it (code points), and
+- Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, the place of each token in it (code points), and
   `comment`, the annotators'.
 
 One row: text "The child was carefully wrapped and bound into the cradle by means of a cord.", head "child", tail "cradle", label

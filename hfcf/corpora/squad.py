@@ -1,9 +1,11 @@
 """SQuAD v1.1: questions that crowd workers wrote on paragraphs of Wikipedia, answered by a span of the paragraph.
 
 - Files: `train-v1.1.json` and `dev-v1.1.json`. The official test split is not public.
-- `data_files` may name the files of v2.0, too: a question that is impossible there is a row without an answer.
+- `data_files` may also name the files of v2.0: an impossible question is a row without an answer.
 - Titles are the release's, with underscores ("Super_Bowl_50"). Group: the title; the official splits share none.
-- Several answers are those of several annotators: each is right, and one that two gave stands there twice.
+- Layout: {"data": [{title, paragraphs: [{context, qas: [{id, question, answers: [{text, answer_start}]}]}]}]}. Every answer must
+  be at its place in the context, or the row is an error. `plausible_answers` (v2.0) are not read.
+- Several answers are those of several annotators: each is right, and an answer that two annotators gave is listed twice.
 
 One row: question "Which NFL team represented the AFC at Super Bowl 50?", title "Super_Bowl_50", context "Super Bowl 50 was an
 American football game …", answers {"text": ["Denver Broncos", "Denver Broncos", "Denver Broncos"], "answer_start": [177, 177,
@@ -12,8 +14,67 @@ American football game …", answers {"text": ["Denver Broncos", "Denver Broncos
 
 from __future__ import annotations
 
-from hfcf.corpora.base import CorpusInfo, split_files
-from hfcf.corpora.formats.squad import SquadLayout
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, as_text, is_list_of, json_list, need, split_files, text_of
+from hfcf.corpora.formats.answers import check_places, listed_answers
+from hfcf.text.check import kind
+
+
+class SquadLayout(Corpus):
+    """A corpus in the layout of SQuAD v1.1; a subclass defines `INFO` and `FILES`."""
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return questions(path)
+
+    def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        answers = fill_question(row, record)
+        row["answers"] = check_places(row["context"], answers)
+
+
+def questions(path: Path) -> Iterator[Record]:
+    """Yield the questions of a file, each with the fields of its article and its paragraph."""
+    number = count(1)
+    for article in json_list(path, key="data"):
+        if article.unreadable:
+            yield article
+            continue
+        for paragraph in _items(article, "paragraphs", "context, qas"):
+            if isinstance(paragraph, Record):
+                yield paragraph
+                continue
+            shared = {**article.value, **paragraph}
+            for question in _items(Record("article", article.number, paragraph), "qas", "id, question, answers"):
+                fields = {name: value for name, value in shared.items() if name not in ("paragraphs", "qas")}
+                yield question if isinstance(question, Record) else Record("question", next(number), {**fields, **question})
+
+
+def fill_question(row: dict[str, Any], record: dict[str, Any]) -> dict[str, list[Any]]:
+    """Write a question's texts and its group into `row`, and return its answers, whose places are not checked."""
+    row["id"] = record.get("id")
+    need(record, "id", "title", "context", "question", *([] if record.get("is_impossible") else ["answers"]))
+    row |= {"context": record["context"], "question": record["question"]}
+    row["title"] = row["group_id"] = as_text(text_of(record, "title"))
+    for name in ("context", "question"):
+        text_of(record, name)
+    if record.get("is_impossible"):
+        return listed_answers([])
+    return listed_answers(record["answers"])
+
+
+def _items(record: Record, field: str, fields: str) -> Iterator[Any]:
+    """Yield the objects of a list, or one record with the reason why there are none."""
+    items = record.value.get(field)
+    if not is_list_of(items, dict):
+        found = ", ".join(map(repr, record.value)) or "no fields"
+        what = "missing" if field not in record.value else f"{kind(items)}, not a list of objects"
+        why = f"{record.place}: {field!r} is {what} ({{{fields}}} are expected in it; found {found})"
+        yield Record("article", record.number, unreadable=why)
+    else:
+        yield from items
 
 
 class Squad(SquadLayout):
@@ -32,7 +93,6 @@ class Squad(SquadLayout):
         licence="cc-by-sa-4.0",
         hub_id="rajpurkar/squad",
         splits={"train": 87_599, "validation": 10_570},
-        labels={},
         task="qa",
         release="rajpurkar.github.io/SQuAD-explorer",
         layout="`train-v1.1.json`, `dev-v1.1.json`",

@@ -10,7 +10,7 @@
   Sentence1 … n. In a list of {"title", "text"}, `evidence_info` has the ids.
 - Structure: program text, arrows or a proof (`hfcf.checkwhy`), which is parsed and never executed, or a list of steps
   {"premises": […], "conclusion": …} whose root is "claim". A text with a linking function is a program, one with the root
-  "hypothesis" a proof, any other one arrows. Sentences that the text itself declares are evidence, too.
+  "hypothesis" a proof, any other text arrows. Sentences that the text itself declares are also evidence.
 - A row without a structure has `useful` and `leaf` null, unless `evidence_info` says them: they follow from the structure.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO. What a program prints must be the row's label.
 - A structure that is not legal is an error that says why.
@@ -22,13 +22,12 @@ One row: {"claim": "Salt melted the ice.", "evidence": {"E1": "Salt lay on the i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, is_list_of, json_lines, need, parquet_rows, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, is_list_of, need, text_of
 from hfcf.corpora.base.values import text_group
-from hfcf.corpora.formats.own_files import PARQUET, OwnFiles, patterns
+from hfcf.corpora.custom.files import OwnFiles, patterns
 from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program
@@ -37,7 +36,6 @@ from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise
 
-_FIELDS = ("id", "group_id", "claim", "evidence", "evidence_info", "structure", "cause", "effect", "label")
 _FORMS = 'an object of texts by name, a list of {"id", "text"}, or a list of texts'
 _STEP = '{"premises": [names], "conclusion": name}'
 _PROGRAM, _PROOF = re.compile(r"_linking\s*\(|\bFACT\s*\("), re.compile(r"->\s*hypothesis\b")
@@ -49,10 +47,6 @@ class StructureRecords(OwnFiles, Corpus):
     INFO = CorpusInfo(
         name="structures",
         title="Claims with argument structures from a user's own files",
-        paper="",
-        citation="",
-        licence="unknown",
-        splits={},
         labels={label: label for label in LABELS},
         task="structures",
         release="yours",
@@ -60,10 +54,8 @@ class StructureRecords(OwnFiles, Corpus):
         notes="structures as program text, arrows, proofs or steps; see below",
     )
     OPTIONS: ClassVar = {}
-    FILES = patterns(".jsonl", *PARQUET)
-
-    def records(self, path: Path) -> Iterator[Record]:
-        return parquet_rows(path, _FIELDS) if path.suffix == ".parquet" else json_lines(path)
+    FILES = patterns("jsonl", "parquet")
+    FIELDS = ("id", "group_id", "claim", "evidence", "evidence_info", "structure", "cause", "effect", "label")
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {name: record.get(name) for name in ("id", "group_id", "claim", "cause", "effect", "label")}
@@ -96,7 +88,7 @@ class StructureRecords(OwnFiles, Corpus):
 
 
 def _infos(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the entries of `evidence_info`, or of each piece of evidence none."""
+    """Return the entries of `evidence_info`, or an empty entry for each piece of evidence."""
     evidence, infos = record["evidence"], record.get("evidence_info")
     if not isinstance(evidence, dict | list):
         what = "one text" if isinstance(evidence, str) else kind(evidence)
@@ -104,12 +96,12 @@ def _infos(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     if infos is None:
         return [{} for _ in evidence]
     if not is_list_of(infos, dict) or len(infos) != len(evidence):
-        raise BadRow(f"evidence_info is no list of {len(evidence)} objects, one for each piece of evidence")
+        raise BadRow(f"evidence_info is not a list of {len(evidence)} objects, one for each piece of evidence")
     return infos
 
 
 def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """Return the pieces of evidence by name: the id that they have, else that of `evidence_info`, else Sentence1 … n."""
+    """Return the pieces of evidence by name: their own id, else that of `evidence_info`, else Sentence1 … n."""
     if isinstance(evidence, dict):
         evidence = [{"id": name, "text": text} for name, text in evidence.items()]
     pieces: dict[str, dict[str, Any]] = {}

@@ -45,7 +45,6 @@ class TriviaQA(Corpus):
         licence="unknown",
         hub_id="mandarjoshi/trivia_qa",
         splits={"train": 87_622, "validation": 11_313, "test": 10_832},
-        labels={},
         task="qa",
         release="nlp.cs.washington.edu/triviaqa",
         layout="`unfiltered-web-{train,dev}.json`, or `triviaqa-unfiltered/` with them",

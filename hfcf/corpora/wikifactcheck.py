@@ -16,12 +16,11 @@ God), is a church cantata by Johann Sebastian Bach.", label REFUTES, id "106471-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, Record, as_text, csv_rows, need, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Record, as_text, csv_rows, need, split_records, text_of
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 
@@ -50,11 +49,8 @@ class WikiFactCheck(Corpus):
     EXTRA: ClassVar = {"url": TEXT}
 
     def records(self, path: Path) -> Iterator[Record]:
-        for record in csv_rows(path, delimiter="\t"):
-            if record.unreadable:
-                yield record
-            else:
-                yield from (replace(record, value={**record.value, "column": column}) for column in self.INFO.labels)
+        records = csv_rows(path, delimiter="\t")
+        return split_records(records, lambda record: ({**record, "column": column} for column in self.INFO.labels))
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         need(record, "id", "claim", "refuted", "context", "url")

@@ -27,7 +27,7 @@ from datasets import List
 
 from hfcf.core.schema import TEXT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of
-from hfcf.corpora.base.splits import ALIASES
+from hfcf.corpora.base.info import ALIASES
 from hfcf.corpora.formats.read import json_column
 from hfcf.text.check import kind, text_problem
 from hfcf.text.normalise import normalise
@@ -57,7 +57,6 @@ class WikiWhy(Corpus):
         licence="mit",  # the repository's
         request="The authors ask to keep WikiWhy out of pre-training corpora: do not publish these rows where crawlers read them",
         splits={"full": 9_400},  # of version 1.2
-        labels={},
         task="structures",
         release="github.com/matt-seb-ho/WikiWhy",
         layout="`dataset/v1.2/{cause,effect,question,explanation}.json`, and `context.json` if you have it",
@@ -70,12 +69,12 @@ class WikiWhy(Corpus):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the file of the causes for each split, and the files of the other columns beside it."""
+        """Return the file of the causes for each split, and the files of the other columns."""
         files, _ = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         folder = next(iter(files.values()))[0].parent
         resources = {column: folder / f"{column}.json" for column in (*COLUMNS[1:], "context")}
         if absent := [path.name for column, path in resources.items() if column in COLUMNS and not path.is_file()]:
-            raise CorpusError(f"{name}: there is no {absent[0]} in {folder}, beside cause.json")
+            raise CorpusError(f"{name}: there is no {absent[0]} next to cause.json in {folder}")
         if not resources["context"].is_file():
             del resources["context"]
         elif "full" in files:
@@ -92,7 +91,7 @@ class WikiWhy(Corpus):
         self.columns = tuple(columns)
         for i, name in enumerate(dict.fromkeys(name for cells in columns.values() for name in cells), 1):
             value = {column: cells[name] for column, cells in columns.items() if name in cells}
-            # A row without a split is not lost: it is read with the first one, and refused.
+            # A row without a split is not lost: it is read with the first split, and refused.
             if self.split not in SPLITS or value.get("split", SPLITS[0]) == self.split:
                 yield Record("row", i, {"id": name, **value})
 
@@ -113,7 +112,7 @@ class WikiWhy(Corpus):
             raise BadRow(f"the {wrong[0]} is {kind(record[wrong[0]])}, not text")
 
     def check(self, row: Mapping[str, Any]) -> str | None:
-        """Accept every row that was read: these have no claim yet, which is why their task can't work on them."""
+        """Accept every row: rows have no claim yet, so their task would reject them."""
         return None
 
 
@@ -122,7 +121,7 @@ def _strip(value: Any) -> str | None:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts of an explanation, without those that are blank; none if it is neither a text nor a list of texts."""
+    """Return the texts of an explanation, without blank texts; an empty list if it is neither a text nor a list of texts."""
     texts = [value] if isinstance(value, str) else value
     return [_strip(text) or "" for text in texts if text.strip()] if is_list_of(texts, str) else []
 
@@ -139,7 +138,7 @@ def _splits(path: Path) -> dict[str, str]:
     """Return the split of each row id."""
     splits = {name: ALIASES.get(str(split), str(split)) for name, split in _column(path, "split").items()}
     if unknown := sorted(set(splits.values()) - set(SPLITS)):
-        raise CorpusError(f"{path}: the split {unknown[0]!r} is unknown; the known ones are {', '.join((*SPLITS, *ALIASES))}")
+        raise CorpusError(f"{path}: the split {unknown[0]!r} is unknown; the known splits are {', '.join((*SPLITS, *ALIASES))}")
     return splits
 
 

@@ -10,7 +10,7 @@ up just 308 points, …", answers {"text": ["308"], "answer_start": [34]}.
 from __future__ import annotations
 
 from hfcf.corpora.base import CorpusInfo
-from hfcf.corpora.formats.squad import SquadLayout
+from hfcf.corpora.squad import SquadLayout
 
 
 class XQuad(SquadLayout):
@@ -29,7 +29,6 @@ class XQuad(SquadLayout):
         licence="cc-by-sa-4.0",
         hub_id="google/xquad",
         splits={"validation": 1_190},
-        labels={},
         task="qa",
         release="github.com/google-deepmind/xquad",
         layout="`xquad.en.json`",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.reader import Reader
 from hfcf.engines.retriever import Retriever

@@ -15,8 +15,8 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, is_remote
 from hfcf.core.preflight import check_models
 from hfcf.core.recipe import RecipeError
-from hfcf.corpora.custom.errors import LayoutError
-from hfcf.corpora.custom.files import describe_file
+from hfcf.corpora.custom.columns import LayoutError
+from hfcf.corpora.custom.detect import describe_file
 from hfcf.corpora.formats.read import CorpusError
 from hfcf.systems import system_class
 

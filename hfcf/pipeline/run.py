@@ -18,7 +18,7 @@ from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.hub.existing_card import read_restriction, read_source
 from hfcf.hub.existing_result import check_result
 from hfcf.metrics.shared.metric import Metric

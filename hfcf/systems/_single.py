@@ -12,7 +12,7 @@ from datasets import Dataset
 
 from hfcf.core.expand import expand, rejected
 from hfcf.core.system import System
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.export import to_dataset
 from hfcf.corpora.custom.load import from_dataset, read_one
 from hfcf.corpora.formats.answers import places

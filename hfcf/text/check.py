@@ -1,4 +1,4 @@
-"""Which texts can be worked on, and why not."""
+"""Check whether texts can be worked on, and say why not."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 from typing import Any
 
 MAX_CHARACTERS = 20_000
-"""A claim or a piece of evidence longer than this is no sentence: its row is rejected, not truncated."""
+"""The longest claim or piece of evidence. A row with a longer text is rejected, not truncated."""
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Controls that no text should hold (tab and line ends may stand), and the bidirectional overrides that make what is shown differ
-from what is stored."""
+"""Control characters that no text should have (tabs and line ends are allowed), and bidirectional overrides, which make the shown
+text differ from the stored one."""
 _SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""Entities that may stand for one another: the table of a whole dataset's, by type and form, and the mentions of each in a row."""
+"""Entities that can replace each other: a table of those of a whole dataset, by type and form."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hfcf.text.phrase_match import mentions
 IN_DATASET = ("GPE", "DATE", "NUM")
 """Types whose substitutes come from the whole dataset (RACE, section 3.2)."""
 IN_INSTANCE = ("PERSON", "ORG")
-"""Types that change places inside a row: they belong to it alone."""
+"""Types whose entities swap within a row."""
 
 KEEP = 1_000
-"""Values kept of each type and form; a bounded table is as good a source of random substitutes as a whole one."""
+"""Values kept of each type and form. A bounded table is as good a source of random substitutes as a full one."""
 ENOUGH = 50
-"""Where so many places stand in several rows each, those of a single row are left out: most of a tagger's errors are there."""
+"""If so many places occur in several rows each, places of a single row are left out: most of them are errors of the tagger."""
 FEW = 10
-"""As `ENOUGH`, of each kind of place, where substitutes must be plausible."""
+"""As `ENOUGH`, for each kind of place, if substitutes must be plausible."""
 
 VOTES = 50_000
-"""Texts whose tags are counted, of the smallest hashes as well: a place of a dataset with more is left out if its tags are not."""
+"""The most texts whose tags are counted, those of the smallest hashes. With more, a place without counted tags is left out."""
 
 Form = Callable[[str, str], str | None]
-"""Gives what a substitute must have in common with a text of a type; None for a text that is no substitute and gets none."""
+"""Returns what a substitute must share with a text of a type; None for a text that is not a substitute and has none."""
 
 _MONTH = "january february march april may june july august september october november december"
 _MONTHS = {*_MONTH.split(), *(month[:3] for month in _MONTH.split()), "sept"}
@@ -53,7 +53,7 @@ def form(text: str, type_: str) -> str:
 def _kind(token: str, type_: str) -> str:
     low = token.lower()
     if token.isdigit():
-        # Of the numbers that taggers take for years, some are those of asteroids.
+        # Some numbers that taggers take for years are those of asteroids.
         return "Year" if type_ == "DATE" and len(token) == 4 and token.isdecimal() and 1000 <= int(token) <= 2100 else "N"
     if token[0].isdigit():
         ending = re.search(r"[a-z]+$", low)
@@ -75,8 +75,8 @@ class EntityTable:
     Args:
         values: {type: {form: [value, …]}}.
         tags: the type that most rows give a text, "" if there is none, of texts that have several; see `Collector`.
-        form_of: the function that the values were gathered with. A text of the form "" of a type that has other forms, of which
-            nothing is known, gets a value of that form too, and any value of its type where there is none.
+        form_of: the function that the values were gathered with. A text of the form "", of unknown form, gets a
+            value of that form, or else any value of its type.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class EntityTable:
     def substitute(
         self, text: str, type_: str, texts: Sequence[str], rng: Random, fits: Callable[[str], bool] | None = None
     ) -> str | None:
-        """Draw a value of the same type and form that stands in none of the `texts` texts; None if there is none."""
+        """Draw a value of the same type and form that none of `texts` mentions; None if there is none."""
         forms, shape = self.values.get(type_, {}), self.form_of(text, type_)
         groups = [] if shape is None else [forms.get(shape, [])]
         if shape == "" and len(forms) > (shape in forms):
             groups.append([value for values in forms.values() for value in values])
-        known = set(texts)  # of these are the substitutes of the row's other values
+        known = set(texts)  # with the substitutes of the row's other values
         for values in groups:
             for i in rng.sample(range(len(values)), len(values)):
                 if values[i] in known or any(_mentions(other, values[i]) for other in texts) or mentions(values[i], text):
@@ -107,21 +107,21 @@ class EntityTable:
 
 
 _mentions = lru_cache(maxsize=1 << 14)(mentions)
-"""A row's texts are asked for the same values again, for each value that it holds."""
+"""A row's texts are searched for the same values again, for each value of the row."""
 
 
 class Collector:
     """Gathers an `EntityTable` row by row, in bounded memory.
 
-    Of each type and form it keeps the `KEEP` values of the smallest hashes: a random sample that no order of the rows changes.
-    Deviation: the paper takes any entity of the dataset. Here a place (GPE) must stand in two rows, if there are `ENOUGH` such:
+    For each type and form it keeps the `KEEP` values of the smallest hashes: a random sample, whatever the order.
+    Deviation: the paper takes any entity of the dataset. Here a place (GPE) must occur in two rows, if `ENOUGH` places do:
     "Orchestra" and "Angina" were tagged as places once each.
 
     Args:
         rows: entities of rows to begin with.
-        form_of: of two values of the same type, one may stand for the other if it gives both the same; a text of None is left out.
-        votes: also count the types that rows give each text, in as bounded memory. A place that more rows give another type is then
-            left out, and `tags` says which type that is.
+        form_of: two values of the same type may replace each other if it returns the same for both; a text of None is left out.
+        votes: also count the types that rows give each text, in bounded memory. Places that most rows give a different type are
+            then left out, and `tags` has that type.
 
     >>> Collector([[{"text": "Rome", "type": "GPE"}, {"text": "Oslo", "type": "GPE"}]]).table().values
     {'GPE': {'': ['Oslo', 'Rome']}}
@@ -146,7 +146,7 @@ class Collector:
             values[text] = _hash(text)
             rows[text] += 1
             if len(values) > 2 * KEEP:
-                # What is among the smallest in the end always was: its count is whole.
+                # A hash that is among the smallest at the end always was: its count is complete.
                 self._hashes[key] = values = _smallest(values)
                 self._rows[key] = Counter({text: rows[text] for text in values})
         if self._votes is not None and len(self._votes) > 2 * VOTES:
@@ -160,7 +160,7 @@ class Collector:
         for (type_, shape), counts in sorted(self._hashes.items()):
             texts = sorted(_smallest(counts))
             if type_ == "GPE":
-                # Where the votes are even, a place whose kind is known is one.
+                # On a tie, a place whose kind is known stays.
                 allowed = (type_, "") if shape else (type_,)
                 texts = texts if self._votes is None else [text for text in texts if types.get(text) in allowed]
                 several = [text for text in texts if self._rows[type_, shape][text] > 1]
@@ -170,7 +170,7 @@ class Collector:
         return EntityTable(values, tags, self._form_of)
 
     def _counted(self) -> dict[str, Counter[str]]:
-        """Return the counts of the texts of the smallest hashes, which are whole, as those of `_hashes` are."""
+        """Return the counts of the texts of the smallest hashes, which are complete, as those of `_hashes` are."""
         votes = self._votes or {}
         return {text: votes[text] for text in heapq.nsmallest(VOTES, votes, key=lambda text: (_hash(text), text))}
 
@@ -185,7 +185,7 @@ def _hash(text: str) -> int:
 
 
 def cased(value: str, like: str) -> str:
-    """Give `value` a first letter as large as that of `like`: a "Seven" of a title is "seven" in a sentence."""
+    """Give `value` a first letter of the case of `like`: a "Seven" of a title is "seven" in a sentence."""
     first = value[0].upper() if like[0].isupper() else value[0].lower() if like[0].islower() else value[0]
     return first + value[1:]
 
@@ -195,5 +195,5 @@ def _smallest(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def overlap(names: Collection[str], new: Collection[str]) -> float | None:
-    """Measure the share of the names, each counted once, that are among the new ones: five decimals; None without names."""
+    """Measure the share of the different names that are among the new names: five decimals; None without names."""
     return round(len(set(names) & set(new)) / len(set(names)), 5) if names else None

@@ -7,7 +7,7 @@ from collections import deque
 from itertools import count
 
 MOST_ITEMS = 8
-"""Items between two of a list."""
+"""The most items between two items of a list."""
 _WORDS = 6
 _CHARACTERS = 200
 """The longest item."""
@@ -18,13 +18,13 @@ _NO_ITEM = re.compile(r"[,;.]|\s\s")
 
 
 def in_one_list(text: str, one: str, other: str) -> bool:
-    """Say whether two phrases stand in one list: between them is nothing but commas, conjunctions and other items."""
+    """Say whether two phrases are items of one list: only commas, conjunctions and further items are between them."""
     separators = {len(text[: match.start()].rstrip()): match.end() for match in _SEPARATOR.finditer(text)}
     return bool(separators) and any(_leads(text, first, last, separators) for first, last in ((one, other), (other, one)))
 
 
 def _leads(text: str, first: str, last: str, separators: dict[int, int]) -> bool:
-    """Say whether a list goes on from one phrase to another.
+    """Say whether a list leads from the first phrase to the last.
 
     One pattern for all of it would try every way to divide the words between them into items.
     """

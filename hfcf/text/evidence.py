@@ -1,4 +1,4 @@
-"""How pieces of evidence become one text for a model, and how spans of that text lead back to the pieces."""
+"""Join pieces of evidence to one text for a model, and map spans of that text back to the pieces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Part(NamedTuple):
-    """Where one field of one piece stands in the joined text: characters `start` to `end`, end-exclusive."""
+    """The place of a field of a piece in the joined text: characters `start` to `end`, end-exclusive."""
 
     field: str
     piece: int
@@ -16,7 +16,7 @@ class Part(NamedTuple):
 
 
 def join(evidence: Sequence[dict[str, Any]], titles: bool = True) -> tuple[str, list[Part]]:
-    """Join all pieces to one text, each as "title: text" (or its text alone), and say where every field stands in it."""
+    """Join all pieces to one text, each as "title: text" (or its text alone), and return the place of every field in it."""
     text, parts = "", []
     for i, piece in enumerate(evidence):
         text += " " if text else ""
@@ -47,7 +47,7 @@ def evidence_texts(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
 
 
 def why_misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], what: str) -> str | None:
-    """Say which span does not stand in a row's evidence, or None."""
+    """Say which span is not in a row's evidence, or None."""
     texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
     for span in spans:
         start, end = span["start"], span["end"]
@@ -56,5 +56,5 @@ def why_misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], wh
         if text is None or start is None or end is None or not 0 <= start <= end <= len(text):
             return f"{place}, where the row has no text"
         if span.get("text") not in (None, text[start:end]):
-            return f"{place}, where {text[start:end]!r} stands, not {span['text']!r}"
+            return f"{place}, where the text is {text[start:end]!r}, not {span['text']!r}"
     return None

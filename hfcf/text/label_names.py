@@ -1,7 +1,7 @@
 """The names that corpora and classifiers give to the three labels of fact verification.
 
-Only names that have one meaning wherever they are used stand here. "not_entailment" and "NOT_SUPPORTED", for example, are left out:
-of two classes they mean everything but SUPPORTS, of three something else. Such names need a mapping from whoever knows.
+Only names with one meaning everywhere are listed. "not_entailment" and "NOT_SUPPORTED", for example, are left out: with two classes
+they mean everything but SUPPORTS, with three something else. Such names need a mapping from the user.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SETS = (
 
 
 def name_beside(name: str, label: str) -> str | None:
-    """Return how a corpus that has a name calls another label, in the name's case; None where that can't be told."""
+    """Return the name of a label in the set of names that a known name belongs to, in its case; None if the set is not known."""
     for names in _SETS:
         if name.casefold() in names.values() and label in names and label_of(name) != NOT_ENOUGH_INFO:
             other = names[label]

@@ -1,4 +1,4 @@
-"""Years of birth and death, and of other periods with two ends, that a row's texts name: an order that changed years must keep."""
+"""Years of birth and death, and of other periods, in a row's texts: changed years must keep their order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hfcf.text.normalise import unbracket
 
 LONGEST = 110
-"""Years that nobody outlives."""
+"""The longest life, in years."""
 
 _YEAR = r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]\d|\d|s\b)"
 _YEARS = re.compile(_YEAR)

@@ -1,9 +1,11 @@
-"""Texts as they count for equality, and brackets as they are written."""
+"""Normalise texts and answers for comparison, and restore brackets."""
 
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
+from collections.abc import Iterable
 
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 """The Penn Treebank's names of brackets."""
@@ -18,28 +20,26 @@ def unbracket(text: str) -> str:
 
 
 def normalise(text: str) -> str:
-    """Reduce a text to what counts for equality: its letters and digits.
+    """Reduce a text to its letters and digits, so that the same sentence is equal in corpora that write it differently.
 
-    Case, accents, white space, punctuation, the Treebank's names of brackets and the other Unicode forms of a character make no
-    difference. So texts of the same sentence are equal in corpora that write it in different ways.
+    Case, accents, white space, punctuation, the Treebank's names of brackets and Unicode forms make no difference.
     """
     folded = unicodedata.normalize("NFKD", BRACKET_NAMES.sub(" ", text)).casefold()
     return "".join(character for character in folded if character.isalnum())
 
 
 def dedup_key(text: str | None) -> str:
-    """Reduce a text to what counts for a repeat: letters with their marks, digits with what stands between them; case folded.
+    """Reduce a text to letters with their marks and digits with the characters between them, to find repeated texts.
 
-    The Treebank's names of brackets and the other Unicode forms of a character make no difference.
-    It is finer than `normalise`, which holds texts apart in splits, where too much is better than too little:
-    there "1.5" is "15", and a Hindi word is equal to one with other vowels.
+    Case, the Treebank's names of brackets and Unicode forms make no difference. It is finer than `normalise`, which reduces "1.5"
+    to "15" and drops the vowels of Hindi words: for splits, a false match is better than a missed one.
     """
     folded = unicodedata.normalize("NFKC", BRACKET_NAMES.sub(" ", text or "")).casefold()
     return "".join(c for i, c in enumerate(folded) if c.isalnum() or unicodedata.category(c)[0] == "M" or _within(folded, i))
 
 
 def _within(text: str, i: int) -> bool:
-    """Say whether a character is no space and stands between two digits."""
+    """Say whether a character that is not a space is between two digits."""
     return not text[i].isspace() and text[max(0, i - 1) : i].isdigit() and text[i + 1 : i + 2].isdigit()
 
 
@@ -47,10 +47,41 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def fold(text: str) -> str:
-    """Reduce a text to what its words are looked up by: case, accents and forms of the same character are folded."""
+    """Fold case, accents and Unicode forms of a text, to look up its words."""
     return _NOT_ASCII.sub(_plain, text).casefold() if not text.isascii() else text.lower()
 
 
 def _plain(match: re.Match[str]) -> str:
     characters = unicodedata.normalize("NFKD", match[0].casefold())
     return "".join(character for character in characters if not unicodedata.category(character).startswith("M"))
+
+
+# --- answers as SQuAD v1.1 compares them
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def normalise_answer(text: str) -> str:
+    """Normalise an answer for comparison: lower case, without punctuation, articles and extra white space.
+
+    Source: Rajpurkar et al. 2016, the official script `evaluate-v1.1.py`, which MRQA also uses. As there, only ASCII punctuation is
+    dropped: “–”, “’” and “»” stay, so that scores are comparable with those of papers. A punctuation mark leaves no space: "U.S."
+    is "us", "19-20" is "1920".
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def matches(answer: str, others: Iterable[str]) -> bool:
+    """Say whether an answer equals one of the others, after `normalise_answer`.
+
+    An answer that only contains an answer, or is part of it, does not match. Two answers that normalise to nothing never match.
+    """
+    own = normalise_answer(answer)
+    return bool(own) and own in {normalise_answer(other) for other in others}
+
+
+def overlaps(answer: str, others: Iterable[str]) -> bool:
+    """Say whether an answer contains one of the others or is part of it, in whole words after `normalise_answer`."""
+    own, gold = (f" {normalise_answer(answer)} ", [f" {normalise_answer(other)} " for other in others])
+    return any(own.strip() and other.strip() and (own in other or other in own) for other in gold)

@@ -1,4 +1,4 @@
-"""Quantities in two units, "5 km (3.1 mi)", of which both sides change together."""
+"""Quantities in two units, "5 km (3.1 mi)", whose two sides change together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONVERSION = re.compile(
 
 
 class Conversion(NamedTuple):
-    """A quantity and the same in another unit, each with its number."""
+    """A quantity in two units, each with its number."""
 
     one: str
     number: str
@@ -32,7 +32,7 @@ class Conversion(NamedTuple):
 
 
 def find_conversions(text: str) -> list[Conversion]:
-    """Find quantities with a conversion in brackets. Temperatures are none: their sides are not in proportion."""
+    """Find quantities with a conversion in brackets. Temperatures are not found: their sides are not in proportion."""
     return [Conversion(m["one"], m["n"], m["other"], m["k"]) for m in _CONVERSION.finditer(unbracket(text))]
 
 

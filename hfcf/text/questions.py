@@ -37,8 +37,8 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
     "reference in the question = reference in the sentence", in the order of the question, with " ; " between two. A reference that
     the sentence only implies (a bridge without words of its own) has nothing after "=".
 
-    Source: RGF refers to the QED paper (Lamm et al. 2021) for its linearisation of explanations. Ours is another: it leaves out
-    the selected sentence, because RGF reads the references of the question alone.
+    Source: RGF refers to the QED paper (Lamm et al. 2021) for its linearisation of explanations. Ours leaves out the
+    selected sentence, because RGF reads only the references of the question.
     """
     pairs = sorted(zip(question, sentence, strict=True), key=lambda pair: pair[0]["start"])
     return " ; ".join(f"{one['text'].strip()} = {(other['text'] or '').strip()}".strip() for one, other in pairs) or NO_REFERENCE
@@ -47,7 +47,7 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
 def read_references(text: str, question: str) -> list[Span]:
     """Find the references of a text like that of `write_references` in its question: sorted, disjoint code points.
 
-    What does not stand in the question as whole words, whatever the case, is left out; of two that overlap, the longer one stays.
+    A reference that is not in the question as whole words, in any case, is left out; of two that overlap, the longer one stays.
     """
     if text.strip() == NO_REFERENCE:
         return []

@@ -12,7 +12,7 @@ from hfcf.core.pairs import is_paired, sources
 from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import group_safe_split, text_keys
 from hfcf.core.task import task_of
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.training.distractors import from_recipe
 
 

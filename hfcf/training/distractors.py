@@ -11,7 +11,7 @@ from datasets.fingerprint import Hasher
 
 from hfcf.core.schema import BOOL
 from hfcf.core.task import problem
-from hfcf.corpora.formats.passages import load_passages
+from hfcf.corpora.passages import load_passages
 from hfcf.text.normalise import normalise
 
 GOLD = List(BOOL)

@@ -19,7 +19,7 @@ from hfcf.engines.open_reader import ENCODER, OpenReader, store_retriever
 from hfcf.engines.reader import Reader, encode_windows, first_texts
 from hfcf.engines.retriever import Retriever
 from hfcf.metrics.scores import em_f1 as scores
-from hfcf.text.spans import find_places
+from hfcf.text.phrase_match import find_places
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.reader import STRIDE, TASK_TYPE, load_start, tokens_of
 from hfcf.training.scorers import ANSWERS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from datasets import Dataset
 
-from hfcf.corpora.formats.sentences import split_sentences
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.text.normalise import normalise
 
 _EXAMPLE = re.compile(r'"([^"]+)"?')

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from datasets import Dataset
 
-from hfcf.core.passages import Passages, store
+from hfcf.core.passage_store import Passages, store
 
 
 class Text(str):

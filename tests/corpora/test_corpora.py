@@ -331,7 +331,7 @@ def test_lists_in_csv_that_are_no_json_are_no_texts(tmp_path: Path) -> None:
     assert [row["evidence"][0]["text"] for row in ds] == [*texts, *lists]
     assert [row["status"] is None for row in ds] == [True] * len(texts) + [False] * len(lists)
     assert {row["status"]["reason"] for row in ds.select(range(len(texts), len(ds)))} == {
-        "evidence begins as a list and is no JSON: write it with json.dumps"
+        "evidence begins as a list and is not JSON: write it with json.dumps"
     }
 
 
@@ -571,7 +571,9 @@ def test_every_corpus_has_a_script() -> None:
 def test_a_corpus_is_a_module_of_the_folder() -> None:
     files = (ROOT / "hfcf" / "corpora").glob("[!_]*.py")
     modules = {path.stem for path in files if "BUILDER" in path.read_text(encoding="utf-8")}
-    assert modules == {name for name in names() if builder_class(name).__module__.startswith("hfcf.")}
+    assert modules - {"claims"} | {"csv", "jsonl", "parquet"} == {
+        name for name in names() if builder_class(name).__module__.startswith("hfcf.")
+    }
 
 
 # --- real files

@@ -6,23 +6,21 @@ from pathlib import Path
 
 from datasets import ClassLabel, Dataset
 
-from hfcf.corpora.base.splits import parse_split
-from hfcf.corpora.base.values import as_text, load_status, text_group
+from hfcf.corpora.base.info import parse_split
+from hfcf.corpora.base.rows import load_status
+from hfcf.corpora.base.values import as_text, says_nothing, text_group, whole_pieces
 from hfcf.corpora.custom.columns import find_columns
 from hfcf.corpora.custom.frames import as_table
 from hfcf.corpora.custom.labels import read_labels, relation_of
 from hfcf.corpora.custom.load import is_canonical
-from hfcf.corpora.custom.sentences import edit_text, inclusive_ends
 from hfcf.corpora.custom.source import corpus_name, is_own
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain
-from hfcf.corpora.formats.mrqa import named_split
-from hfcf.corpora.formats.own_files import PARQUET, patterns, split_of
-from hfcf.corpora.formats.rationales import says_nothing, whole_pieces
-from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import of_text, of_tokens, tokenise, untagged
-from hfcf.corpora.formats.wikipedia import page_title
+from hfcf.corpora.formats.wikipedia import page_title, split_sentences
+from hfcf.corpora.mrqa import named_split
 from hfcf.corpora.qed import span_of
+from hfcf.corpora.relations import RelationRecords, edit_text, inclusive_ends
 
 
 def test_rows() -> None:
@@ -66,8 +64,8 @@ def test_mrqa() -> None:
 
 
 def test_own_files() -> None:
-    assert split_of(Path("dev-0f3a.parquet"), patterns(*PARQUET)) == "validation"
-    assert split_of(Path("mine.parquet"), patterns(*PARQUET)) == "train"
+    assert RelationRecords.split_of(Path("dev-0f3a.parquet")) == "validation"
+    assert RelationRecords.split_of(Path("mine.parquet")) == "train"
 
 
 def test_sentences() -> None:

@@ -301,11 +301,11 @@ def _span(**fields: Any) -> list[Any]:
 GRAPH = "Transformer-XH/data/politihop_valid_xh.json"
 
 JSON_LINES: list[tuple[str, str, Callable[[list[Any]], Any], int, str]] = [
-    ("politihop", GRAPH, _set(1, label="mostly"), 2, "the label 'mostly' is unknown; the known ones are 'true', 'false'"),
+    ("politihop", GRAPH, _set(1, label="mostly"), 2, "the label 'mostly' is unknown; the known labels are 'true', 'false'"),
     ("politihop", GRAPH, _drop(1, "node"), 2, "the field 'node' is missing: found 'qid'"),
     ("politihop", GRAPH, _set(0, node=[]), 1, "'node' is a list, not a list of nodes"),
     ("politihop", GRAPH, _set(0, node=[3]), 1, "a node is a number, not an object"),
-    ("politihop", GRAPH, lambda rows: rows[0]["node"][0].update(context="a b"), 1, "the context of node 3 is no list of tokens"),
+    ("politihop", GRAPH, lambda rows: rows[0]["node"][0].update(context="a b"), 1, "the context of node 3 is not a list of tokens"),
     ("politihop", GRAPH, lambda rows: rows[0]["node"][0].update(sent_num="x"), 1, "of node 3 are not all numbers"),
     ("politihop", GRAPH, lambda rows: [node.update(label=0) for node in rows[1]["node"]], 2, "its evidence chain is empty"),
     ("politihop", GRAPH, _set(1, qid=1001), 2, "the id '1001' was used before, at line 1"),
@@ -334,10 +334,10 @@ JSON_LINES: list[tuple[str, str, Callable[[list[Any]], Any], int, str]] = [
     ("eraser_fever", "val.jsonl", _set(1, evidences=[["x"]]), 2, "a piece of its evidence is text, not an object"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=_span(docid=None)), 2, "the docid or the text of a piece"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=_span(start_sentence=-1)), 2, "no sentence numbers: -1 to 1"),
-    ("eraser_fever", "val.jsonl", _set(1, evidences=_span(end_sentence=2)), 2, "is not what stands in sentences 0 to 2"),
+    ("eraser_fever", "val.jsonl", _set(1, evidences=_span(end_sentence=2)), 2, "is not the text of sentences 0 to 2"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=_span(start_sentence=8, end_sentence=9)), 2, "'Oslo', which has 5"),
     ("eraser_fever", "val.jsonl", _set(1, evidences=_span(docid="../val.jsonl")), 2, "'../val.jsonl' is not in docs"),
-    ("eraser_multirc", "val.jsonl", _set(3, classification="SUPPORTS"), 4, "the known ones are 'True', 'False'"),
+    ("eraser_multirc", "val.jsonl", _set(3, classification="SUPPORTS"), 4, "the known labels are 'True', 'False'"),
 ]
 
 
@@ -367,10 +367,10 @@ TABLES: list[tuple[str, str, str, str, int, str]] = [
     ("politihop", "data/politihop_valid.tsv", '"[""Mayor', '"[Mayor', 2, "the field 'ruling' is not JSON: [Mayor"),
     ("politihop", "data/politihop_valid.tsv", "\n1002\t", "\n", 3, "line 3 has 10 fields and the header 11"),
     ("politihop", "data/politihop_valid.tsv", "\truling\t", "\ttext\t", 2, "the field 'ruling' is missing: found 'article_id'"),
-    ("healthver", "data/healthver_dev.csv", "Refutes", "Rejects", 3, "the known ones are 'Supports', 'Refutes', 'Neutral'"),
+    ("healthver", "data/healthver_dev.csv", "Refutes", "Rejects", 3, "the known labels are 'Supports', 'Refutes', 'Neutral'"),
     ("healthver", "data/healthver_dev.csv", "topic_ip", "topic", 2, "the field 'topic_ip' is missing: found 'id'"),
     ("healthver", "data/healthver_dev.csv", ",Supports", "", 2, "line 2 has 5 fields and the header 6"),
-    ("pubhealth", "train.tsv", "\ttrue\t", "\tsnopes\t", 4, "the label 'snopes' is unknown; the known ones are 'true', 'false'"),
+    ("pubhealth", "train.tsv", "\ttrue\t", "\tsnopes\t", 4, "the label 'snopes' is unknown; the known labels are 'true', 'false'"),
     ("pubhealth", "train.tsv", "\texplanation\t", "\twhy\t", 2, "the field 'explanation' is missing: found 'claim_id'"),
     ("scifact_rte", "RTE-scifact/train.tsv", "\tentailment\n1", "\tneutral\n1", 2, "the label 'neutral' is unknown"),
     ("scifact_rte", "RTE-scifact/train.tsv", "sentence2", "claim", 2, "the field 'sentence2' is missing: found 'index'"),

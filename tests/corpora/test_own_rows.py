@@ -27,9 +27,9 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.task import get_task
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.systems import system_class

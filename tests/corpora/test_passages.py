@@ -8,7 +8,7 @@ from datasets import Dataset, DatasetDict
 
 import hfcf
 from hfcf import corpora
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.recipe import RecipeError
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.passages import collect_passages, from_recipe
@@ -106,7 +106,7 @@ def test_bad_lines_are_named_or_counted(line: str, tmp_path: Path, caplog: pytes
     [
         ("id\ttext\ttitle\n1\ta\n2\tb\tB\n", "line 2: .*2 fields and the header 3"),
         ("id\tpassage\n1\ta\n", "line 2: the field 'text' is missing: found 'id', 'passage'"),
-        ('id\ttext\ttitle\n1\t"a\tA\n2\tb\tB\n3\tc"\tC\n', "line 2: .*quote not closed"),
+        ('id\ttext\ttitle\n1\t"a\tA\n2\tb\tB\n3\tc"\tC\n', "line 2: .*quote that is not closed"),
         ('id\ttext\ttitle\n1\t"a\tA\n2\tb\tB\n', "line 2"),
     ],
 )

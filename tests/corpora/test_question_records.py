@@ -194,5 +194,5 @@ def test_what_the_library_writes_comes_back(tmp_path: Path) -> None:
 
 
 def test_an_unknown_ending_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"mine\.txt: its ending is none of"):
+    with pytest.raises(CorpusError, match=r"mine\.txt: its name must end in"):
         load(write(tmp_path / "mine.txt", {"question": "Who?"}))

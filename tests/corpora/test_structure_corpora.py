@@ -294,7 +294,7 @@ def test_wikiwhy_refuses_a_row_that_a_file_lacks(changed: Callable[..., Path], f
             r"effect\.json can't be read: expected an object with 'effect', found 'eff",
         ),
         ("effect.json", set_in("effect", to=["a"]), r"effect\.json: 'effect' is a list, not an object"),
-        ("context.json", set_in("split", "3", to="extra"), r"the split 'extra' is unknown; the known ones are train, validation"),
+        ("context.json", set_in("split", "3", to="extra"), r"the split 'extra' is unknown; the known splits are train, validation"),
     ],
 )
 def test_wikiwhy_refuses_another_layout(changed: Callable[..., Path], file: str, change: Change, message: str) -> None:
@@ -373,7 +373,7 @@ def test_entailment_bank_finds_the_folder_of_a_task(tmp_path: Path) -> None:
         (set_in(1, "proof", to="sent1 & sent7 -> hypothesis; "), "there is no sentence sent7"),
         (set_in(1, "proof", to="sent1 & sent2 -> int1; int1 -> hypothesis; "), "its proof has no sentence for int1"),
         (rename_in(1, "meta", "triples", to="facts"), "the field 'triples' is missing: found .*'facts'"),
-        (set_in(1, "meta", "triples", to=["ice"]), "'meta.triples' is no object"),
+        (set_in(1, "meta", "triples", to=["ice"]), "'meta.triples' is not an object"),
         (set_in(1, "meta", "triples", "sent1", to=5), "the field 'sent1' is a number, not text"),
         (rename_in(1, "hypothesis", to="claim"), "the field 'hypothesis' is missing: found .*'claim'"),
     ],

@@ -99,7 +99,7 @@ def test_parquet_of_loaded_rows_is_read_back(tmp_path: Path) -> None:
         ({"evidence": "one text"}, "the evidence is one text; the known forms"),
         ({"evidence": [{"id": "E1", "text": 3}]}, "the text of evidence piece 0 is a number"),
         ({"evidence": [{"id": "E1", "text": "a."}, {"id": "E1", "text": "b."}]}, "two pieces of evidence are named E1"),
-        ({"evidence_info": INFO[:2]}, "evidence_info is no list of 4 objects"),
+        ({"evidence_info": INFO[:2]}, "evidence_info is not a list of 4 objects"),
         ({"evidence_info": [{**one, "useful": True} for one in INFO]}, "useful=True of E4, which the structure does not use"),
         ({"evidence_info": [{**one, "id": "x"} for one in INFO]}, "piece 0 is named 'E1', and in evidence_info 'x'"),
         ({"label": "true"}, "'true'"),

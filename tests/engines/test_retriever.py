@@ -15,7 +15,7 @@ import pytest
 from datasets import Dataset, Features, Value
 
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.engines import base
 from hfcf.engines.base import Encoded
 from hfcf.engines.retriever import Retriever, bm25

@@ -26,7 +26,7 @@ import hfcf
 from hfcf import metrics
 from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.schema import TEXT
 from hfcf.core.stage import Stage
 from hfcf.core.system import System

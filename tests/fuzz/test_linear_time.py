@@ -12,8 +12,8 @@ import pytest
 from hfcf.core import edits
 from hfcf.corpora.formats import answers as answer_places
 from hfcf.corpora.formats.feverous_pages import plain
-from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import tokenise
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.engines.label_preserving import why_preserving
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.studies import spreadsheets
@@ -22,9 +22,8 @@ from hfcf.systems.race.edit import EditEvidence, edits_of
 from hfcf.tasks.sentence import SentenceRewriting
 from hfcf.text.entities import EntityTable
 from hfcf.text.enumerations import in_one_list
-from hfcf.text.phrase_match import mentions
+from hfcf.text.phrase_match import find_places, mentions
 from hfcf.text.questions import read_references
-from hfcf.text.spans import find_places
 from hfcf.training.cloze import wh_question
 
 BOUND = 0.5
@@ -33,7 +32,7 @@ BOUND = 0.5
 # Files whose patterns are put together from texts: functions below. The gold answers of one corpus are patterns themselves.
 PUT_TOGETHER = {
     "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.claim_llm",
-    "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.spans", "hfcf.text.questions", "hfcf.training.cloze",
+    "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.questions", "hfcf.training.cloze",
     "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.redact",
 }  # fmt: skip
 

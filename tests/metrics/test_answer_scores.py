@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset
 
 from hfcf.metrics.scores.em_f1 import exact_match, f1, scores
-from hfcf.text.squad import normalise_answer
+from hfcf.text.normalise import normalise_answer
 from hfcf.training.scorers import ANSWERS
 
 

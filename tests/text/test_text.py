@@ -7,11 +7,10 @@ from random import Random
 from hfcf.text.check import script, text_problem
 from hfcf.text.entities import EntityTable, form, is_month, overlap
 from hfcf.text.label_names import label_of, name_beside
-from hfcf.text.normalise import dedup_key, fold, unbracket
+from hfcf.text.normalise import dedup_key, fold, matches, overlaps, unbracket
 from hfcf.text.phrase_match import mentions
 from hfcf.text.quantities import Conversion, find_conversions, find_numbers
 from hfcf.text.questions import compare_questions, join_parts, mark_answer, predicate, same_predicate, write_references
-from hfcf.text.squad import matches, overlaps
 from hfcf.text.words import split
 
 

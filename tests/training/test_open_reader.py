@@ -17,7 +17,7 @@ from datasets import Dataset, Features, Value
 
 from hfcf import pair
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.schema import TEXT
 from hfcf.engines.open_reader import ENCODER, FILE, OpenReader, stored_open_reader
 from hfcf.engines.reader import Reader

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,9 +14,9 @@ from hfcf.core.names import did_you_mean, unused_name
 from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, get_task, problem
-from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
-from hfcf.corpora.base.splits import ALIASES
-from hfcf.corpora.base.values import as_text, as_texts, content_name, load_status, unreadable
+from hfcf.corpora.base.info import ALIASES, CorpusConfig, CorpusInfo
+from hfcf.corpora.base.rows import RowBuilder, content_name
+from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 
 log = logging.getLogger(__name__)
@@ -36,17 +35,17 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     FILES: ClassVar[Sequence[tuple[str, str]]]
     """(split, path inside data_dir) of every official name that a file may have."""
     ONE_FORM: ClassVar[bool] = False
-    """Whether the files of a split hold the same rows in different forms or places. Then only the first that exists is read."""
+    """Whether the files of a split have the same rows in different forms or places. Then only the first existing file is read."""
     EXTRA: ClassVar[dict[str, Any]] = {}
     """Columns besides the canonical ones."""
     OPTIONS: ClassVar[dict[str, str]] = {}
-    """This corpus's own options of `load`: name → purpose. An option whose name ends in `_dir` is a folder."""
+    """Options of `load` for this corpus: name → purpose. An option whose name ends in `_dir` is a folder."""
     split: str
-    """The split whose rows are being read, for a corpus whose files hold several."""
+    """The split whose rows are being read, for a corpus whose files have several."""
     BLIND: ClassVar[Sequence[str]] = ()
     """Splits without labels, which are loaded only by name."""
     GROUPS_BY_KEYS: ClassVar[bool] = False
-    """Whether `fill` writes `keys`; then groups are complete only after the last row."""
+    """Whether `fill` writes `keys`. Then groups are complete only after the last row."""
 
     # --- defined by a corpus
 
@@ -57,17 +56,17 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         """Write the record's values into `row`: its task's columns (id, claim, evidence, label …), and group_id or `keys`.
 
-        `keys` define the groups of a corpus that names none: rows that share a key are one group.
-        Raise `BadRow` for a value that can't be read; values that were written before stay in the row.
+        `keys` define the groups of a corpus without group names: rows that share a key are one group.
+        Raise `BadRow` for a value that can't be read; values that were already written stay in the row.
         """
         raise NotImplementedError
 
     def check(self, row: Mapping[str, Any]) -> str | None:
-        """Say why a row that was read can't be worked on, for `on_error="reject"`; by default what its task says."""
+        """Return why a row can't be worked on, for `on_error="reject"`, or None; by default its task decides."""
         return problem(row)
 
     def start(self, files: Sequence[Path]) -> None:
-        """Open what the rows are joined with; called before the first record of a split."""
+        """Open further files that the rows need; called before the first record of a split."""
 
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
@@ -80,7 +79,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
-        """Return the existing files and folders that are read beside the split's files, by a name."""
+        """Return further existing files and folders that the rows need, by name."""
         return {}
 
     @classmethod
@@ -97,14 +96,13 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the files of each split, and the resources that are read beside them."""
+        """Return the files of each split, and the further files that the rows need."""
         if unknown := sorted(set(options) - set(cls.OPTIONS)):
             near = did_you_mean(unknown[0], [*cls.OPTIONS, "data_dir", "data_files", "split", "role", "on_error"])
             raise TypeError(f"{name} has no option {unknown[0]!r}{near}; its options: {', '.join(cls.OPTIONS) or 'none'}")
         if (data_dir is None) == (data_files is None):
             raise CorpusError(
-                f"{name}: give the place of its files as data_dir= or data_files=, one of the two (on the command line "
-                "--set data_dir=… or --set data_files=…)"
+                f"{name}: give either data_dir= or data_files= (on the command line --set data_dir=… or --set data_files=…)"
             )
         if data_files is not None:
             files = cls.assign_splits(name, data_files)
@@ -119,7 +117,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def assign_splits(cls, name: str, data_files: Any) -> Files:
-        """Sort the user's files by split: that of the mapping, else that of the official file name."""
+        """Sort the user's files by split: the mapping's, else that of the official file name."""
         files: Files = {}
         if isinstance(data_files, Mapping):
             files.update({ALIASES.get(str(split), str(split)): _paths(value) for split, value in data_files.items()})
@@ -129,7 +127,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                     raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
                 files.setdefault(split, []).append(path)
         if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
-            folder = "it is a folder, which is given as data_dir= (--set data_dir=…)"
+            folder = "it is a folder: give it as data_dir= (--set data_dir=…)"
             form = folder if absent[0].is_dir() else "there is no such file"
             raise CorpusError(f"{name}: data_files={str(absent[0])!r}: {form}")
         if not any(files.values()):
@@ -138,12 +136,12 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        """Return the official split of a file, or None for another file name."""
+        """Return the official split of a file name, or None."""
         return next((split for split, file in cls.FILES if Path(file).name == path.name), None)
 
     @classmethod
     def how_to_get(cls, name: str) -> str:
-        """Say for an error where the release is; "" for a user's own files."""
+        """Return where to get the release, for an error message; "" for a user's own files."""
         if not cls.INFO.paper:
             return ""
         return f". Get it from {cls.INFO.release} and give its folder as data_dir= (--set data_dir=…; docs/corpora.md#{name})"
@@ -194,14 +192,13 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             self.info.description += f"\n{split}: {n:,} {why}"
 
     def _rows(self, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-        task = self.task()
-        features = task.features  # which the task makes anew at each call
-        columns = {name: features[name] for name in (*task.columns, "label") if name in features}
+        task, reject = self.task(), self.config.on_error == "reject"
+        # Usually stages check whether a row can be worked on; with on_error="reject" the loader does.
+        builder = RowBuilder(task, self.EXTRA, self.fill, check=self.check if reject else None, reject=reject)
         places: dict[str, str] = {}  # of each id
         records = ((path, record) for path in paths for record in self.records(path))
         for n, (path, record) in enumerate(records, 1):
-            row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), "id": None, **dict.fromkeys(self.EXTRA)}
-            why = self._read(row, record)
+            row, why = builder.read(record)
             if row.pop("skip", False):
                 continue
             unnamed = row["id"] is None or not str(row["id"]).strip()
@@ -210,29 +207,17 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             row["id"] = str(as_text(row["id"]))
             if first := places.get(row["id"]):
                 why = why or f"the id {row['id']!r} was used before, at {first}"
-            if why and self.config.on_error == "raise":
+            if why and not reject:
                 raise CorpusError(f"{path}, {record.place} (id {row['id']!r}): {why}")
             if first:
                 row["id"] = unused_name(row["id"], places)
             places[row["id"]] = record.place
-            if self.config.on_error == "reject":
-                row["status"] = load_status(why)
-            row |= {name: as_texts(row[name], feature) for name, feature in columns.items()}
-            # A number that we assigned may be another row's in another file, so the contents name the group.
+            row = builder.stored(row, why)
+            # A row of another file may have the same assigned number, so the contents name the group.
             yield {**row, "own": content_name(row, task) if unnamed and not record.unreadable else row["id"]}
 
-    def _read(self, row: dict[str, Any], record: Record) -> str | None:
-        if record.unreadable:
-            return record.unreadable
-        try:
-            self.fill(row, record.value)
-        except BadRow as error:
-            return str(error)
-        # Stages decide whether a readable row can be worked on; on_error="reject" asks for that check here.
-        return unreadable(row, self.task()) or (self.check(row) if self.config.on_error == "reject" else None)
-
     def _grouped(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Add `group_id`: the corpus's own, or one for rows that share `keys` (then all rows are held), or the row's own id."""
+        """Add `group_id`: the corpus's own, or one for rows that share `keys` (all rows are then in memory), or the row's id."""
         if not self.GROUPS_BY_KEYS:
             for row in rows:
                 row.pop("keys", None)
@@ -241,7 +226,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             return
         every = list(rows)
         own = [row.pop("own") for row in every]
-        # A rejected row joins no groups: good rows have the same groups with and without it.
+        # A rejected row joins no group, so that good rows have the same groups without it.
         firsts = connected([] if row.get("status") else row.get("keys", []) for row in every)
         names: dict[int, str] = {}
         for i, row in zip(firsts, every, strict=True):
@@ -258,15 +243,15 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if isinstance(raw, str) and raw in self.INFO.labels:
             return self.INFO.labels[raw]
         allowed = ", ".join(repr(label) for label in self.INFO.labels)
-        raise BadRow(f"the label {'null' if raw is None else repr(raw)} is unknown; the known ones are {allowed}")
+        raise BadRow(f"the label {'null' if raw is None else repr(raw)} is unknown; the known labels are {allowed}")
 
     def leave_out(self, row: dict[str, Any], why: str) -> None:
-        """Omit this row and count it under `why`; the log and the dataset card report the counts."""
+        """Omit this row and count it under `why`. The log and the dataset card report the counts."""
         row["skip"] = True
         self.note(why)
 
     def note(self, why: str) -> None:
-        """Count something that was done to a row, under `why`, a phrase that follows a number, as in "rows were left out"."""
+        """Count a change of a row under `why`, a phrase that follows a number, as in "rows were left out"."""
         self.notes[why] = self.notes.get(why, 0) + 1
 
 

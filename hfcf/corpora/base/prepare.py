@@ -40,7 +40,7 @@ def prepare_builder(
     try:
         builder.download_and_prepare()
     except datasets.exceptions.DatasetGenerationError as error:
-        # The message of `datasets` says only that an error occurred.
+        # The message of `datasets` only says that an error occurred.
         if isinstance(error.__cause__, CorpusError):
             raise error.__cause__ from None
         raise
@@ -48,7 +48,7 @@ def prepare_builder(
 
 
 def _code_hash(cls: type[Corpus]) -> str:
-    # Part of the cache key, so that changed code rebuilds the rows. A builder of another package lies outside this folder.
+    # Part of the cache key, so that changed code rebuilds the rows. A builder of a plugin is outside this folder.
     corpora = Path(__file__).parents[1]
     core = corpora.with_name("core")
     shared = [core / "schema.py", core / "splits.py", *sorted(corpora.with_name("tasks").glob("*.py"))]
@@ -62,6 +62,6 @@ def _sha256(path: Path) -> str:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    # Resources can have gigabytes: their size and time stand for their contents.
+    # Resources can have gigabytes, so their size and time are hashed instead of their contents.
     stats = [item.stat() for item in (sorted(path.iterdir()) if path.is_dir() else [path])]
     return sum(stat.st_size for stat in stats), max((stat.st_mtime_ns for stat in stats), default=0)

@@ -1,31 +1,65 @@
-"""Which column of a user's rows holds what: the layouts that are known, and what the user says instead."""
+"""Find which column of a user's rows has which field, from known layouts and the user's settings."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hfcf.core.names import did_you_mean
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.formats.read import CorpusError
 from hfcf.corpora.formats.tokens import TAG
 
 Column = str | tuple[str, ...]
-"""One column, or several that make a field together: the pieces of evidence, or an entity's start, end and type."""
+"""A column, or several that make up a field: the pieces of evidence, or an entity's start, end and type."""
 Columns = Mapping[str, Column]
-"""Of each field of ours the user's column."""
+"""The user's column of each field of ours."""
+
+
+class LayoutError(CorpusError):
+    """Columns or labels that only the user can interpret.
+
+    Args:
+        what: the columns or labels found, and the problem.
+        cures: the arguments to type, by their purpose; "" if there is only one cure.
+        call: the start of the call that takes them.
+
+    >>> error = LayoutError("the labels are 0 and 1, without names", {"": {"labels": {0: "…", 1: "…"}}})
+    >>> print(error)
+    the labels are 0 and 1, without names; write
+      hfcf.from_dataset(ds, labels={0: "…", 1: "…"})
+    >>> print(error.in_recipe())
+    the labels are 0 and 1, without names; write
+      labels: {0: "…", 1: "…"}
+    """
+
+    def __init__(self, what: str, cures: Mapping[str, Mapping[str, Any]], call: str = "hfcf.from_dataset(ds") -> None:
+        self.what, self.cures = what, cures
+        arguments_of = {
+            use: ", ".join(f"{name}={_literal(value)}" for name, value in arguments.items()) for use, arguments in cures.items()
+        }
+        super().__init__(_message(what, {use: f"{call}, {given})" for use, given in arguments_of.items()}))
+
+    def in_recipe(self) -> str:
+        """Return the message with a recipe's keys instead of Python's arguments."""
+        keys = {
+            use: ", ".join(f"{name}: {_literal(value)}" for name, value in arguments.items())
+            for use, arguments in self.cures.items()
+        }
+        return _message(self.what, keys)
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """How the rows of one task may be laid out.
+    """The known layouts of the rows of a task.
 
     Args:
         task: its name.
-        title: what to call such rows in errors.
-        forms: each a field → the columns that may hold it, the first that is there; a form fits when each field has one.
+        title: the name of such rows in errors.
+        forms: field → possible columns, the first choice first. A form fits if each field has a column.
         optional: further fields.
-        example: what to type where none fits.
+        example: the setting `columns` to type if no form fits.
         labelled: whether the rows need a label.
     """
 
@@ -38,7 +72,7 @@ class Layouts:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names that `columns=` may have."""
+        """The fields that `columns=` may name."""
         core = dict.fromkeys(field for form in self.forms for field in form)
         return (*core, *(["label"] if self.labelled else []), *(field for field in self.optional if field != "label"))
 
@@ -88,11 +122,11 @@ LAYOUTS = (
 def find_columns(
     names: Sequence[str], head: Sequence[Mapping[str, Any]], task: str | None = None, given: Mapping[str, Any] | None = None
 ) -> tuple[Layouts, Columns]:
-    """Find which columns hold which fields of which task."""
+    """Return the layouts of the rows' task, and the column of each field."""
     given = {field: tuple(column) if isinstance(column, list) else column for field, column in (given or {}).items()}
     layouts = [layout for layout in LAYOUTS if task in (None, layout.task)]
     if not layouts:
-        raise ValueError(f"task={task!r}: from_dataset makes rows of {', '.join(layout.task for layout in LAYOUTS)}")
+        raise ValueError(f"task must be one of {', '.join(layout.task for layout in LAYOUTS)} for from_dataset, got {task!r}")
     layouts = [layout for layout in layouts if set(given) <= set(layout.fields)]
     if not layouts:
         _refuse_fields(given, task)
@@ -107,13 +141,13 @@ def find_columns(
     present = f"the columns are {', '.join(names)}"
     if complete:
         options = {layout.title: {"task": layout.task} for layout, _ in complete}
-        raise LayoutError(f"{present}: they may be {' or '.join(layout.title for layout, _ in complete)}", options)
+        raise LayoutError(f"{present}: the rows may be {' or '.join(layout.title for layout, _ in complete)}", options)
     if fitting:
         raise LayoutError(
-            f"{present}: {_arrows(fitting[0][1])}, and none that is known as the label", {"": {"columns": {"label": "…"}}}
+            f"{present}: {_arrows(fitting[0][1])}, but no known column has the label", {"": {"columns": {"label": "…"}}}
         )
     examples = {layout.title: {"columns": dict(layout.example)} for layout in layouts}
-    raise LayoutError(f"{present}: no layout that is known has these", examples)
+    raise LayoutError(f"{present}: no known layout has these columns", examples)
 
 
 def _fit(layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any]], given: Columns) -> dict[str, Column] | None:
@@ -128,7 +162,7 @@ def _fit(layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any
         columns: dict[str, Column] = {field: column for field, column in fitting.items() if column is not None}
         if len(columns) < len(form):
             continue
-        # A text is a sentence with a relation where tags mark its entities, or where the user says so.
+        # A text is a sentence with a relation if tags mark its entities, or if the user names it.
         if set(form) == {"text"} and "text" not in given and not _has_tags(head, str(columns["text"])):
             continue
         used = set(columns.values())
@@ -146,7 +180,7 @@ def _has_tags(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
 
 
 def _first(candidates: Sequence[Column], plain: Mapping[str, str]) -> Column | None:
-    """Return the first of the columns that is there, however its name is capitalised."""
+    """Return the first existing column, ignoring capitals."""
     for candidate in candidates:
         parts = (candidate,) if isinstance(candidate, str) else candidate
         own = tuple(plain[part.lower()] for part in parts if part.lower() in plain)
@@ -156,13 +190,13 @@ def _first(candidates: Sequence[Column], plain: Mapping[str, str]) -> Column | N
 
 
 def _refuse_fields(given: Columns, task: str | None) -> None:
-    """Raise for `columns=` that names no fields of one task."""
+    """Raise an error for `columns=` whose fields do not belong to one task."""
     layouts = [layout for layout in LAYOUTS if task in (None, layout.task)]
     known = list(dict.fromkeys(field for layout in layouts for field in layout.fields))
     unknown = next((field for field in given if field not in known), None)
     if unknown is None:
-        raise ValueError(f"columns= names {', '.join(given)}, which are no fields of one task; {_fields(layouts)}")
-    turned = f'; our names come first: columns={{"{given[unknown]}": "{unknown}"}}' if given[unknown] in known else ""
+        raise ValueError(f"columns= must name fields of one task, got {', '.join(given)}; {_fields(layouts)}")
+    turned = f'; write our field first: columns={{"{given[unknown]}": "{unknown}"}}' if given[unknown] in known else ""
     raise ValueError(f"columns= has the key {unknown!r}{turned or did_you_mean(unknown, known)}; {_fields(layouts)}")
 
 
@@ -172,3 +206,14 @@ def _fields(layouts: Sequence[Layouts]) -> str:
 
 def _arrows(columns: Columns) -> str:
     return ", ".join(f"{field} ← {column if isinstance(column, str) else ' + '.join(column)}" for field, column in columns.items())
+
+
+def _message(what: str, lines: Mapping[str, str]) -> str:
+    return f"{what}; write\n" + "\n".join(f"  {line}{f'  # {use}' if use else ''}" for use, line in lines.items())
+
+
+def _literal(value: Any) -> str:
+    """Write a value as both Python and YAML read it."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)

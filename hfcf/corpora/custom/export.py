@@ -1,4 +1,4 @@
-"""`hfcf.to_dataset`: counterfactuals in the columns, forms and label names of the rows that they were made from."""
+"""`hfcf.to_dataset`: write counterfactuals in the columns, forms and label names of their source rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, co
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.frames import Table, as_table, is_frame, splits_of
 from hfcf.corpora.custom.load import ReadRows, is_canonical, layout_of, read_quietly
 from hfcf.corpora.custom.schema import Layout
 
 _SENTENCES = ("text", "sentence")
-"""Columns beside tokens that hold the sentence once more."""
+"""Columns that repeat the sentence of the tokens."""
 
 
 def to_dataset(
@@ -32,21 +32,21 @@ def to_dataset(
     title: str | None = None,
     ends: str | None = None,
 ) -> Any:
-    """Write counterfactuals in your own columns, evidence form and label names, to be joined with the rows that you had.
+    """Write counterfactuals in your own columns, evidence form and label names, to join them with your rows.
 
     Args:
-        cf: counterfactuals, from `hfcf.expand`; a `DatasetDict` of them where `like` is one.
+        cf: counterfactuals, from `hfcf.expand`; may be a `DatasetDict` if `like` is one.
         like: the rows that you gave to `hfcf.from_dataset`.
-        columns, labels, id, group, title, ends: what you said there; what was guessed there is guessed again.
+        columns, labels, id, group, title, ends: your settings there. Guesses there are made again.
 
     Returns:
         A row for each counterfactual, in their order and with the features of `like`: a DataFrame if `like` is one, a list if it
-        is one, else a `Dataset` (of a stream, too). Texts, entities, answers and label are the counterfactual's, and so is the
-        id, if `like` has a column of ids: numbers go on behind the largest. Other columns are the source row's, but those that
-        describe its words (parses, tags that are parallel to its tokens) are null, and a line on stderr names them.
+        is one, else a `Dataset` (also for a stream). Texts, entities, answers and label are the counterfactual's, and so is the
+        id, if `like` has a column of ids: numbers continue after the largest. Other columns are the source row's, but columns
+        that describe its words (parses, tags parallel to its tokens) are null, and a line on stderr names them.
 
     Raises:
-        ValueError: a counterfactual's source is not in `like`, or is another text there.
+        ValueError: a counterfactual's source is not in `like`, or has a different text there.
         LayoutError: `like` has no name for a counterfactual's label.
 
     >>> import hfcf
@@ -64,15 +64,15 @@ def to_dataset(
             return _as_frame(table, like)
         return table.to_list() if isinstance(like, list | tuple) else table
     if not set(cf) <= set(tables):
-        raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, which like= has not: give its DatasetDict")
-    # Of all splits, as in `from_dataset`: one alone may not show which column has the ids, or whether ends are inclusive.
+        raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, but like= does not: give its DatasetDict")
+    # All splits, as in `from_dataset`: a single split may not show which column has the ids, or whether ends are inclusive.
     with _name_call():
         layout = _layout(next(iter(cf.values())), tables, said)
         return DatasetDict({split: _to_table(part, [tables[split]], layout) for split, part in cf.items()})
 
 
 def _layout(cf: Any, tables: Mapping[str, Table], said: Mapping[str, Any]) -> Layout | None:
-    """Return how the user's rows are laid out; None of rows in our columns."""
+    """Return the layout of the user's rows; None for rows in our columns."""
     if "source_id" not in (cf.features or ()):
         raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
     name = task_of(cf.features).name
@@ -82,7 +82,7 @@ def _layout(cf: Any, tables: Mapping[str, Table], said: Mapping[str, Any]) -> La
 
 
 def _to_table(cf: Any, tables: Sequence[Table], layout: Layout | None) -> Dataset:
-    """Write counterfactuals of the rows of some tables."""
+    """Write the counterfactuals of the rows of some tables."""
     if isinstance(cf, IterableDataset):
         cf = Dataset.from_list(list(cf), features=cf.features)
     task = task_of(cf.features)
@@ -98,7 +98,7 @@ def _to_table(cf: Any, tables: Sequence[Table], layout: Layout | None) -> Datase
 
 @contextmanager
 def _name_call() -> Iterator[None]:
-    """Let an error about columns or labels name the call that was typed."""
+    """Make an error about columns or labels name the call of the user."""
     try:
         yield
     except LayoutError as error:
@@ -106,11 +106,11 @@ def _name_call() -> Iterator[None]:
 
 
 def _as_frame(table: Dataset, like: Any) -> Any:
-    """Return rows as a DataFrame with the types of another."""
+    """Return rows as a DataFrame with the types of `like`."""
     import pandas as pd
 
     frame = pd.DataFrame(table.to_list(), columns=list(like.columns))
-    # A value that is none of the categories, such as a label that only counterfactuals have, would become NaN.
+    # A value outside the categories, such as a label that only counterfactuals have, would become NaN.
     dtypes = {
         name: pd.CategoricalDtype(pd.api.types.union_categoricals([like[name], frame[name].astype("category")]).categories)
         if isinstance(dtype, pd.CategoricalDtype) and not frame[name].dropna().isin(dtype.categories).all()
@@ -121,7 +121,7 @@ def _as_frame(table: Dataset, like: Any) -> Any:
 
 
 def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tuple[Dataset, list[dict[str, Any]]]:
-    """Return the user's row of each counterfactual's source, and what was read of it."""
+    """Return the user's row of each counterfactual's source, and our row of it."""
     ids = list(cf["source_id"])
     needed = set(ids)
     # With the names that `from_dataset` had, `map` finds the rows that it stored.
@@ -138,7 +138,7 @@ def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tup
         parts.append(part)
     if absent := [source_id for source_id in ids if source_id not in by_id]:
         raise ValueError(
-            f"{len(absent):,} counterfactuals have sources that like= has not, the first of them {absent[0]!r}: give the rows, and "
+            f"{len(absent):,} counterfactuals have sources that like= does not have, first {absent[0]!r}: give the rows, and "
             "columns=, labels= and id=, that hfcf.from_dataset had"
         )
     every = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
@@ -146,7 +146,7 @@ def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tup
 
 
 def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[dict[str, Any]]]:
-    """Return the user's rows whose ids are needed, and what was read of them; of a stream in one pass."""
+    """Return the user's rows whose ids are needed, and our rows of them; of a stream in one pass."""
     if isinstance(table, Dataset):
         places = [i for i, source_id in enumerate(rows["id"]) if source_id in needed]
         return table.select(places), list(rows.select(places))
@@ -156,7 +156,7 @@ def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[
 
 
 def _check_texts(task: Task, sources: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> None:
-    """Raise unless each counterfactual's edits lead back to the text that its source has: else columns were read otherwise."""
+    """Raise an error unless each counterfactual's edits lead back to its source's text: else columns were read differently."""
     for source, row in zip(sources, new, strict=True):
         try:
             texts = task.revert_edits(row, row["edits"])
@@ -164,13 +164,13 @@ def _check_texts(task: Task, sources: Sequence[Mapping[str, Any]], new: Sequence
             texts = {}
         if not texts or any(_plain(text) != _plain(source[name]) for name, text in texts.items()):
             raise ValueError(
-                f"the counterfactual {row['id']!r} was not made of the text that its source has in like=: give columns=, labels= "
+                f"the counterfactual {row['id']!r} was not made from the text of its source in like=: give columns=, labels= "
                 "and id= as hfcf.from_dataset had them"
             )
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without what says nothing: null for an empty text."""
+    """Return a value with null for empty texts and lists."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -189,7 +189,7 @@ def _written(
     else:
         columns = theirs.select_columns(layout.own)
         rows = [
-            layout.form.write(own, source, row, layout.columns, layout.ends)
+            layout.form.write_columns(own, source, row, layout.columns, layout.ends)
             for own, source, row in zip(columns, sources, new, strict=True)
         ]
         written = {name: [row.get(name, own[name]) for row, own in zip(rows, columns, strict=True)] for name in _names(rows)}
@@ -201,7 +201,7 @@ def _written(
             written[column] = list(range(largest_id + 1, largest_id + 1 + len(new))) if numbers else [row["id"] for row in new]
     stale = {name: [None] * len(new) for name in _stale(theirs, sources, written)}
     if stale and new:
-        print(f"hfcf.to_dataset: null, since they describe the words of the sources: {', '.join(stale)}", file=sys.stderr)
+        print(f"hfcf.to_dataset: set to null, since they describe the words of the sources: {', '.join(stale)}", file=sys.stderr)
     return {**written, **stale}
 
 
@@ -210,14 +210,14 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _largest_id(tables: Sequence[Table], layout: Layout | None) -> int:
-    """Return the largest number in the column of ids; 0 where they are texts."""
+    """Return the largest number in the column of ids; 0 if they are texts."""
     column = layout.columns.get("id") if layout else None
     values = (row[column] for table in tables for row in table.select_columns(str(column))) if column else ()
     return max((value for value in values if isinstance(value, int)), default=0)
 
 
 def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mapping[str, Any]) -> list[str]:
-    """List the columns that describe the sources' words: parses, texts beside tokens, and lists that are parallel to tokens."""
+    """List the columns that describe the sources' words: parses, the text of tokens, and lists parallel to tokens."""
     others = [name for name in theirs.column_names if name not in written]
     stale = [name for name in others if name == "rationales" or (name.endswith("parse") and name.startswith(tuple(written)))]
     if sources and "tokens" in sources[0]:
@@ -233,7 +233,7 @@ def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mappi
 
 
 def _with_columns(theirs: Dataset, written: Mapping[str, list[Any]]) -> Dataset:
-    """Return the rows with other values in some columns, and the same features."""
+    """Return the rows with new values in some columns, and the same features."""
     order, features = theirs.column_names, theirs.features
     with quiet_few(len(theirs)):
         table = theirs.flatten_indices() if len(theirs) else theirs

@@ -1,99 +1,120 @@
-"""How a recipe names a user's own file: its corpus, columns and labels, as they are found in its first rows."""
+"""Read a user's own files: find those of each split in a folder, and yield their records with our names of fields."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
+import csv
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from hfcf.corpora.custom.errors import LayoutError
-from hfcf.corpora.custom.frames import HEAD, as_table
-from hfcf.corpora.custom.schema import FORMS, Layout, find_layout
-from hfcf.corpora.formats.read import CorpusError, csv_rows, json_lines, parquet_rows
-from hfcf.text.label_names import label_of
+from hfcf.core.names import did_you_mean
+from hfcf.corpora.base import BadRow, CorpusConfig, CorpusError, Files, Record, csv_rows, json_lines, parquet_rows, split_files
 
-_FORMS = {".csv": "csv", ".jsonl": "jsonl", ".jsonlines": "jsonl", ".gz": "jsonl", ".parquet": "parquet"}
-_OWN = {"relation": "relations", "qa": "questions", "structures": "structures"}
-"""The corpora of a user's own rows by task, where a form of files is not one."""
-
-
-def describe_file(
-    data: str | Path, tasks: Sequence[str], given: Mapping[str, Any]
-) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
-    """Find what the rows of a file are."""
-    path = Path(data).expanduser()
-    if not path.is_file():
-        raise CorpusError(f"{data}: {'it is a folder; give a file of it' if path.is_dir() else 'there is no such file'}")
-    if (form := _FORMS.get(path.suffix)) is None:
-        raise CorpusError(f"{data}: give a file of JSON lines, CSV or Parquet (.jsonl, .csv, .parquet)")
-    rows = _head(path, form)
-    layout = _layout(rows, tasks, given)
-    task = layout.task if layout else tasks[0]
-    return task, _source(layout, form, task, str(data)), rows
+_NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
+_ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": (".parquet", "-*.parquet")}
+"""Endings of each form of files; for Parquet a file or, without it, shards, as `hfcf` and the Hub write them."""
+_FOLDERS = ("", "data", "data/default")
+_NO_CSV = {
+    b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
+    b"PAR1": "Parquet (load it with corpus='parquet', --set corpus=parquet)",
+}  # fmt: skip
+"""First bytes of other forms, as spreadsheets save them."""
 
 
-def _head(path: Path, form: str) -> list[dict[str, Any]]:
-    """Read the first rows, with all columns; lines that can't be read are left out."""
-    if form == "parquet":
-        import pyarrow.parquet as pq
-
-        records = parquet_rows(path, pq.read_schema(path).names)
-    else:
-        records = csv_rows(path) if form == "csv" else json_lines(path)
-    rows = [dict(record.value) for record in islice(records, HEAD) if not record.unreadable]
-    if not rows:
-        raise CorpusError(f"{path} has no row that can be read as {form}")
-    return rows
+def patterns(*forms: str) -> tuple[tuple[str, str], ...]:
+    """List (split, pattern of its files) for forms of files, the first choice first."""
+    return split_files(*(f"{{}}{ending}" for form in forms for ending in _ENDINGS[form]), names=_NAMES)
 
 
-def _layout(rows: list[dict[str, Any]], tasks: Collection[str], given: Mapping[str, Any]) -> Layout | None:
-    """Find which columns hold what; None where the corpus of the task has forms of its own."""
-    if not set(tasks) & set(FORMS):
-        return None
-    try:
-        table = as_table(rows)
-    except ValueError:  # values of different types: evidence in several forms, which the corpus reads
-        return None
-    try:
-        said = {key: given[key] for key in ("columns", "labels") if key in given}
-        return find_layout([table], next(iter(tasks)) if len(tasks) == 1 else None, **said)
-    except LayoutError:
-        if _plainly_ours(rows, tasks):
-            return None
-        raise
+@dataclass
+class OwnConfig(CorpusConfig):
+    """Options of a user's own files.
+
+    Args:
+        columns: our field → the file's, if its name differs.
+    """
+
+    columns: dict[str, str] = field(default_factory=dict)
 
 
-def _plainly_ours(rows: list[dict[str, Any]], tasks: Collection[str]) -> bool:
-    return "verification" in tasks and all({"claim", "evidence"} <= set(row) for row in rows[:20])
+class OwnFiles:
+    """Find and read a user's own files; a base class before `Corpus`. A corpus named after a form of files reads only that form."""
+
+    BUILDER_CONFIG_CLASS = OwnConfig
+    FILES: ClassVar[tuple[tuple[str, str], ...]]
+    FIELDS: ClassVar[tuple[str, ...]]
+    """The fields that are read."""
+    SYNONYMS: ClassVar[tuple[str, ...]] = ()
+    """Other names of fields."""
+    OPTIONS: ClassVar[dict[str, str]] = {"columns": "our field → the file's, if its name differs"}
+    config: OwnConfig
+
+    def form(self, path: Path) -> str:
+        """Return the form of a file: "jsonl", "csv" or "parquet"."""
+        if self.config.name in _ENDINGS:
+            return str(self.config.name)
+        return "parquet" if path.suffix == ".parquet" else "jsonl"
+
+    def records(self, path: Path) -> Iterator[Record]:
+        form = self.form(path)
+        if form == "parquet":
+            return parquet_rows(path, (*self.columns, *self.SYNONYMS))
+        return table_rows(path, self.columns) if form == "csv" else json_lines(path)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The file's columns that may be read."""
+        return (*self.FIELDS, *self.named)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The file's columns that the option `columns` names."""
+        if several := [name for name, own in self.config.columns.items() if not isinstance(own, str)]:
+            raise CorpusError(f"columns: {several[0]} must name one field of the file: join the fields in the file")
+        if unknown := [name for name in self.config.columns if name not in self.FIELDS]:
+            cure = f"{did_you_mean(unknown[0], self.FIELDS)}; our fields come first: {', '.join(self.FIELDS)}"
+            raise CorpusError(f"columns has the key {unknown[0]!r}{cure}")
+        return tuple(self.config.columns.values())
+
+    def rename(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with our names for the fields that `columns` names."""
+        if absent := next((own for own in self.named if own not in record), None):
+            raise BadRow(f"columns names the field {absent!r}, which is missing: found {', '.join(map(repr, record))}")
+        return {**record, **{name: record[own] for name, own in self.config.columns.items()}}
+
+    @classmethod
+    def split_of(cls, path: Path) -> str | None:
+        return next((split for split, pattern in cls.FILES if path.match(pattern)), "train")
+
+    @classmethod
+    def find(cls, data_dir: Path, name: str) -> Files:
+        """Return each split's files of the first matching pattern, in the folder, else its `data/`, else its `data/default/`."""
+        for folder in _FOLDERS:
+            splits: Files = {}
+            for split, pattern in patterns(name) if name in _ENDINGS else cls.FILES:
+                if paths := sorted(path for path in (data_dir / folder).glob(pattern) if path.is_file()):
+                    splits.setdefault(split, paths)
+            if splits:
+                return splits
+        return {}
 
 
-def _source(layout: Layout | None, form: str, task: str, data: str) -> dict[str, Any]:
-    """Return the keys of the recipe that name the rows: those of the corpus for files of our columns, else `columns`."""
-    corpus = _OWN.get(task, form)
-    source: dict[str, Any] = {"corpus": corpus, "data_files": data}
-    if layout is None:
-        return source
-    own = {field: list(column) if isinstance(column, tuple) else column for field, column in layout.columns.items()}
-    ours = {"label": ("label", "gold_label"), "group": ("group_id",)} if task == "verification" else {"group": ("group_id",)}
-    renamed = {field: column for field, column in own.items() if column not in ours.get(field, (field,))}
-    labels = {_key(name): label for name, label in (layout.labels.reading if layout.labels else {}).items() if name != label}
-    if not renamed and not labels:
-        return source
-    # Files of claims have one column a field, and leave no row out.
-    several = any(isinstance(column, list) for column in own.values())
-    records = task == "verification" and not several and None not in labels.values()
-    if not renamed and records:
-        return {**source, "options": {"labels": {name: label_of(str(label)) or label for name, label in labels.items()}}}
-    names = {**({"columns": own} if renamed else {}), **({"labels": labels} if labels else {})}
-    if records:
-        return {**source, **names, **({"columns": _of_records(own)} if renamed else {})}
-    return {"corpus": {"path": "json" if form == "jsonl" else form, "data_files": data}, **names}
+def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
+    """Yield the rows of a user's CSV. Known fields in its header may have capitals and surrounding blanks."""
+    with path.open("rb") as file:
+        line = file.readline()
+    for mark, form in _NO_CSV.items():
+        if line.startswith(mark):
+            raise CorpusError(f"{path}: the file is {form}: save it as CSV UTF-8")
+    header = line.decode("utf-8-sig", "replace").strip()
+    if len(next(csv.reader([header]), [])) == 1 and (separator := next((mark for mark in ";\t" if mark in header), None)):
+        raise CorpusError(f"{path}: the file is separated by {separator!r}, not by commas: save it with commas")
+    for record in csv_rows(path):
+        yield replace(record, value=_rename_columns(record.value, fields))
 
 
-def _of_records(columns: Mapping[str, Any]) -> dict[str, Any]:
-    return {"group_id" if field == "group" else field: column for field, column in columns.items()}
-
-
-def _key(name: str) -> Any:
-    return int(name) if name.isdecimal() and str(int(name)) == name else name
+def _rename_columns(value: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
+    """Rename the known columns, whatever their capitals and blanks."""
+    plain = {name: name.strip().lower() for name in value}
+    return {plain[name] if plain[name] in fields and plain[name] not in value else name: cell for name, cell in value.items()}

@@ -1,4 +1,4 @@
-"""What a user may hold rows in: a dataset, several splits, a stream, a DataFrame, a list of dicts."""
+"""Convert a user's rows to a dataset: from a dataset, several splits, a stream, a DataFrame or a list of dicts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 from hfcf.corpora.base.values import as_text
 
 HEAD = 1000
-"""The rows of a stream that are looked at before the others are read."""
+"""The first rows of a stream or file, in which the layout is found."""
 Table: TypeAlias = Dataset | IterableDataset
 _KINDS = "a Dataset, a DatasetDict, an IterableDataset, a pandas DataFrame, or a list of dicts"
 
 
 def as_table(rows: Any) -> Table:
-    """Return rows as a dataset, or as the stream that they are."""
+    """Return rows as a dataset, or as a stream if they are one."""
     if isinstance(rows, Dataset):
         return rows.with_format(None)
     if isinstance(rows, IterableDataset):
@@ -31,13 +31,13 @@ def as_table(rows: Any) -> Table:
             columns = {name: [row.get(name) for row in rows] for name in names}
             try:
                 return Dataset.from_dict(columns)
-            except UnicodeEncodeError:  # half of a surrogate pair: its row is rejected when it is read
+            except UnicodeEncodeError:  # half of a surrogate pair; its row is rejected later
                 return Dataset.from_dict({name: _storable(values) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(f"{_mixed(rows)} values of different types, which a dataset can't hold: {error}") from error
+        raise ValueError(f"{_mixed(rows)} values of different types, which a dataset can't have: {error}") from error
     if isinstance(rows, str):
-        raise TypeError(f"{rows!r} is a text; rows are {_KINDS}. datasets.load_dataset({rows!r}) loads a dataset of the Hub")
-    raise TypeError(f"rows are {_KINDS}; this is {type(rows).__name__}")
+        raise TypeError(f"rows must be {_KINDS}, got the text {rows!r}. datasets.load_dataset({rows!r}) loads a dataset of the Hub")
+    raise TypeError(f"rows must be {_KINDS}, got {type(rows).__name__}")
 
 
 def _storable(value: Any) -> Any:
@@ -57,22 +57,22 @@ def _mixed(rows: Any) -> str:
         try:
             Dataset.from_dict({name: values})
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            return f"the column {name!r} holds"
-    return "a column holds"
+            return f"the column {name!r} has"
+    return "a column has"
 
 
 def splits_of(rows: Any) -> dict[str, Any] | None:
-    """Return the splits of rows that are divided into some, else None."""
+    """Return the splits of a dictionary of datasets, or None for other rows."""
     return dict(rows) if isinstance(rows, DatasetDict | IterableDatasetDict) else None
 
 
 def is_frame(rows: Any) -> bool:
-    """Say whether rows are a pandas DataFrame; pandas is not imported for it."""
+    """Say whether rows are a pandas DataFrame, without importing pandas."""
     return type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "dtypes") and hasattr(rows, "columns")
 
 
 def first_rows(table: Table) -> Dataset:
-    """Return what a layout is found in: all rows of a dataset, the first ones of a stream."""
+    """Return the rows in which a layout is found: all rows of a dataset, the first rows of a stream."""
     if isinstance(table, Dataset):
         return table
     rows = list(table.take(HEAD))

@@ -1,4 +1,4 @@
-"""Which of the task's labels each label of a user's rows means, and how it is written back."""
+"""Map the labels of a user's rows to the task's labels, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from datasets import ClassLabel, Value
 
 from hfcf.core.names import did_you_mean
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.formats.read import BadRow
 from hfcf.tasks.relation import OTHER
 from hfcf.tasks.verification import LABELS
@@ -20,24 +20,24 @@ Known = Callable[[str], str | None]
 """Returns the task's label for a name, or None."""
 _NO_RELATION = {"norelation", "na", "other"}
 _NONE = ("", "-", "-1")
-"""How corpora write that the annotators agreed on no label (SNLI)."""
+"""Values for rows on whose label the annotators did not agree (SNLI)."""
 
 
 def relation_of(name: str) -> str:
-    """Return a relation's name as it is; "Other" for the names of no relation, which systems leave alone."""
+    """Return a relation's name; "Other" for names of no relation, which systems do not change."""
     return OTHER if normalise(name) in _NO_RELATION else name
 
 
 @dataclass(frozen=True)
 class LabelNames:
-    """A user's labels and the task's.
+    """The mapping between a user's labels and the task's.
 
     Args:
-        column: that holds them.
-        names: of the classes, where it is a `ClassLabel`.
+        column: the user's column of labels.
+        names: the names of the classes, if the column is a `ClassLabel`.
         reading: each label of the user as text → the task's label, or None for one whose rows are left out.
         writing: each label of the task → the user's value for it.
-        any_name: whether any other name is a label, too: relations that are written as text.
+        any_name: whether every other name is also a label, as for relations written as text.
     """
 
     column: str
@@ -56,9 +56,9 @@ class LabelNames:
             return label
         if value is None or text in _NONE:
             raise BadRow(f"there is no label{'' if value is None else f' ({value!r})'}")
-        if self.any_name:  # of a stream, whose later rows nobody has seen
+        if self.any_name:  # later rows of a stream may have new names
             return relation_of(text)
-        raise BadRow(f"the label {text!r} is unknown; the known ones are {', '.join(map(repr, self.reading))}")
+        raise BadRow(f"the label {text!r} is unknown; the known labels are {', '.join(map(repr, self.reading))}")
 
     def write(self, label: str) -> Any:
         """Return the user's value for a label of the task."""
@@ -66,19 +66,19 @@ class LabelNames:
             if self.any_name:
                 return label
             raise LayoutError(
-                f"the column {self.column!r} has no label for {label}: its own are {', '.join(map(str, self.reading))}",
+                f"the column {self.column!r} has no label for {label}, only {', '.join(map(str, self.reading))}",
                 {"": {"labels": {**{own: other for own, other in self.reading.items() if other}, "…": label}}},
             )
         return self.writing[label]
 
     def describe(self) -> str:
-        """List what the labels mean, but for those that stay as they are; "" where all do."""
+        """List the labels that change and their meanings; "" if none changes."""
         pairs = [f"{own} → {label or 'left out'}" for own, label in self.reading.items() if own != label]
         return f" ({', '.join(pairs[:4])}{', …' if len(pairs) > 4 else ''})" if pairs else ""
 
 
 def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *, relation: bool) -> LabelNames:
-    """Find out what the labels of a column mean."""
+    """Find the meanings of a column's labels."""
     known: Known = relation_of if relation else label_of
     names = tuple(feature.names) if isinstance(feature, ClassLabel) else ()
     mapping = _parse(given, known, names)
@@ -97,7 +97,7 @@ def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *,
         key = next((key for key in (_keys(value, names) if names or boolean else (text,)) if key in mapping), None)
         label = mapping[key] if key is not None else None if numbers else known(text)
         if label is None and key is None:
-            if value in values:  # a class that no row has needs no meaning
+            if value in values:  # a class without rows needs no meaning
                 unknown[value if numbers else text] = "…"
             continue
         reading[text] = label
@@ -113,16 +113,16 @@ def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *,
             {"": {"labels": cure}},
         )
     if not relation and not names and not boolean and not numbers:
-        # A set may lack a label that its counterfactuals have.
+        # Counterfactuals may have a label that the rows lack.
         others = {label: [name_beside(own, label) for own in reading] for label in LABELS if label not in writing}
         writing |= {label: next(filter(None, beside)) for label, beside in others.items() if any(beside)}
     return LabelNames(column, names, reading, writing, relation and not names and not boolean and not numbers)
 
 
 def _own_first(mapping: Mapping[str, Any], values: Sequence[Any], feature: Any) -> list[Any]:
-    """List the labels that the user names, as values of the column, and the others; first those that are there.
+    """List the labels as values of the column: the user's that occur, then other values, then the user's that do not occur.
 
-    The first label of a meaning is the one that `LabelNames.write` writes.
+    `LabelNames.write` writes the first label of a meaning.
     """
     by_text = {_text(value, ()): value for value in values}
     number = isinstance(feature, Value) and "int" in feature.dtype
@@ -133,15 +133,15 @@ def _own_first(mapping: Mapping[str, Any], values: Sequence[Any], feature: Any) 
 
 
 def _check_named(mapping: Mapping[str, Any], every: Sequence[Any], names: Sequence[str]) -> None:
-    """Raise for a label that no class has: rows would be read as if the user had said nothing."""
+    """Raise an error for a label that is not a class: it would have no effect."""
     known = {key for value in every for key in _keys(value, names)}
     if unknown := [text for text in mapping if text not in known and text not in _NONE]:
         own = [_text(value, names) for value in every]
-        raise ValueError(f"labels= names {unknown[0]!r}, and the classes are {', '.join(own)}{did_you_mean(unknown[0], own)}")
+        raise ValueError(f"labels= names {unknown[0]!r}, but the classes are {', '.join(own)}{did_you_mean(unknown[0], own)}")
 
 
 def _parse(given: Any, known: Known, names: Sequence[str]) -> dict[str, str | None]:
-    """Return what the user says of each label, which is written as text."""
+    """Return the user's meaning of each label, with labels as text."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -150,14 +150,14 @@ def _parse(given: Any, known: Known, names: Sequence[str]) -> dict[str, str | No
     for own, name in given.items():
         label = None if name is None else known(str(name))
         if name is not None and label is None:
-            raise ValueError(f"labels= maps {own!r} to {name!r}, which is none of {', '.join(LABELS)}")
+            raise ValueError(f"labels= maps {own!r} to {name!r}, which must be one of {', '.join(LABELS)}")
         text = str(own).lower() if isinstance(own, bool) else str(own)
         mapping[text] = label
     return mapping
 
 
 def _keys(value: Any, names: Sequence[str]) -> tuple[str, str]:
-    """Return how the user may write a class: its name or its number, a boolean as JSON or as Python does."""
+    """Return the spellings of a class: its name and its number, or a boolean as in JSON and as in Python."""
     return _text(value, names), str(value)
 
 

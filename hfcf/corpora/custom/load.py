@@ -1,11 +1,10 @@
-"""`hfcf.from_dataset`: rows of the library's columns, made of a user's own rows."""
+"""`hfcf.from_dataset`: convert a user's own rows to rows of the library's columns."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +13,12 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDa
 from hfcf.core.names import unused_name
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import STATUS, TEXT
-from hfcf.core.task import get_task, problem, tasks
-from hfcf.corpora.base.values import as_text, as_texts, content_name, load_status, text_group, unreadable
+from hfcf.core.task import Task, get_task, tasks
+from hfcf.corpora.base.rows import RowBuilder, content_name, load_status
+from hfcf.corpora.base.values import as_text, text_group
 from hfcf.corpora.custom.frames import Table, as_table, first_rows, splits_of
 from hfcf.corpora.custom.schema import Layout, find_layout
-from hfcf.corpora.formats.read import BadRow, CorpusError
+from hfcf.corpora.formats.read import CorpusError, Record
 from hfcf.corpora.formats.tokens import EXTRA
 
 _EXTRA: Mapping[str, Mapping[str, Any]] = {"relation": EXTRA, "qa": {"aliases": List(TEXT)}}
@@ -39,39 +39,39 @@ def from_dataset(
     split: str | None = None,
     on_error: str = "reject",
 ) -> Any:
-    """Make rows that every system reads of rows in your own columns; `hfcf.to_dataset` leads back.
+    """Convert rows in your own columns to rows that every system reads; `hfcf.to_dataset` converts back.
 
-    What is not said is guessed where the guess is safe, and one line on stderr says what was guessed:
+    Missing settings are guessed if the guess is safe, and one line on stderr lists the guesses:
 
     - claims: `claim` with `evidence` or `context`; `hypothesis` with `premise`; `sentence2` with `sentence1`. The evidence is a
       text, a list of texts, of [title, text] or of {title, text}.
     - relations: a `text` or `sentence` with `<e1>…</e1>` and `<e2>…</e2>`; `tokens` or `token` with `head` and `tail` (`h` and
       `t` of OpenNRE), or with TACRED's `subj_start`, `subj_end`, `obj_start`, `obj_end`.
     - questions: `question` with `answers` or `answer`, and `context` or `passage`: SQuAD's columns.
-    - labels: SUPPORTS, REFUTES, NOT ENOUGH INFO in the spellings that corpora use, entailment, contradiction, neutral, true,
-      false; of relations any name.
+    - labels: SUPPORTS, REFUTES, NOT ENOUGH INFO in the spellings of corpora, entailment, contradiction, neutral, true,
+      false; for relations any name.
 
     Args:
         ds: a `Dataset`, a `DatasetDict`, an `IterableDataset`, a pandas DataFrame, or a list of dicts.
-        task: "verification", "relation" or "qa"; by default that which the columns fit.
+        task: "verification", "relation" or "qa"; by default the task that the columns fit.
         columns: our field → your column: {"claim": "statement", "evidence": "text"}. Several columns make a list of pieces
             ("evidence": ["fact1", "fact2"]) or an entity's start, end and type ("head": ["begin", "finish"]).
-        labels: your label → ours, or a name of it, or None to leave its rows out; or the names of integer classes in order.
-        id: the column with the ids. By default a known name whose values are all different, else ids are hashes of the rows'
-            content, which do not depend on their order; of rows with equal content the later ones get "#2" and so on.
-        group: the column that says which rows belong together; by default the rows of equal content.
+        labels: your label → ours, a name of it, or None to leave its rows out; or the names of integer classes in order.
+        id: the column with the ids. By default a known name whose values are all different, else ids are hashes of the
+            rows' content, whatever their order. Later rows with equal content get "#2" and so on.
+        group: the column with the names of groups; by default rows of equal content are a group.
         title: the column with the title of evidence that is one text.
-        ends: "inclusive" or "exclusive" last places of entities, where the rows do not tell.
+        ends: "inclusive" or "exclusive" last places of entities, if the rows do not show it.
         corpus: the name in the column `corpus`.
         split: the name in the column `split`; by default that of the dataset, else "train".
-        on_error: "reject" makes of a row that can't be read one whose `status` says why; "raise" raises.
+        on_error: "reject" keeps an unreadable row, and its `status` says why; "raise" raises an error.
 
     Returns:
         Rows with the columns of the task, of the same kind as `ds`: a `Dataset`, a `DatasetDict` or an `IterableDataset`. Your
-        other columns stay in `ds`. In a stream, ids that repeat are not seen.
+        other columns stay in `ds`. In a stream, repeated ids are not detected.
 
     Raises:
-        LayoutError: columns or labels can't be guessed; the message has those that there are and the line to type.
+        LayoutError: columns or labels can't be guessed. The message lists them, and the line to type.
         CorpusError: no row can be read, or, with "raise", one can't.
 
     >>> nli = [{"premise": "Rome is the capital of Italy.", "hypothesis": "Rome is in Italy.", "label": "entailment"}]
@@ -80,13 +80,13 @@ def from_dataset(
     ('Rome is in Italy.', [{'title': '', 'text': 'Rome is the capital of Italy.'}], 'SUPPORTS')
     """
     if on_error not in _ON_ERROR:
-        raise ValueError(f"on_error={on_error!r}: use {' or '.join(map(repr, _ON_ERROR))}")
+        raise ValueError(f"on_error must be {' or '.join(map(repr, _ON_ERROR))}, got {on_error!r}")
     said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
     parts = {name: as_table(part) for name, part in (splits_of(ds) or {"": ds}).items()}
     if not parts:
         raise ValueError("the DatasetDict has no splits")
     if all(value is None for value in said.values()) and all(is_canonical(part, task) for part in parts.values()):
-        _say("these are hfcf's columns already")
+        _say("the rows already have hfcf's columns")
         return ds if splits_of(ds) else parts[""]
     layout = layout_of(list(parts.values()), task, **said)
     _say(layout.describe())
@@ -98,7 +98,7 @@ def from_dataset(
 
 
 def read_one(rows: list[dict[str, Any]], task: str) -> Dataset:
-    """Read one row in known columns; say nothing, and raise where it can't be read."""
+    """Read one row in known columns; print nothing, and raise an error if it can't be read."""
     table = as_table(rows)
     return read_quietly(table, ReadRows(layout_of([table], task), "own", "train", False))
 
@@ -123,11 +123,11 @@ class ReadRows:
     """Read a batch of a user's rows; for `Dataset.map` with indices.
 
     Args:
-        layout: of the rows.
-        corpus: its name.
-        split: its name.
-        reject: whether a row that can't be read gets a `status`; else it raises.
-        version: raised when equal rows are read otherwise, since `map` does not see the code that this calls.
+        layout: the layout of the rows.
+        corpus: the name in the column `corpus`.
+        split: the name in the column `split`.
+        reject: whether an unreadable row gets a `status`; else it raises an error.
+        version: raise it when equal rows are read differently, since `map` does not hash the code that this calls.
     """
 
     layout: Layout
@@ -138,41 +138,31 @@ class ReadRows:
 
     @property
     def features(self) -> Features:
-        """The columns that it makes."""
+        """The columns of the rows."""
         status = {"status": STATUS} if self.reject else {}
         return Features({**get_task(self.layout.task).features, **_EXTRA.get(self.layout.task, {}), **status})
 
     def __call__(self, batch: Mapping[str, list[Any]], places: list[int]) -> dict[str, list[Any]]:
-        features = self.features  # once: a task makes them anew at each call
-        rows = [self.row({name: batch[name][i] for name in batch}, place, features) for i, place in enumerate(places)]
-        return {name: [row[name] for row in rows] for name in features}
+        task = get_task(self.layout.task)
+        builder = RowBuilder(task, _EXTRA.get(task.name, ()), self.layout.fill, check=task.validate, reject=self.reject)
+        records = [Record("row", place + 1, {name: batch[name][i] for name in batch}) for i, place in enumerate(places)]
+        rows = [self._row(record, builder, task) for record in records]
+        return {name: [row[name] for row in rows] for name in self.features}
 
-    def row(self, own: Mapping[str, Any], place: int, features: Features) -> dict[str, Any]:
-        """Read one row of `features`; `place` is its number, from 0."""
-        layout, task = self.layout, get_task(self.layout.task)
-        row: dict[str, Any] = {**deepcopy(dict(task.empty_row)), **dict.fromkeys(_EXTRA.get(layout.task, ())), "group_id": None}
-        why = None
-        try:
-            layout.form.fill(row, own, layout.columns, layout.ends)
-            if layout.labels:
-                row["label"] = layout.labels.read(own[layout.labels.column])
-        except BadRow as error:
-            why = str(error)
-        why = why or unreadable(row, task) or problem(row)
+    def _row(self, record: Record, builder: RowBuilder, task: Task) -> dict[str, Any]:
+        layout, own = self.layout, record.value
+        row, why = builder.read(record)
         if why and not self.reject:
-            raise CorpusError(f'row {place + 1}: {why}; on_error="reject" makes rejected rows of such')
-        row |= {name: as_texts(row[name], features[name]) for name in (*task.columns, "label") if name in features}
-        if why:
-            row["id"] = text_group("row", json.dumps(own, ensure_ascii=False, default=str))
-        else:
-            row["id"] = text_group("row", json.dumps([row.get(name) for name in (*task.columns, "label")], ensure_ascii=False))
+            raise CorpusError(f'{record.place}: {why}; on_error="reject" keeps such rows, with the reason in the column status')
+        row = builder.stored(row, why)
+        content = own if why else [row.get(name) for name in (*task.columns, "label")]
+        row["id"] = text_group("row", json.dumps(content, ensure_ascii=False, default=str))
         for name, field in (("id", "id"), ("group_id", "group")):
             value = own[str(layout.columns[field])] if field in layout.columns else None
             if value is not None and str(value).strip():
                 row[name] = as_text(value)
         row["group_id"] = row["group_id"] or (row["id"] if why else content_name(row, task))
-        status = {"status": load_status(why)} if self.reject else {}
-        return {**row, "corpus": self.corpus, "split": self.split, **status}
+        return {**row, "corpus": self.corpus, "split": self.split}
 
 
 def read_quietly(table: Table, reader: ReadRows) -> Table:
@@ -198,13 +188,13 @@ def _read(table: Table, reader: ReadRows, *, alone: bool) -> Table:
     if rejected:
         first = f"row {rejected[0] + 1}: {rows[rejected[0]]['status']['reason']}"
         if alone and len(rejected) == len(rows):
-            raise CorpusError(f"none of the {len(rows):,} rows can be read, the first of them {first}")
+            raise CorpusError(f"all of the {len(rows):,} rows are unreadable; {first}")
         _say(f"{len(rejected):,} of {len(rows):,} rows of the split {reader.split!r} can't be read and are rejected; {first}")
     return rows
 
 
 def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
-    """Give ids that were used before a number; a row whose own id repeats is rejected, as it is in files."""
+    """Add numbers to repeated ids; a row whose own id repeats is rejected, as in files."""
     ids = list(rows["id"])
     if len(set(ids)) == len(ids):
         return rows
@@ -231,7 +221,7 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
 
 
 def _split_name(table: Table) -> str:
-    """Return the split that a dataset was loaded as ("validation[:10]" is of validation), else "train"."""
+    """Return the split that a dataset was loaded as ("validation[:10]" is "validation"), else "train"."""
     return str(table.split).partition("[")[0] if table.split else "train"
 
 

@@ -1,4 +1,4 @@
-"""All that must be known to read a user's rows and to write such rows: columns, labels, and how places are counted."""
+"""The layout of a user's rows, for reading and writing them: columns, labels, and how places are counted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
 
-from hfcf.corpora.custom import claims, questions, sentences
-from hfcf.corpora.custom.columns import Column, Columns, find_columns
-from hfcf.corpora.custom.errors import LayoutError
+from hfcf.corpora import claims, questions, relations
+from hfcf.corpora.custom.columns import Column, Columns, LayoutError, find_columns
 from hfcf.corpora.custom.labels import LabelNames, read_labels
 
-FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": sentences, "qa": questions}
-"""Of each task the module that reads and writes its rows."""
+FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": relations, "qa": questions}
+"""The module that reads and writes the rows of each task."""
 ENDS = ("exclusive", "inclusive")
 _PEEK = 100
 _GUESSED = ("id", "group", "title")
@@ -23,13 +22,13 @@ _GUESSED = ("id", "group", "title")
 
 @dataclass(frozen=True)
 class Layout:
-    """How a user's rows are laid out.
+    """The layout of a user's rows.
 
     Args:
-        task: whose rows they are.
-        columns: of each field the user's column.
-        labels: what the labels mean; None for a task without.
-        ends: 1 where the last place of an entity is inclusive, else 0.
+        task: the name of their task.
+        columns: the user's column of each field.
+        labels: the meanings of the labels; None for a task without labels.
+        ends: 1 if the last place of an entity is inclusive, else 0.
     """
 
     task: str
@@ -42,13 +41,19 @@ class Layout:
         """The module that reads and writes its rows."""
         return FORMS[self.task]
 
+    def fill(self, row: dict[str, Any], own: Mapping[str, Any]) -> None:
+        """Write the user's values into a row of ours."""
+        self.form.read_columns(row, own, self.columns, self.ends)
+        if self.labels:
+            row["label"] = self.labels.read(own[self.labels.column])
+
     @property
     def own(self) -> list[str]:
         """The user's columns that are read."""
         return list(dict.fromkeys(name for column in self.columns.values() for name in _names(column)))
 
     def describe(self) -> str:
-        """Say in one line which column is read as what."""
+        """Return one line that says which column is read as which field."""
         parts = []
         for field, column in self.columns.items():
             what = "group_id" if field == "group" else field
@@ -72,9 +77,9 @@ def find_layout(
     title: str | None = None,
     ends: str | None = None,
 ) -> Layout:
-    """Find how rows are laid out; see `hfcf.from_dataset` for the arguments."""
+    """Find the layout of rows; see `hfcf.from_dataset` for the arguments."""
     if ends not in (None, *ENDS):
-        raise ValueError(f"ends={ends!r}: the last place of an entity is {' or '.join(map(repr, ENDS))}")
+        raise ValueError(f"ends must be {' or '.join(map(repr, ENDS))}, got {ends!r}")
     short = {"id": id, "group": group, "title": title}
     given = {**(columns or {}), **{name: column for name, column in short.items() if column is not None}}
     given = {("group" if field == "group_id" else field): column for field, column in given.items()}
@@ -89,18 +94,18 @@ def find_layout(
     if layouts.labelled:
         column = str(found["label"])
         if not isinstance(first.features[column], Value | ClassLabel):
-            raise ValueError(f"the column {column!r} holds {first.features[column]}; a row has one label")
+            raise ValueError(f"the column {column!r} has the type {first.features[column]}; a row must have one label")
         values = list(dict.fromkeys(value for part in parts for value in part.unique(column)))
         names = read_labels(column, first.features[column], values, labels, relation=layouts.task == "relation")
         layout = replace(layout, labels=names)
     elif labels is not None:
-        raise ValueError(f"labels=: {layouts.title} have none")
+        raise ValueError(f"labels= is not allowed: {layouts.title} have no labels")
     return replace(layout, ends=_ends(layout, parts, ends))
 
 
 def _fits(name: str, column: str, found: Columns, parts: Sequence[Dataset]) -> bool:
-    """Say whether a column that was guessed can be what its name says."""
-    if name == "title":  # of one text of evidence, or of a passage
+    """Say whether a guessed column fits its field."""
+    if name == "title":  # for evidence of one text, or for a passage
         evidence = found.get("evidence")
         return evidence is None or (
             isinstance(evidence, str) and _dtype(parts[0], evidence) == _dtype(parts[0], column) == "string"
@@ -117,19 +122,19 @@ def _ends(layout: Layout, parts: Sequence[Dataset], ends: str | None) -> int:
     places = [layout.columns[name] for name in ("head", "tail") if name in layout.columns]
     if ends is not None:
         if not places:
-            raise ValueError("ends=: these rows have no columns with places of entities")
+            raise ValueError("ends= is not allowed: these rows have no columns with places of entities")
         return ENDS.index(ends)
     if not any(isinstance(place, tuple) for place in places) or "tokens" not in layout.columns:
         return 0
     rows = [row for part in parts for row in part.select_columns(layout.own)]
-    inclusive = sentences.inclusive_ends(rows, layout.columns)
+    inclusive = relations.inclusive_ends(rows, layout.columns)
     if inclusive is None:
         start, end = _names(places[0])[:2]
         cures = {
             f"{end} is the place of the entity's last word (TACRED's own files)": {"ends": "inclusive"},
-            f"{end} is the place behind it": {"ends": "exclusive"},
+            f"{end} is the place after it": {"ends": "exclusive"},
         }
-        raise LayoutError(f"the rows do not tell whether {start} to {end} includes the last word", cures)
+        raise LayoutError(f"the rows do not show whether {start} to {end} includes the last word", cures)
     return int(inclusive)
 
 

@@ -16,17 +16,15 @@ from hfcf.corpora.custom.load import from_dataset
 
 _SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
 _REFUSED = ("streaming", "trust_remote_code", "token")
-"""Arguments of `load_dataset` that a corpus can't have: runs need all rows, no code of others is run, and recipes are published."""
+"""Arguments of `load_dataset` that are refused: runs need all rows, remote code is never run, and recipes are published."""
 
 
 class OwnRows(Corpus):
     """The front matter and options of a user's own dataset, whose rows `from_dataset` reads."""
 
-    INFO = CorpusInfo(
-        name="own", title="Rows of a user's own", paper="", citation="", licence="unknown", splits={}, labels={}, release="yours"
-    )
+    INFO = CorpusInfo(name="own", title="Rows of a user's own", release="yours")
     OPTIONS: ClassVar = {
-        "task": "verification, relation or qa, where the columns leave it open",
+        "task": "verification, relation or qa, if the columns fit several",
         "columns": "our field → your column",
         "labels": "your label → ours",
         "id": "the column with the ids",
@@ -37,18 +35,18 @@ class OwnRows(Corpus):
 
 
 def is_own(corpus: Any) -> bool:
-    """Say whether a corpus is no name of ours but a mapping, a folder, or a Hub id with its namespace."""
+    """Say whether a corpus is a mapping, a folder, or a Hub id with its namespace, instead of a name of ours."""
     return isinstance(corpus, Mapping) or (isinstance(corpus, str) and ("/" in corpus or _is_saved(Path(corpus))))
 
 
 def corpus_name(corpus: Any) -> str:
-    """Name a corpus as cards and tables do."""
+    """Return the name of a corpus in cards and tables."""
     if isinstance(corpus, Mapping):
         path = corpus_name(str(corpus.get("path")))
         return f"{path}/{corpus['name']}" if corpus.get("name") else path
     if "/" not in corpus:
         return str(corpus)
-    # Cards are published: they do not say where a folder lies on this machine.
+    # Cards are published, so they must not contain local paths.
     return Path(corpus).resolve().name if Path(corpus).expanduser().exists() or corpus.startswith(("/", ".", "~")) else corpus
 
 
@@ -75,38 +73,38 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
 def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
     if isinstance(corpus, str) and _is_saved(folder := Path(corpus).expanduser()):
         if others:
-            raise CorpusError(f"{corpus} is a saved dataset, which needs no {next(iter(others))}")
+            raise CorpusError(f"{corpus} is a saved dataset, so leave out {next(iter(others))}")
         return _part(load_from_disk(str(folder)), split, corpus)
     given = {"path": corpus} if isinstance(corpus, str) else corpus
     _check(given)
-    beside = {"split": split, **others}
-    if twice := [name for name, value in beside.items() if value is not None and given.get(name, value) != value]:
-        raise CorpusError(f"{corpus_name(corpus)}: {twice[0]} is given twice, in the corpus and beside it: leave one out")
+    arguments = {"split": split, **others}
+    if twice := [name for name, value in arguments.items() if value is not None and given.get(name, value) != value]:
+        raise CorpusError(f"{corpus_name(corpus)}: {twice[0]} is given twice, in the corpus and as an argument: leave one out")
     arguments = {**others, **given}
     try:
         return load_dataset(**{"split": split, **arguments})
     except (FileNotFoundError, ConnectionError, ValueError) as error:
         path = arguments["path"]
         absent = isinstance(error, FileNotFoundError | ConnectionError)
-        what = f"there is no folder {path}, and the Hub gives no dataset of that name" if absent else str(corpus_name(corpus))
+        what = f"{path} is neither a folder nor a dataset that the Hub gives" if absent else str(corpus_name(corpus))
         raise CorpusError(f"{what}: {error}") from error
 
 
 def _check(arguments: Mapping[str, Any]) -> None:
-    """Raise for what `load_dataset` does not take, and for what a corpus can't have."""
-    if arguments.get("path") == "pandas":  # older versions of `datasets` read them
+    """Raise an error for arguments that `load_dataset` does not have or that are refused."""
+    if arguments.get("path") == "pandas":  # a builder of `datasets` that reads pickles
         raise CorpusError("corpus: pandas reads pickles, which may run code: store the rows as Parquet, and give path: parquet")
     known = [name for name in inspect.signature(load_dataset).parameters if name not in (*_REFUSED, "config_kwargs")]
     if "path" not in arguments:
         raise CorpusError(
-            f"a corpus that is a mapping holds arguments of load_dataset, with a path; this has {', '.join(arguments)}"
+            f"a corpus that is a mapping must have arguments of load_dataset, with a path; got {', '.join(arguments)}"
         )
     if unknown := [name for name in arguments if name not in known]:
         raise CorpusError(f"corpus: unknown key {unknown[0]!r}{did_you_mean(unknown[0], known)} (allowed: {', '.join(known)})")
 
 
 def _part(ds: Dataset | DatasetDict, split: str | None, folder: str) -> Dataset | DatasetDict:
-    """Return a split, or a slice of one, of a saved dataset."""
+    """Return a split of a saved dataset, or a slice of a split."""
     if split is None:
         return ds
     name = split.partition("[")[0]

@@ -1,4 +1,4 @@
-"""Write answers with exact places: spans of a context, alternatives of several spans, and texts that are looked up in it."""
+"""Write answers with exact places: spans of a context, alternatives of several spans, and texts found in it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hfcf.tasks.qa import NO_ANSWERS, why_misplaced
 from hfcf.text.check import kind
 
 Span = tuple[int, str]
-"""Where a text starts, in code points, and the text."""
+"""The start of a text, in code points, and the text."""
 ALTERNATIVES = List(List(INT))
 """The column `alternatives`: each right answer as the list of its parts, which are numbers of answers from 0."""
 
 
 def open_answers(texts: Any, field: str) -> dict[str, list[Any]]:
-    """Return answers that have no place, each once."""
+    """Return answers without places, each once."""
     if not isinstance(texts, list):
         what = "one text" if isinstance(texts, str) else kind(texts)
         raise BadRow(f"the field {field!r} is {what}, not a list of texts")
@@ -43,7 +43,7 @@ def listed_answers(answers: Any, field: str = "answers") -> dict[str, list[Any]]
 
 
 def typed_answers(texts: Sequence[Any], starts: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return answers whose texts are texts and whose places are whole numbers; otherwise raise `BadRow`."""
+    """Return answers; raise `BadRow` unless their texts are texts and their places whole numbers."""
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise BadRow(f"the text of answer {i} is {kind(text)}, not text")
@@ -54,7 +54,7 @@ def typed_answers(texts: Sequence[Any], starts: Sequence[Any]) -> dict[str, list
 
 
 def check_places(context: str, answers: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return answers that stand at their places in the context; raise `BadRow` for the first that does not."""
+    """Return answers; raise `BadRow` for the first that is not at its place in the context."""
     if why := why_misplaced(context, answers):
         raise BadRow(why)
     return answers
@@ -69,7 +69,7 @@ def alternative_answers(alternatives: Iterable[Iterable[Span]]) -> tuple[dict[st
 
 
 def places(context: str, text: str) -> list[int]:
-    """List where a text stands in a context as whole words."""
+    """List the places of a text in a context, as whole words."""
     if not text.strip():
         return []
     left, right = (r"(?<!\w)" if text[0].isalnum() else ""), (r"(?!\w)" if text[-1].isalnum() else "")
@@ -77,9 +77,9 @@ def places(context: str, text: str) -> list[int]:
 
 
 def looked_up(context: str, texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the places of texts in a context: every one, for the texts that stand in it; without any, the texts alone.
+    """Return every place of texts in a context; without any place, the texts alone.
 
-    "yes" and "no" are not looked up: they answer the question, and where they stand in a context it is by chance.
+    "yes" and "no" are not searched: in a context they occur by chance.
     """
     unique = list(dict.fromkeys(texts))
     spans = [(start, text) for text in unique if text.strip().lower() not in ("yes", "no") for start in places(context, text)]

@@ -8,37 +8,28 @@ end-exclusive places in it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import BadRow, as_text, is_list_of, need
-from hfcf.corpora.formats.read import Record, json_lines
+from hfcf.corpora.base import BadRow, Record, as_text, is_list_of, json_lines, need, split_records
 from hfcf.corpora.formats.tokens import entity, of_tokens
 from hfcf.text.check import kind
 
 
 def relations(path: Path) -> Iterator[Record]:
-    """Yield a record for each relation of each document; a document that can't be read is one record that says why."""
-    for document in json_lines(path):
-        try:
-            records = (
-                [document] if document.unreadable else [replace(document, value=value) for value in _relations(document.value)]
-            )
-        except BadRow as error:
-            records = [Record(document.kind, document.number, unreadable=f"{document.place}: {error}")]
-        yield from records
+    """Yield a record for each relation of each document; an unreadable document is one record with the reason."""
+    return split_records(json_lines(path), _relations)
 
 
 def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     need(document, "doc_key", "sentences", "ner", "relations")
     sentences = document["sentences"]
     if not is_list_of(sentences, list) or not all(is_list_of(sentence, str) for sentence in sentences):
-        raise BadRow("'sentences' is no list of lists of tokens")
+        raise BadRow("'sentences' is not a list of lists of tokens")
     for field in ("ner", "relations"):
         parallel = document[field]
         if not is_list_of(parallel, list):
-            raise BadRow(f"{field!r} is no list of lists")
+            raise BadRow(f"{field!r} is not a list of lists")
         if len(parallel) != len(sentences):
             raise BadRow(f"{field!r} has {len(parallel)} lists for {len(sentences)} sentences: they must be parallel")
     first = 0
@@ -52,7 +43,7 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _is_entity(item: Any) -> bool:
-    """Say whether an entry of `ner` has a place and a type; others are ignored, since a relation's places tell without a type."""
+    """Say whether an entry of `ner` has a place and a type. Other entries are ignored: a relation's places need no type."""
     return isinstance(item, list) and len(item) > 2 and is_list_of(item[:2], int) and isinstance(item[2], str)
 
 

@@ -1,11 +1,11 @@
 """Read ERASER's corpora: a file of claims for each split, and documents with a tokenised sentence on each line.
 
-- Files: `{train,val,test}.jsonl` and the folder `docs` beside them. They have `annotation_id, query, classification, evidences`;
+- Files: `{train,val,test}.jsonl` and the folder `docs`. They have `annotation_id, query, classification, evidences`;
   `evidences` lists groups of {docid, start_sentence, end_sentence, text} (ends exclusive), which number the non-blank lines of
   `docs/<docid>`. A file name may spell the docid in the other Unicode normalisation, or "/" as "__". A document that is missing,
   or whose lines differ from an annotation's text, makes a bad row, never a guess.
-- Evidence: every sentence of the documents with an annotated one, or with the option `context` only sentences at most so many
-  from an annotated one; lines without letters or digits are left out.
+- Evidence: every sentence of the documents with an annotated sentence, or only those within `context` sentences of it, an
+  option. Lines without letters or digits are left out.
 - Extra column: `rationales`, human: the annotated sentences, of all groups together.
 
 ERASER: DeYoung, Jain, Rajani, Lehman, Xiong, Socher and Wallace, "ERASER: A Benchmark to Evaluate Rationalized NLP Models", ACL
@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES
 from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, is_list_of, need, split_files, text_of
-from hfcf.corpora.formats.rationales import says_nothing, whole_pieces
+from hfcf.corpora.base.values import says_nothing, whole_pieces
 from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.wikipedia import nfc
 from hfcf.text.check import kind
@@ -47,7 +47,7 @@ class EraserConfig(CorpusConfig):
         if self.context is not None:
             # A command line gives text.
             if not str(self.context).isdecimal():
-                raise ValueError(f"context={self.context!r}: a number of sentences, 0 or more")
+                raise ValueError(f"context must be a number of sentences, 0 or more, got {self.context!r}")
             self.context = int(self.context)
 
 
@@ -58,7 +58,7 @@ class Eraser(Corpus):
     FILES = split_files("{}.jsonl", names=(("train", "train"), ("validation", "val"), ("test", "test")))
     GROUPS_BY_KEYS = True
     EXTRA: ClassVar = {"rationales": RATIONALES}
-    OPTIONS: ClassVar = {"context": "keep only sentences at most so many from an annotated one (default: whole documents)"}
+    OPTIONS: ClassVar = {"context": "keep only sentences within this many of an annotated one (default: whole documents)"}
 
     def title(self, docid: str) -> str:
         """Return the title of a document's pieces."""
@@ -70,7 +70,7 @@ class Eraser(Corpus):
 
     def start(self, files: Sequence[Path]) -> None:
         if "docs" not in self.config.resources:
-            raise CorpusError(f"{files[0]}: there is no folder docs beside it, which holds the text of the evidence")
+            raise CorpusError(f"{files[0]}: there is no folder docs next to it, with the text of the evidence")
         self._paths = {nfc(path.name): path for path in sorted(Path(self.config.resources["docs"]).iterdir())}
         self._documents: dict[str, list[str]] = {}
 
@@ -84,7 +84,7 @@ class Eraser(Corpus):
             start, end = span["start_sentence"], span["end_sentence"]
             if " ".join(sentences[start:end]).split() != span["text"].split():
                 raise BadRow(
-                    f"its evidence {span['text'][:60]!r} is not what stands in sentences {start} to {end} of "
+                    f"its evidence {span['text'][:60]!r} is not the text of sentences {start} to {end} of "
                     f"the document {span['docid']!r}, which has {len(sentences)}"
                 )
             marked.setdefault(span["docid"], set()).update(range(start, end))

@@ -104,8 +104,8 @@ def _table(page: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _table_rows(table: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Write cells of a table as text, one for each row: "row header: column header is value; column header is value."
 
-    A cell's headers are the nearest header cells above it and to its left. A named header cell is left out if it is the header of
-    another named cell, whose text includes it.
+    A cell's headers are the nearest header cells above it and to its left. A named header cell is left out if it heads
+    a named cell, whose text includes it.
     """
     grid = _grid(table["table"])
     at = {cell["id"]: (r, c) for r, row in reversed(list(enumerate(grid))) for c, cell in reversed(list(enumerate(row)))}

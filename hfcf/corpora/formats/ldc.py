@@ -1,8 +1,8 @@
 """Read a document of ACE's LDC release: its text, the sentences in it, and the relation mentions of its annotation.
 
 Places in an .apf.xml count the characters of the .sgm without its tags, from 0, the last one included; line ends count, as one
-character each, and an entity such as &amp; counts as in the file, five characters. The released preprocessing scripts count so,
-too. Here the text is decoded ("&"), and every place is moved along.
+character each, and an entity such as &amp; counts as in the file, five characters. The released preprocessing scripts count in the
+same way. Here the text is decoded ("&"), and every place is shifted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 from hfcf.corpora.base import BadRow
-from hfcf.corpora.formats.sentences import split_sentences
 from hfcf.corpora.formats.tokens import Span
+from hfcf.corpora.formats.wikipedia import split_sentences
 
 _TAG = re.compile(r"<[^<>]+>")
 _ESCAPE = re.compile(r"&(?:amp|AMP|lt|LT|gt|GT|quot|QUOT|apos);")  # the release has &AMP; as well
-# What no sentence goes across: the tags of turns, posts and paragraphs, and a blank line.
+# Boundaries of sentences: the tags of turns, posts and paragraphs, and a blank line.
 _BREAK = re.compile(r"<[^<>]+>|\n[ \t]*\n")
 _ROLES = ("Arg-1", "Arg-2")
 
@@ -83,7 +83,7 @@ def read(sgm: Path, apf: Path) -> Document:
             head = Mention(entity.get("TYPE") or "")
             try:
                 head.place = _place(mention, text, moved)
-            except BadRow as error:  # of the relations that name it alone
+            except BadRow as error:  # for the relations that name it only
                 head.trouble = str(error)
             mentions[str(mention.get("ID"))] = head
     blocks = [(moved[start], moved[end]) for start, end in _blocks(raw)]
@@ -117,9 +117,9 @@ def _place(mention: ElementTree.Element, text: str, moved: list[int]) -> Span:
     if not 0 <= start <= last < len(moved) - 1:
         raise BadRow(f"{what} is at {start}–{last}, outside the text of {len(moved) - 1} characters")
     place = moved[start], moved[last + 1]
-    stands, said = " ".join(text[slice(*place)].split()), " ".join(html.unescape(chars.text or "").split())
-    if stands != said:
-        raise BadRow(f"{what} is {said!r} at {start}–{last}, where the text has {stands!r}: the .sgm and the .apf.xml differ")
+    found, expected = " ".join(text[slice(*place)].split()), " ".join(html.unescape(chars.text or "").split())
+    if found != expected:
+        raise BadRow(f"{what} is {expected!r} at {start}–{last}, where the text has {found!r}: the .sgm and the .apf.xml differ")
     return place
 
 

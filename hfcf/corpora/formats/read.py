@@ -1,4 +1,4 @@
-"""Read files as records, each with its place; a record that can't be read says why, so that nothing is lost."""
+"""Read files as records, each with its place; an unreadable record has the reason, so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ class CorpusError(ValueError):
 
 
 class BadRow(ValueError):
-    """A record can't be read; the text tells a person why."""
+    """A record can't be read; the message says why."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Record:
 
     @property
     def place(self) -> str:
-        """Return where it stands, for a message."""
+        """Return its place in the file, for a message."""
         return f"{self.kind} {self.number}"
 
 
@@ -61,15 +61,15 @@ _BINARY = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
     b"\xff\xfe": "UTF-16: save it as UTF-8", b"\xfe\xff": "UTF-16: save it as UTF-8", b"SQLite format": "a database",
 }  # fmt: skip
-"""First bytes of files in other forms, whose every line would be a broken record."""
+"""First bytes of files in other forms. Read as JSON lines, every line would be a broken record."""
 
 
 def json_lines(path: Path) -> Iterator[Record]:
-    """Yield the lines of a JSON-lines file, which may be compressed (`.gz`); blank ones are no records."""
+    """Yield the lines of a JSON-lines file, which may be compressed (`.gz`); blank lines are skipped."""
     with path.open("rb") as file:
         first = file.read(16)
     if other := next((form for mark, form in _BINARY.items() if first.startswith(mark)), None):
-        raise _unreadable_file(path, f"it is no JSON lines but {other}")
+        raise _unreadable_file(path, f"it is not JSON lines but {other}")
     for i, line in _numbered(path):
         if line.strip():
             try:
@@ -79,7 +79,7 @@ def json_lines(path: Path) -> Iterator[Record]:
 
 
 def text_lines(path: Path) -> Iterator[Record]:
-    """Yield the lines of a text file without their ends, blank ones too, each as the field "line"."""
+    """Yield the lines of a text file, blank lines included, without their ends, as the field "line"."""
     for i, line in _numbered(path):
         try:
             yield Record("line", i, {"line": line.decode().rstrip("\r\n")})
@@ -89,9 +89,9 @@ def text_lines(path: Path) -> Iterator[Record]:
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
     """Yield the rows of a CSV file with a header; `number` counts lines, as an editor does."""
-    limit = csv.field_size_limit(sys.maxsize)  # A long text is a row to reject, not a file to fail on.
+    limit = csv.field_size_limit(sys.maxsize)  # A long text must reject its row, not fail the file.
     try:
-        # A byte that is not UTF-8 becomes half a surrogate pair, which the checks of a row find and name.
+        # A byte that is not UTF-8 becomes half of a surrogate pair, which the row's checks report.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             header = next(reader, [])
@@ -118,7 +118,7 @@ _TEXTS = (".jsonl", ".csv")
 
 
 def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
-    """Yield the rows of a Parquet file with those of the columns that it has; a class (`ClassLabel`) is its name."""
+    """Yield the rows of a Parquet file with its columns among `columns`; a class (`ClassLabel`) is read as its name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import ClassLabel, Features
@@ -126,7 +126,7 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
     try:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow.empty_table().select([name for name in columns if name in file.schema_arrow.names]).schema
-            # Only `datasets` writes classes; it does not know every type that others write.
+            # Only `datasets` writes classes, and it does not know every type of other writers.
             features = Features.from_arrow_schema(schema) if b"huggingface" in (schema.metadata or {}) else {}
             classes = {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
             values = (value for batch in file.iter_batches(columns=schema.names) for value in batch.to_pylist())
@@ -142,6 +142,22 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
             else ""
         )
         raise _unreadable_file(path, f"{error}{cure}") from None
+
+
+def split_records(
+    records: Iterable[Record], values_of: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]]
+) -> Iterator[Record]:
+    """Yield a record for each value that a function gives for a record; a `BadRow` makes the record unreadable."""
+    for record in records:
+        if record.unreadable:
+            yield record
+            continue
+        try:
+            values = [dict(value) for value in values_of(record.value)]
+        except BadRow as error:
+            yield replace(record, unreadable=f"{record.place}: {error}")
+            continue
+        yield from (replace(record, value=value) for value in values)
 
 
 def lines(path: Path) -> list[str]:
@@ -161,7 +177,7 @@ def _json_file(path: Path) -> Any:
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
-    # Bytes are split at line feeds only: str.splitlines would also split at U+2028 and others inside a text.
+    # Bytes are split at line feeds only: str.splitlines would also split at characters such as U+2028 inside a text.
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         try:
             for i, line in enumerate(file, 1):
@@ -177,7 +193,7 @@ def _record(kind: str, number: int, value: Any) -> Record:
 
 
 def _form(error: Exception) -> str:
-    """Return the form that a line does not have, and why it does not."""
+    """Return the form that a line should have, and why it is broken."""
     if isinstance(error, UnicodeDecodeError):
         return f"UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start}"
     if isinstance(error, json.JSONDecodeError):

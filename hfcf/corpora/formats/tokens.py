@@ -1,6 +1,6 @@
-"""Tokenise raw text with the places of its words, and join released tokens: what every relation corpus needs.
+"""Tokenise raw text with the places of its words, and join released tokens, for relation corpora.
 
-Relation rows carry `text` and `offsets` beside their tokens: the sentence, and the code points that each token covers in it.
+Relation rows also have `text`, the sentence, and `offsets`, the code points of each token in it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TOKEN = re.compile(
 def tokenise(text: str, cuts: Iterable[int] = ()) -> list[Span]:
     """Return the places of a text's words and punctuation marks, by the Penn Treebank's conventions as far as rules reach.
 
-    At each place of `cuts` (the boundaries of entities) a token ends and another starts.
+    A token ends and the next starts at each place of `cuts`, the boundaries of entities.
     """
     return [
         (start + token.start(), start + token.end())
@@ -61,7 +61,7 @@ def entity(span: Span, kind: str = "") -> dict[str, Any]:
 def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
     """Return the columns `tokens`, `head`, `tail`, `text` and `offsets` of a raw sentence.
 
-    `head` and `tail` are the characters of its entities, end-exclusive; `BadRow` says which of them has no word.
+    `head` and `tail` are the characters of its entities, end-exclusive; `BadRow` names the entity without a word.
     """
     places = tokenise(text, [*head, *tail])
     return {
@@ -76,7 +76,7 @@ def of_text(text: str, head: Span, tail: Span) -> dict[str, Any]:
 def _words_in(places: Sequence[Span], start: int, end: int, what: str) -> Span:
     inside = [i for i, (left, right) in enumerate(places) if start <= left and right <= end]
     if not inside:
-        raise BadRow(f"{what} is empty: no word stands at {start}–{end}")
+        raise BadRow(f"{what} is empty: there is no word at {start}–{end}")
     return inside[0], inside[-1] + 1
 
 

@@ -14,7 +14,7 @@ import torch
 from filelock import FileLock
 
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.paths import cache_dir, fill_once
 from hfcf.engines.base import Engine
 from hfcf.engines.retriever import bm25, dense

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from hfcf.text.squad import normalise_answer
+from hfcf.text.normalise import normalise_answer
 
 Gold = Sequence[str] | Mapping[str, Sequence[str]]
 """The alternatives, each of them right; none where a row has no answer; {"regex": patterns} where they are patterns."""
 
 
 def exact_match(gold: Gold, predicted: str | None) -> float:
-    """Say whether an answer is one of the alternatives, after `hfcf.text.squad.normalise_answer`: 1 or 0.
+    """Say whether an answer is one of the alternatives, after `hfcf.text.normalise.normalise_answer`: 1 or 0.
 
     Args:
         gold: see `Gold`.

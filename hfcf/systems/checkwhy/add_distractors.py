@@ -12,7 +12,7 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages, store
+from hfcf.core.passage_store import Passages, store
 from hfcf.core.schema import NAMES, TEXT
 from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage

@@ -70,7 +70,7 @@ class DrawPassage(Stage):
     Raises:
         StageError: there is no collection.
 
-    >>> from hfcf.core.passages import Passages
+    >>> from hfcf.core.passage_store import Passages
     >>> DrawPassage(passages=Passages("a sha256")).min_words
     20
     """

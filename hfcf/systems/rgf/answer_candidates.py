@@ -11,8 +11,8 @@ from hfcf.core.candidates import Candidate, reject
 from hfcf.core.schema import FLOAT, INT, TEXT
 from hfcf.tasks.qa import MAX_CONTEXT, TASK
 from hfcf.text.check import text_problem
-from hfcf.text.spans import find_places
-from hfcf.text.squad import matches, normalise_answer, overlaps
+from hfcf.text.normalise import matches, normalise_answer, overlaps
+from hfcf.text.phrase_match import find_places
 
 PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank": INT})
 """The passages of a row: what the collection has of them, the retriever's score (higher is nearer), and the rank from 1."""

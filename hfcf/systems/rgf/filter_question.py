@@ -17,7 +17,7 @@ from hfcf.engines.remote.engine import Remote
 from hfcf.systems.rgf.answer_candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
 from hfcf.systems.rgf.question_llm import PROMPTS, read_answers
 from hfcf.tasks.qa import TASK
-from hfcf.text.squad import matches
+from hfcf.text.normalise import matches
 
 
 @dataclass(frozen=True, kw_only=True)

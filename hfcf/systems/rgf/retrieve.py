@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from hfcf import prompts
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader

@@ -15,7 +15,7 @@ from same_rows import WAYS
 import hfcf
 from hfcf.core.funnel import funnel
 from hfcf.core.model import Model
-from hfcf.core.passages import Passages
+from hfcf.core.passage_store import Passages
 from hfcf.core.stage import StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task

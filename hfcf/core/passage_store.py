@@ -31,7 +31,7 @@ class RepeatedIds(ValueError):
     """Several passages have the same id.
 
     Args:
-        hashes: `hash` of each of these ids, in this process. The ids themselves are not held: 21 million take gigabytes.
+        hashes: `hash` of each of these ids, in this process. The ids themselves are not kept: 21 million take gigabytes.
     """
 
     def __init__(self, hashes: frozenset[int]) -> None:
@@ -41,7 +41,7 @@ class RepeatedIds(ValueError):
 
 @dataclass(frozen=True)
 class Passages:
-    """A reference to a passage collection in the cache, by the hash of its rows. It holds no text: pickle it, compare it.
+    """A reference to a passage collection in the cache, by the hash of its rows; without texts, so it is cheap to pickle.
 
     Args:
         sha: the hash; `Passages.of` and `store` compute it.
@@ -58,7 +58,7 @@ class Passages:
     def of(cls, value: Passages | Dataset) -> Passages:
         """Make a reference of a `Dataset` with the column `text`, and optionally `id` and `title`; other columns are left out.
 
-        The rows are copied to the cache once, by batches. A missing `id` is the row's number, from 0; a missing title is empty.
+        The rows are copied to the cache once, in batches. A missing `id` is the row's number, from 0; a missing title is empty.
         """
         if isinstance(value, Passages):
             return value
@@ -79,7 +79,7 @@ class Passages:
         return self.sha
 
     def folder(self) -> Path:
-        """Return the folder of the collection; what is made of it is kept elsewhere."""
+        """Return the folder of the collection. Indexes of it are kept elsewhere."""
         return _file(self.sha).parent
 
     def open(self) -> Dataset:
@@ -93,7 +93,7 @@ def _open(path: Path, sha: str) -> Dataset:
     from datasets.table import MemoryMappedTable
 
     if not path.is_file():
-        raise FileNotFoundError(f"the passage collection {path} does not exist any more: load it and make its reference again")
+        raise FileNotFoundError(f"the passage collection {path} no longer exists: load the collection again")
     return Dataset(MemoryMappedTable.from_file(str(path)), fingerprint=sha)
 
 
@@ -144,7 +144,7 @@ def store(rows: Iterable[Row], *, unique: bool = False) -> Passages:
 
 
 def remember(source: str, passages: Passages, notes: str = "") -> None:
-    """Note which collection a source gave, and what is to be known of it, so that the source is read once."""
+    """Store which collection a source gave, with notes, so that the source is read once."""
     path = _note(source)
     path.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=path.parent))
@@ -168,9 +168,7 @@ def _note(source: str) -> Path:
 def _rows_of(ds: Dataset) -> Iterator[Row]:
     names = [name for name in COLUMNS if name in ds.column_names]
     if COLUMNS[2] not in names:
-        raise ValueError(
-            f"the passages have no column 'text'; they have {', '.join(ds.column_names)}: rename the one with the texts"
-        )
+        raise ValueError(f"the passages have no column 'text', only {', '.join(ds.column_names)}: rename the column with the texts")
     number = 0
     for table in ds.select_columns(names).with_format("arrow").iter(_BATCH):
         for row in table.to_pylist():
@@ -191,6 +189,6 @@ def _repeated(ds: Dataset, hashes: frozenset[int]) -> str:
     for number, name in enumerate(map(str, ds.with_format(None)["id"])):
         if hash(name) in hashes:
             if name in firsts:
-                return f"row {number} of the passages: its id {name!r} is that of row {firsts[name]}, too; every id must differ"
+                return f"row {number} of the passages: its id {name!r} is also that of row {firsts[name]}; ids must differ"
             firsts[name] = number
     raise RuntimeError("two ids that differ have the same hash of 64 bits: leave the column id out")

@@ -1,4 +1,4 @@
-"""Rows of a user's own files: JSON lines, CSV and Parquet.
+"""A user's own claims with evidence: the corpora `jsonl`, `csv` and `parquet`, and columns of `hfcf.from_dataset`.
 
     ds = hfcf.load("jsonl", data_files="claims.jsonl", split="train")
     ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
@@ -6,17 +6,17 @@
 
 - Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); optionally `id` and `group_id`
   (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since row 1 of
-  another file is another row). Others are ignored. The header of a CSV may have capitals and surrounding blanks.
-- Other names: hypothesis and premise, sentence2 and sentence1, claim and context; the option `columns` names others: columns={
-  "claim": "statement"}.
+  another file is another row). Other fields are ignored. The header of a CSV may have capitals and surrounding blanks.
+- Other names: hypothesis and premise, sentence2 and sentence1, claim and context; the option `columns` adds names:
+  columns={"claim": "statement"}.
 - Splits: "train" unless `data_files` or the file's name (`dev.jsonl`, `test.csv` …) says otherwise. A folder may have Parquet
   shards (`train-….parquet`); without any files, its `data/` or `data/default/` is read.
 - Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text] or of [title, number of the
   sentence, text], a list of texts, or one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the
-  title of a cell's one text. A cell that begins as a list of these (two brackets, or a bracket and a quote) and is no JSON is
+  title of a cell's one text. A cell that begins as a list of these (two brackets, or a bracket and a quote) but is not JSON is
   refused.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO in the spellings that corpora use, entailment, contradiction and neutral, true and
-  false (`hfcf.text.label_names`); the option `labels` maps others, and is asked first: labels={"1": "SUPPORTS"}, numbers and
+  false (`hfcf.text.label_names`); the option `labels` maps other labels, and comes first: labels={"1": "SUPPORTS"}, numbers and
   booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
   name.
 - With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and its readable
@@ -28,36 +28,28 @@ One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome"
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, need
-from hfcf.corpora.formats import own_files
-from hfcf.corpora.formats.read import Record, csv_rows, json_lines, parquet_rows
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, need
+from hfcf.corpora.custom.columns import Columns
+from hfcf.corpora.custom.files import OwnConfig, OwnFiles, patterns
 from hfcf.tasks.verification import LABELS
 from hfcf.text.check import kind
 from hfcf.text.label_names import label_of
 
-_FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
+Row = Mapping[str, Any]
 _PAIRS = (("claim", "context"), ("hypothesis", "premise"), ("sentence2", "sentence1"))
 """Other names of claim and evidence, as `hfcf.from_dataset` knows them."""
-_ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": own_files.PARQUET}
 _FORMS = 'a list of {"title", "text"}, a list of [title, text], a list of texts, or one text'
 _LISTS = ("[[", "[{", "['", '["')
 _CURE = 'map yours with the option labels, in a recipe options: {labels: {"true": SUPPORTS}}'
-_NO_CSV = {
-    b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
-    b"PAR1": "Parquet (load it with corpus='parquet', --set corpus=parquet)",
-}  # fmt: skip
-"""First bytes of files that a spreadsheet saves in other forms."""
 
 
 @dataclass
-class RecordsConfig(own_files.OwnConfig):
+class ClaimsConfig(OwnConfig):
     """Options of a user's own files."""
 
     labels: dict[str, str] = field(default_factory=dict)
@@ -66,49 +58,37 @@ class RecordsConfig(own_files.OwnConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if unknown := [label for label in self.labels.values() if label not in LABELS]:
-            raise ValueError(f"labels= maps to {unknown[0]!r}, which is none of {', '.join(LABELS)}")
+            raise ValueError(f"labels= maps to {unknown[0]!r}, which must be one of {', '.join(LABELS)}")
         # An unquoted true of YAML is a boolean; pandas writes it with a capital, JSON without.
         capitals = {str(raw): label for raw, label in self.labels.items() if isinstance(raw, bool)}
         self.labels = capitals | {str(as_text(raw)): label for raw, label in self.labels.items()}
 
 
-class Records(own_files.OwnFiles, Corpus):
+class Claims(OwnFiles, Corpus):
     """JSON lines, CSV or Parquet → rows; `corpus` is "jsonl", "csv" or "parquet"."""
 
-    BUILDER_CONFIG_CLASS = RecordsConfig
+    BUILDER_CONFIG_CLASS = ClaimsConfig
     INFO = CorpusInfo(
         name="records",
         title="Rows from a user's own files",
-        paper="",
-        citation="",
-        licence="unknown",
-        splits={},
         labels={label: label for label in LABELS},
         release="yours",
         layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
         notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
     )
-    FILES = own_files.patterns(*(ending for endings in _ENDINGS.values() for ending in endings))
-    FIELDS = _FIELDS
+    FILES = patterns("jsonl", "csv", "parquet")
+    FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")
+    SYNONYMS = tuple(name for pair in _PAIRS for name in pair)
     OPTIONS: ClassVar = {
-        **own_files.OwnFiles.OPTIONS,
+        **OwnFiles.OPTIONS,
         "labels": "label of the file → SUPPORTS, REFUTES or NOT ENOUGH INFO",
         "numbered": "true: rows are numbered by line, and the file's id is their group",
     }
 
-    @classmethod
-    def find(cls, data_dir: Path, name: str) -> Files:
-        return own_files.find(data_dir, own_files.patterns(*_ENDINGS[name]))
-
-    def records(self, path: Path) -> Iterator[Record]:
-        if self.config.name == "parquet":
-            return parquet_rows(path, [*self.columns, *(name for pair in _PAIRS for name in pair)])
-        return table_rows(path, self.columns) if self.config.name == "csv" else json_lines(path)
-
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         record = self.rename(record)
         if "evidence" not in record and (pair := next((pair for pair in _PAIRS if set(pair) <= set(record)), None)):
-            # What the user named as the claim stays it.
+            # The user's choice of the claim wins.
             claim = record["claim" if "claim" in self.config.columns else pair[0]]
             record = {**record, "claim": claim, "evidence": record[pair[1]]}
         if "label" not in record and "gold_label" in record:
@@ -117,12 +97,12 @@ class Records(own_files.OwnFiles, Corpus):
         if self.config.numbered:
             row |= {"id": None, "group_id": row["group_id"] or row["id"]}
         evidence = self._evidence(record)
-        row["evidence"], problem = pieces_of(evidence, record.get("title"))
+        row["evidence"], problem = _pieces(evidence, record.get("title"))
         need(record, "claim", "evidence", "label")
         if problem:
             raise BadRow(problem)
         if self.config.name == "csv" and isinstance(evidence, str) and evidence.lstrip().startswith(_LISTS):
-            raise BadRow("evidence begins as a list and is no JSON: write it with json.dumps")
+            raise BadRow("evidence begins as a list and is not JSON: write it with json.dumps")
         raw = str(as_text(row["label"]))
         known = label_of(raw) if isinstance(row["label"], str | bool) else None
         row["label"] = self.config.labels.get(raw) or known or row["label"]
@@ -141,28 +121,8 @@ class Records(own_files.OwnFiles, Corpus):
         return value
 
 
-def table_rows(path: Path, fields: Collection[str]) -> Iterator[Record]:
-    """Yield the rows of a user's CSV, in whose header the known fields may have capitals and surrounding blanks."""
-    with path.open("rb") as file:
-        line = file.readline()
-    for mark, form in _NO_CSV.items():
-        if line.startswith(mark):
-            raise CorpusError(f"{path}: the file is {form}: save it as CSV UTF-8")
-    header = line.decode("utf-8-sig", "replace").strip()
-    if len(next(csv.reader([header]), [])) == 1 and (separator := next((mark for mark in ";\t" if mark in header), None)):
-        raise CorpusError(f"{path}: the file is separated by {separator!r}, not by commas: save it with commas")
-    for record in csv_rows(path):
-        yield replace(record, value=_rename_columns(record.value, fields))
-
-
-def _rename_columns(value: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
-    """Give the known columns their names, however the header spells them."""
-    plain = {name: name.strip().lower() for name in value}
-    return {plain[name] if plain[name] in fields and plain[name] not in value else name: cell for name, cell in value.items()}
-
-
-def pieces_of(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the readable pieces, and the first problem of the others."""
+def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
+    """Return the pieces, and the first problem of unreadable ones."""
     if value is None:
         return [], None
     if isinstance(value, str):
@@ -199,4 +159,69 @@ def _kind(value: Any) -> str:
     return f"{kind(value)} ({(as_text(value) or 'null')[:60]})"
 
 
-BUILDER = Records
+# --- columns of a user's dataset: `hfcf.from_dataset` and back
+
+
+def read_columns(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0) -> None:
+    """Write the user's claim and evidence into `row`."""
+    row["claim"] = own[str(columns["claim"])]
+    evidence = columns["evidence"]
+    value = own[evidence] if isinstance(evidence, str) else [own[name] for name in _present(own, evidence)]
+    if isinstance(value, Mapping):
+        value = _listed(value)
+    title = own[str(columns["title"])] if "title" in columns else None
+    row["evidence"], problem = _pieces(value, title)
+    if problem:
+        raise BadRow(problem)
+
+
+def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:
+    """Return the user's columns with a counterfactual's claim and evidence in the form of the source's."""
+    written = {str(columns["claim"]): new["claim"]}
+    evidence, pieces = columns["evidence"], new["evidence"]
+    if not isinstance(evidence, str):
+        names = _present(own, evidence)
+        return {**written, **{name: own[name] for name in evidence}, **_texts(names, pieces)}
+    value = own[evidence]
+    if isinstance(value, str):
+        written[evidence] = pieces[0]["text"]
+        if "title" in columns and isinstance(own[str(columns["title"])], str):
+            written[str(columns["title"])] = pieces[0]["title"]
+    elif isinstance(value, Mapping):
+        fields = ("text", "title") if value.get("title") is not None else ("text",)
+        written[evidence] = {**value, **{field: [piece[field] for piece in pieces] for field in fields}}
+    else:
+        written[evidence] = [_like(item, piece) for item, piece in zip(value, pieces, strict=True)]
+    return written
+
+
+def _present(own: Row, names: Sequence[str]) -> list[str]:
+    """List the columns whose piece a row has: rows may have fewer pieces than there are columns."""
+    return [name for name in names if own[name]]
+
+
+def _texts(names: Sequence[str], pieces: Sequence[Row]) -> dict[str, str]:
+    return {name: piece["text"] for name, piece in zip(names, pieces, strict=True)}
+
+
+def _listed(value: Mapping[str, Any]) -> Any:
+    """Return the pieces of {"title": [...], "text": [...]}, as `datasets` stored lists of objects."""
+    texts, titles = value.get("text"), value.get("title")
+    if not isinstance(texts, list):
+        return value
+    titles = titles if isinstance(titles, list) else [None] * len(texts)
+    if len(titles) != len(texts):
+        raise BadRow(f"the evidence has {len(texts)} texts and {len(titles)} titles")
+    return [{"title": title, "text": text} for title, text in zip(titles, texts, strict=True)]
+
+
+def _like(item: Any, piece: Row) -> Any:
+    """Return a piece of evidence in the form of the source's."""
+    if isinstance(item, str):
+        return piece["text"]
+    if isinstance(item, list):  # a third item, in between, is the number of a sentence
+        return [piece["title"], *item[1:-1], piece["text"]]
+    return {**item, "text": piece["text"], **({"title": piece["title"]} if item.get("title") is not None else {})}
+
+
+BUILDER = Claims

@@ -1,5 +1,0 @@
-"""A user's own claims as Parquet files; `hfcf.corpora.formats.records` says which fields and forms are read."""
-
-from hfcf.corpora.formats.records import Records as BUILDER
-
-__all__ = ["BUILDER"]
