@@ -14,7 +14,7 @@ from hfcf.engines.remote.labels import ALTERNATIVES, token_probabilities
 from hfcf.engines.remote.llm_backend import ask, failure
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles
-from hfcf.tasks.sentence import plain
+from hfcf.tasks.rewriting import plain
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.label_names import label_of
 

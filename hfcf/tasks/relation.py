@@ -112,7 +112,7 @@ TASK = Relation(
     trainer="hfcf.training.relation:TRAINER",
     scorer="hfcf.training.scorers:RELATIONS",
     verdict_prompt="hfcf.prompts.verdicts:RELATIONS",
-    rewriting="hfcf.tasks.sentence:SentenceRewriting",
+    rewriting="hfcf.tasks.rewriting:SentenceRewriting",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )
 CANDIDATES = List(TASK.candidate_features)

@@ -15,16 +15,17 @@ from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator
 from hfcf.engines.label_preserving import why_preserving
-from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.restore_characters import restore_words
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.race import claim_llm
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
+
+PROMPT = "evidence_claims"
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
@@ -136,7 +137,7 @@ class GenerateClaim(Stage):
             raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state([claim_llm.GENERATOR], self.generator)}
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.generator)}
 
     def check_available(self) -> None:
         """Raise where WordNet, which `exclude_same` asks, is not installed."""
@@ -175,10 +176,13 @@ class GenerateClaim(Stage):
         return [{**hypothesis, "text": text} for hypothesis, text in zip(answer, texts, strict=True)]
 
     def _ask(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
-        requests = list(zip(evidence, required, [label == REFUTES for label in labels], strict=True))
-        return claim_llm.write_claims(
-            self.generator, requests, number=self.num_candidates, max_new_tokens=self.max_new_tokens, seed=self.seed
-        )
+        # A language model may ignore the constraints, so `_candidate` checks them again.
+        number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
+        messages = [
+            prompts.messages(PROMPT, shots=2, evidence=pieces, clauses=constraints, refuted=label == REFUTES, number=number)
+            for pieces, constraints, label in zip(evidence, required, labels, strict=True)
+        ]
+        return ask_texts(self.generator, "claims", messages, number=number, max_tokens=max_tokens, seed=self.seed)
 
     def _candidate(self, row: Mapping[str, Any], hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
         text, claim = hypothesis["text"], row["claim"]

@@ -15,7 +15,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
 from hfcf.engines.remote.engine import Remote
 from hfcf.systems.rgf.answer_candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
-from hfcf.systems.rgf.question_llm import PROMPTS, read_answers
+from hfcf.systems.rgf.retrieve import PROMPTS, read_answers
 from hfcf.tasks.qa import TASK
 from hfcf.text.squad import matches
 
