@@ -15,8 +15,8 @@ from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.splits import connected
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.shared.changes import ColumnsOf
 from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.texts import ColumnsOf
 from hfcf.text.normalise import normalise
 
 

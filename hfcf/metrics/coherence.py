@@ -11,9 +11,9 @@ from datasets import Dataset, IterableDataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
-from hfcf.metrics.shared.changes import ColumnsOf
 from hfcf.metrics.shared.metric import RACE, TEXT, TEXTS, Metric, mean
 from hfcf.metrics.shared.moverscore import MoverScore, learn_idf
+from hfcf.metrics.shared.texts import ColumnsOf
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
-from hfcf.metrics.shared.evidence_text import TextsOfPieces, folded_words, read_new_text
 from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
+from hfcf.metrics.shared.texts import TextsOfPieces, folded_words, read_new_text
 
 
 def copy_rate(claim: str, texts: Sequence[str]) -> float | None:

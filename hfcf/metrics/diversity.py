@@ -14,8 +14,8 @@ import numpy as np
 from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.metrics.shared.changes import bare_words, changes
 from hfcf.metrics.shared.metric import RACE, Metric
+from hfcf.metrics.shared.texts import bare_words, changes
 
 SAMPLE = 200
 """Texts of a set whose self-BLEU is taken: each against all others is quadratic."""

@@ -20,9 +20,9 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import own_columns
 from hfcf.core.stage import Reject
 from hfcf.core.task import Task, task_of
-from hfcf.metrics.shared.changes import changed
 from hfcf.metrics.shared.metric import TEXT, Metric
 from hfcf.metrics.shared.near_duplicates import Near
+from hfcf.metrics.shared.texts import changed
 from hfcf.text.normalise import dedup_key
 
 _KINDS = ("repeat", "near", "leak", "near_leak")

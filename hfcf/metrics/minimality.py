@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
-from hfcf.metrics.shared.changes import bare_words
 from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.texts import bare_words
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.edits import plain_words
-from hfcf.metrics.shared.changes import ColumnsOf, changes
 from hfcf.metrics.shared.metric import TEXT, Metric
+from hfcf.metrics.shared.texts import ColumnsOf, changes
 
 TOP = 20
 """Types that the paper's figure shows."""

@@ -11,9 +11,9 @@ from datasets import Dataset, IterableDataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
-from hfcf.metrics.shared.changes import changes
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.moverscore import CITATION, MoverScore, learn_idf
+from hfcf.metrics.shared.texts import changes
 
 
 @dataclass(frozen=True, kw_only=True)

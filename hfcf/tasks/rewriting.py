@@ -95,7 +95,7 @@ class SentenceRewriting:
 
     In a text, single spaces separate the tokens. Entities are never touched. Where a model writes a whole sentence, each entity
     must be found in it again, and everything around them becomes edits of tokens. Such a model reads brackets and quotes as people
-    write them (`plain`). Where the row has the Penn Treebank's names of them, its answer gets these names, or each would be an edit.
+    write them (`plain`). Where the row has the Penn Treebank's names of them, its answer gets them, or each would be an edit.
     """
 
     noun = "sentence"

@@ -29,12 +29,11 @@ from hfcf.metrics.duplicates import duplicates
 from hfcf.metrics.label_balance import label_balance
 from hfcf.metrics.minimality import minimality
 from hfcf.metrics.shared import metric
-from hfcf.metrics.shared.changes import changed
-from hfcf.metrics.shared.measure import measure, measure_candidates
+from hfcf.metrics.shared.measure import candidates, measure, measure_candidates
 from hfcf.metrics.shared.near_duplicates import Bands, Near, jaccard
 from hfcf.metrics.shared.parsing import DEFAULT, parse_metrics
-from hfcf.metrics.shared.rejected_candidates import candidates
 from hfcf.metrics.shared.summary import summaries, summary
+from hfcf.metrics.shared.texts import changed
 from hfcf.tasks.verification import LABELS
 
 

@@ -23,10 +23,10 @@ from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.ner import Ner
 from hfcf.metrics import load
 from hfcf.metrics.flip_rate import MeasureFlipRate
-from hfcf.metrics.shared.changes import changed
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.summary import summaries
+from hfcf.metrics.shared.texts import changed
 from hfcf.tasks.verification import LABELS
 
 Tiny = Callable[[str], str]

@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 
 from hfcf.core.task import get_task, problem, task_of
-from hfcf.metrics.shared.rejected_candidates import candidates
+from hfcf.metrics.shared.measure import candidates
 from hfcf.report.page_rows import rejected_row
 from hfcf.tasks.qa import NO_ANSWERS, TASK, rewrite_all, span_problem
 

@@ -19,7 +19,7 @@ from hfcf.core.artifacts import read_artifact
 from hfcf.core.columns import has_repeats, iterate
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.task import problem
-from hfcf.metrics.shared.changes import TEXTS_AND_EDITS, changed
+from hfcf.metrics.shared.texts import TEXTS_AND_EDITS, changed
 from hfcf.tasks import DEFAULT
 
 TEXT = Value("string")

@@ -11,9 +11,9 @@ from datasets import Dataset, Features, Value
 
 from hfcf.core.columns import decode
 from hfcf.core.task import Task, task_of
+from hfcf.metrics.shared.measure import candidate_features, edited_rows
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
-from hfcf.metrics.shared.rejected_candidates import candidate_features, edited_rows
 from hfcf.metrics.shared.summary import summarise_numbers, summarise_verdicts
 
 KEPT = 100_000

@@ -14,7 +14,7 @@ from hfcf.core.settings import Share
 from hfcf.core.stage import Stage
 from hfcf.core.structures.model import Step, Structure
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
-from hfcf.systems.checkwhy.structure import SIDES
+from hfcf.systems.checkwhy.link_evidence import SIDES
 from hfcf.tasks.structures import TASK
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 

@@ -10,9 +10,8 @@ from hfcf.engines.parser import Parser
 from hfcf.systems.checkwhy.add_distractors import AddDistractors
 from hfcf.systems.checkwhy.arguments import RefuteClaim, SupportClaim
 from hfcf.systems.checkwhy.assemble import AssembleSet, MakeNei
-from hfcf.systems.checkwhy.causal_claims import WriteClaim, WriteOppositeEffect
-from hfcf.systems.checkwhy.predicates import CheckPredicates
-from hfcf.systems.checkwhy.structure import LinkEvidence
+from hfcf.systems.checkwhy.causal_claims import CheckPredicates, WriteClaim, WriteOppositeEffect
+from hfcf.systems.checkwhy.link_evidence import LinkEvidence
 
 _LOCAL: dict[str, Any] = {
     "parser": Parser(backend="spacy", model=Model("offline:spacy")), "scorer": Model("offline:minilm"),

@@ -25,10 +25,9 @@ from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation import RelationClassifier
 from hfcf.systems.baselines import autocad
-from hfcf.systems.baselines._shared.dependency_paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines._shared.relation_editing import ProposeRelations, editor_terms, read_fitted
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
-from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
+from hfcf.systems.baselines.coco import CoCo, FindPaths, SubstituteTerms, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE, EditMinimally
 from hfcf.systems.ccg.candidate_checks import CheckRelation
 from hfcf.systems.ccg.gradients import WordGradients

@@ -26,7 +26,7 @@ from hfcf.core.structures.legality import problems
 from hfcf.core.structures.model import Structure
 from hfcf.engines.parser import Parser
 from hfcf.engines.remote.settings import RemoteError
-from hfcf.systems.checkwhy.predicates import CheckPredicates
+from hfcf.systems.checkwhy.causal_claims import CheckPredicates
 from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
