@@ -19,6 +19,7 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.stage import Stage
 from hfcf.core.task import Task, get_task
+from hfcf.tasks import DEFAULT
 from hfcf.tasks.relation import candidate, entities, overlap, spans, token_starts
 from hfcf.tasks.verification import rewritten
 from hfcf.text.check import text_problem
@@ -46,8 +47,6 @@ class Rewriting(Protocol):
     """What is read of a row to edit words of the text."""
     prompt: str
     """"module:attribute" of the prompt by which a language model writes a counterfactual (`hfcf.prompts.Prompt`)."""
-    rng_name: str
-    """Prefix of a baseline's name in the seeds of its random generators."""
 
     def text(self, row: Row) -> str:
         """Return the text, in whose characters `protected` and edits count."""
@@ -72,7 +71,6 @@ class ClaimRewriting:
     editable = "of the claim"
     columns = ("claim", "label")
     prompt = "hfcf.prompts.claims:ClaimPrompt"
-    rng_name = ""
 
     def text(self, row: Row) -> str:
         return row["claim"]
@@ -102,7 +100,6 @@ class SentenceRewriting:
     editable = "outside the entities"
     columns = ("tokens", "head", "tail", "label")
     prompt = "hfcf.prompts.relations:RelationPrompt"
-    rng_name = "relation_"
 
     def text(self, row: Row) -> str:
         return " ".join(row["tokens"])
@@ -159,10 +156,10 @@ def model_columns(task: Task) -> dict[str, Any]:
     return {**task.columns, "label": schema.TEXT}
 
 
-def rng_for(stage: Stage, rewriting: Rewriting, row_id: str) -> Random:
-    """Return a row's random generator in a stage that edits words; `rng_name` keeps the words of committed comparisons."""
+def rng_for(stage: Stage, task: str, row_id: str) -> Random:
+    """Return a row's random generator in a stage that edits words; each task has its own seeds."""
     verb, _, baseline = stage.name.partition("_")
-    return Random(f"{stage.seed}:{verb}_{rewriting.rng_name}{baseline}:{row_id}")
+    return Random(f"{stage.seed}:{verb}_{'' if task == DEFAULT else f'{task}_'}{baseline}:{row_id}")
 
 
 def plain(tokens: Sequence[str]) -> list[str]:

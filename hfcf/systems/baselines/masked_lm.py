@@ -98,7 +98,7 @@ class RewriteMaskedLm(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         rewriting = rewriting_of(self.task)
-        generators = [rng_for(self, rewriting, row["id"]) for row in rows]
+        generators = [rng_for(self, self.task, row["id"]) for row in rows]
         texts = [rewriting.text(row) for row in rows]
         places = [
             masked_spans(text, rng, share=self.share, protected=rewriting.protected(row))

@@ -118,7 +118,7 @@ class RewriteSynonym(Stage):
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         rewriting = rewriting_of(self.task)
-        text, rng = rewriting.text(row), rng_for(self, rewriting, row["id"])
+        text, rng = rewriting.text(row), rng_for(self, self.task, row["id"])
         replaced = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row))
         reason = f"no word {rewriting.editable} has a synonym that may take its place"
         answer = settle(rewriting.edited(row, replaced, self.name), reason)

@@ -28,12 +28,12 @@ from hfcf.systems.baselines.back_translation import BackTranslation
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 from hfcf.systems.baselines.masked_lm import MaskedLM, masked_spans
 from hfcf.systems.baselines.synonym import Synonym, synonym_edits
-from hfcf.tasks import sentence
+from hfcf.tasks import rewriting
 from hfcf.tasks.relation import entities, roles
 
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
-SENTENCE = sentence.SentenceRewriting()
+SENTENCE = rewriting.SentenceRewriting()
 # Entities in brackets, the head with a star.
 SENTENCES = [
     ("The large [*eggs] were quickly moved into old metal [buckets] near the house .", "Entity-Destination(e1,e2)"),
@@ -83,7 +83,7 @@ def test_edits_of_a_text_become_edits_of_its_tokens() -> None:
         for i in range(len(text))
         if text.startswith("dark", i) and i not in SENTENCE.protected(source)
     ]
-    made = apply_edits(source, sentence.token_edits(source["tokens"], found))
+    made = apply_edits(source, rewriting.token_edits(source["tokens"], found))
     assert " ".join(made["tokens"]) == "A half-very dim , dark very dim-ish room is very dim"
     assert (made["head"]["start"], made["tail"]["start"]) == (4, 7)
 
@@ -94,7 +94,7 @@ def test_two_edits_of_one_token_are_one() -> None:
         {"field": "claim", "piece": -1, "start": start, "end": start + 5, "before": before, "after": after}
         for start, before, after in ((2, "black", "dark"), (8, "white", "pale"))
     ]
-    assert sentence.token_edits(source["tokens"], found) == [
+    assert rewriting.token_edits(source["tokens"], found) == [
         {"field": "tokens", "piece": -1, "start": 1, "end": 2, "before": "black/white", "after": "dark/pale"}
     ]
 
@@ -154,10 +154,10 @@ def test_entities_that_share_words_are_told() -> None:
 
 
 def test_tokens_are_cut_as_in_corpora() -> None:
-    assert sentence.split("He can't say \"U.S.\" dogs' names...", ["U.S."])[:5] == ["He", "ca", "n't", "say", '"']
-    assert sentence.split("don't", ["don't"]) == ["don't"]
-    assert sentence.split("(don't)", ["don't"]) == ["(", "don't", ")"]
-    assert sentence.split("... -- $5, a-b", []) == ["...", "--", "$", "5", ",", "a-b"]
+    assert rewriting.split("He can't say \"U.S.\" dogs' names...", ["U.S."])[:5] == ["He", "ca", "n't", "say", '"']
+    assert rewriting.split("don't", ["don't"]) == ["don't"]
+    assert rewriting.split("(don't)", ["don't"]) == ["(", "don't", ")"]
+    assert rewriting.split("... -- $5, a-b", []) == ["...", "--", "$", "5", ",", "a-b"]
 
 
 # A row in the Penn Treebank's spelling, and one with brackets of its own.
@@ -175,7 +175,7 @@ TREEBANK = "He `` moved '' the [*key -LRB- old -RRB-] into a [chest] -LRB- 5 -RR
 )
 def test_brackets_and_quotes_come_back_as_the_row_has_them(said: str, made: str) -> None:
     source = row(TREEBANK, "a")
-    assert " ".join(sentence.plain(source["tokens"])) == 'He " moved " the key ( old ) into a chest ( 5 ) .'
+    assert " ".join(rewriting.plain(source["tokens"])) == 'He " moved " the key ( old ) into a chest ( 5 ) .'
     found = SENTENCE.rewritten(source, said, "b", "stage")
     assert (found["status"], found["text"]) == (None, made)
     check_kept(source, apply_edits(source, found["edits"]) | {"edits": found["edits"]})
@@ -492,4 +492,4 @@ def test_draws_are_those_of_the_stored_comparisons() -> None:
     stage = Synonym(task="relation").rewrite_synonym
     text = SENTENCE.text(source)
     made = synonym_edits(text, random.Random("13:rewrite_relation_synonym:row-0"), protected=SENTENCE.protected(source))
-    assert stage.row(source)["candidates"][0]["edits"] == sentence.token_edits(source["tokens"], made)
+    assert stage.row(source)["candidates"][0]["edits"] == rewriting.token_edits(source["tokens"], made)
