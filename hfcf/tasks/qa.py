@@ -106,7 +106,7 @@ class QuestionAnswering(Task):
         from hfcf.engines.reader import Reader
 
         answers = Reader(model=model, max_length=max_length).run([[row["question"], row["context"] or ""] for row in rows])
-        return [{one["text"]: one["probability"] for one in reversed(spans)} or None for spans in answers]
+        return [{span["text"]: span["probability"] for span in reversed(spans)} or None for spans in answers]
 
 
 def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:

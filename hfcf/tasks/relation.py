@@ -168,8 +168,8 @@ def roles(label: str, forward: bool = True) -> str:
     match = _DIRECTED.fullmatch(label)
     if match is None:
         return label.lower()
-    one, other, first = match.groups()
-    return (f"{one}-{other}" if (first == "e1") == forward else f"{other}-{one}").lower()
+    role, other, first = match.groups()
+    return (f"{role}-{other}" if (first == "e1") == forward else f"{other}-{role}").lower()
 
 
 def spans(row: Row) -> tuple[Span, Span]:
@@ -216,10 +216,10 @@ def context(row: Row) -> list[int]:
 
 def overlap(row: Row) -> str | None:
     """Say what is wrong with entities that share a word, or return None."""
-    one, other = sorted(spans(row), key=lambda span: (span[0], -span[1]))
-    if other[1] <= one[1]:
+    first, second = sorted(spans(row), key=lambda span: (span[0], -span[1]))
+    if second[1] <= first[1]:
         return "one entity lies inside the other"
-    return "the entities overlap" if other[0] < one[1] else None
+    return "the entities overlap" if second[0] < first[1] else None
 
 
 def trouble(row: Row) -> str | None:

@@ -90,8 +90,8 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
         both sides have no intermediates.
 
     >>> from hfcf.core.structures.arrows import parse_arrows
-    >>> one, other = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
-    >>> scores = compare([one], [other], PRESETS["offline"])[0]
+    >>> gold, predicted = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
+    >>> scores = compare([gold], [predicted], PRESETS["offline"])[0]
     >>> [round(scores[name], 3) for name in ("es_precision", "es_recall", "es", "ss", "leaves_f1", "steps_f1", "intermediates_all")]
     [1.0, 0.667, 0.8, 0.8, 0.667, 0.5, 1.0]
     """

@@ -24,7 +24,7 @@ from hfcf.systems.baselines._shared.relation_editing import (
     CONSISTENT,
     DEFAULTS,
     GRADIENT_TERMS,
-    OFFLINE_BASE,
+    OFFLINE_EDITOR,
     ProposeRelations,
     editor_terms,
     learn_terms,
@@ -34,7 +34,6 @@ from hfcf.systems.ccg.editor import EDITOR, EditorTraining, check_search, train_
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import CLASSIFIER, COLUMNS, IndicatorModel, IndicatorTraining, ask_indicators, learn_indicators
-from hfcf.systems.ccg.system import OFFLINE
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
 from hfcf.training.model_cache import check_full_tuning, ensure_steps
@@ -221,19 +220,9 @@ class MICE(System):
     """
 
     task = "relation"
-    chain = (
-        GRADIENT_TERMS, ProposeRelations, EditMinimally, CONSISTENT, JudgeCandidates,
-    )  # fmt: skip
+    chain = (GRADIENT_TERMS, ProposeRelations, EditMinimally, CONSISTENT, JudgeCandidates)
     defaults: ClassVar = DEFAULTS
-    presets: ClassVar = {
-        "paper": {},
-        "offline": {
-            **OFFLINE_BASE,
-            "editor_training": OFFLINE["editor_training"],
-            "closed": OFFLINE["closed"],
-            **dict.fromkeys(("num_beams", "num_candidates"), 4),
-        },
-    }
+    presets: ClassVar = {"paper": {}, "offline": {**OFFLINE_EDITOR, "num_beams": 4, "num_candidates": 4}}
     citation = """@inproceedings{ross-etal-2021-explaining,
   title = {Explaining {NLP} Models via Minimal Contrastive Editing ({M}i{CE})},
   author = {Ross, Alexis and Marasovi{\\'c}, Ana and Peters, Matthew},

@@ -202,7 +202,7 @@ def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bo
     """Whether a place is in the title that all pieces share, or a number or a year of a date in any."""
     if type_ == "GPE":
         return mentions(subject, value)
-    return any(mentions(title, one) for title in titles for one in (value, *map(str, find_years(value))))
+    return any(mentions(title, text) for title in titles for text in (value, *map(str, find_years(value))))
 
 
 def _subject(row: Mapping[str, Any]) -> str:
