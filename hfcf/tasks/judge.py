@@ -24,7 +24,7 @@ class JudgeCandidates(Stage):
 
     Input columns: the task's, `candidates`. Output columns: `candidates`, each with its verdict, and `counterfactuals`. A row is
     accepted when one of its candidates is. With a model this is the consistency filtering that MICE, AutoCAD and CoCo rely on;
-    CrossAug and CCG do without in their papers. A candidate whose edits do not fit the row, or which makes a row that can't be
+    The papers of CrossAug and CCG do not filter. A candidate whose edits do not fit the row, or which makes a row that can't be
     worked on (an empty claim, one of 100 kB), is rejected before that.
 
     Args:
@@ -33,9 +33,9 @@ class JudgeCandidates(Stage):
         verifier: the model that judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model
             behind an endpoint; None accepts every candidate. A candidate is rejected, with the reason, when the model does not
             know its label or gives no valid answer.
-        judges: further models, which must agree with the verifier; they are asked only about what it accepts.
+        judges: further models, which must agree with the verifier; they judge only what it accepts.
         certainty: the probability that the verifier and each of the judges must give that label (0–1).
-        max_length: tokens of a row that the verifier reads; `Task.judge` of each task says what happens to longer rows.
+        max_length: tokens of a row that the verifier reads; see `Task.judge` of each task for longer rows.
 
     >>> JudgeCandidates(system="crossaug").name
     'judge_candidates'

@@ -20,7 +20,7 @@ from hfcf.engines.markers import ENTITIES, reads_types
 from hfcf.text.check import text_problem
 
 OTHER = "Other"
-"""SemEval's label of a sentence that has none of its relations: nothing is made from such a row, and nothing is made one."""
+"""SemEval's label of a sentence that has none of its relations: no counterfactual is made from such a row, or gets this label."""
 
 Span = tuple[int, int]
 
@@ -154,7 +154,7 @@ def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> lis
 
 
 def token_starts(tokens: Iterable[str]) -> list[int]:
-    """List where each token starts in the text that joins them by spaces, and where one after the last would start."""
+    """List where each token starts in the text that joins them by spaces, and where a further token would start."""
     return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 

@@ -42,7 +42,7 @@ class Rewriting(Protocol):
     noun: str
     """What people call the text, in reasons: "claim"."""
     editable: str
-    """Where the words stand that may be edited, in reasons: "of the claim"."""
+    """Where the words are that may be edited, in reasons: "of the claim"."""
     columns: tuple[str, ...]
     """What is read of a row to edit words of the text."""
     prompt: str
@@ -61,7 +61,7 @@ class Rewriting(Protocol):
         """Make the candidate of edits of the text, which keeps the row's label; none where there are no edits."""
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
-        """Make the candidate of a text that a model wrote instead of the row's; reject one that says what the row says."""
+        """Make the candidate of a text that a model wrote instead of the row's; reject a text that repeats the row's."""
 
 
 class ClaimRewriting:
@@ -108,7 +108,7 @@ class SentenceRewriting:
         return " ".join(plain(row["tokens"]))
 
     def protected(self, row: Row) -> frozenset[int]:
-        """Return the characters of the entities, and of what precedes "n't" ("ca" is no word)."""
+        """Return the characters of the entities, and of what precedes "n't" ("ca" is not a word)."""
         tokens = row["tokens"]
         indices = {i for start, end in spans(row) for i in range(start, end)}
         indices |= {i for i in range(len(tokens) - 1) if _NOT.fullmatch(tokens[i + 1])}
@@ -136,9 +136,9 @@ class SentenceRewriting:
 
 
 def rewriting_of(task: str) -> Rewriting:
-    """Return what may be rewritten in the rows of a task; raise `ValueError` if the task does not say."""
+    """Return what may be rewritten in the rows of a task; raise `ValueError` if the task has no `rewriting`."""
     if not (reference := get_task(task).rewriting):
-        raise ValueError(f"the task {task!r} does not say what may be rewritten in its rows: give it a `rewriting`")
+        raise ValueError(f"the task {task!r} has no `rewriting`, which names the text of its rows that may be rewritten: give it one")
     return resolve_name(reference)()
 
 
@@ -152,7 +152,7 @@ def candidate_columns(task: Task) -> dict[str, Any]:
 
 
 def model_columns(task: Task) -> dict[str, Any]:
-    """Return the columns that a baseline reads before it asks a model: all texts, so that no model is asked about a broken row."""
+    """Return the columns that a baseline reads before it runs a model: all texts, so that broken rows are rejected first."""
     return {**task.columns, "label": schema.TEXT}
 
 
@@ -200,7 +200,7 @@ def _spell(tokens: Sequence[str], row_tokens: Sequence[str]) -> list[str]:
     if not quotes or '"' in row_tokens:
         return spelt
     places = [i for i, token in enumerate(spelt) if token in _QUOTES]
-    if len(places) == len(quotes):  # the row's own, of which one may mean inches
+    if len(places) == len(quotes):  # the row's own; a mark may mean inches
         marks = quotes
     else:
         marks = []

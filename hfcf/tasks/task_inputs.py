@@ -71,10 +71,10 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
 
     The evidence is shuffled by the row's id and renamed Sentence1 … n, so that neither its order nor its names give anything away.
     The conclusions that Task 2 shows and Task 4 has to write are named on from n, in the order of the steps. The paper's examples
-    (Tables 16–18) name conclusions last in Task 3, too, where that would tell them apart.
+    (Tables 16–18) also name conclusions last in Task 3, where that would tell them apart.
 
     Leaf evidence is all evidence but the conclusions of the structure. A row without a structure, as NOT ENOUGH INFO has, keeps all
-    its evidence but the pieces that it marks as useful and no leaf. The paper does not say which evidence these rows have. A piece
+    its evidence but the pieces that it marks as useful and no leaf. The paper does not name the evidence of these rows. A piece
     with a title is "title: text".
 
     Args:
@@ -83,7 +83,7 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
         seed: of the order.
 
     Raises:
-        ValueError: what `problem` says.
+        ValueError: the row can't be shown as this task; see `problem`.
 
     >>> info = [{"id": "a", "useful": True, "leaf": True}, {"id": "b", "useful": True, "leaf": False}]
     >>> evidence = [{"title": "", "text": "It is hot."}, {"title": "", "text": "It gets hot."}]
@@ -131,7 +131,7 @@ def views(
 
 
 def evidence_text(shown: View) -> str:
-    """Write what a classifier reads beside the claim: the steps of a given structure, then the other evidence.
+    """Write what a classifier reads with the claim: the steps of a given structure, then the other evidence.
 
     A step is "premise & premise -> conclusion" in sentences, as the metrics compare edges: a small encoder resolves no names. Steps
     come first, those nearest to the claim before others, because a long text is cut at its end. The paper gives no form.

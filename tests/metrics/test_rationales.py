@@ -178,8 +178,8 @@ def test_scores_by_sets_and_under_any_order_of_pieces_and_spans(seed: int) -> No
         return {word for word in found if word[0] == "evidence"}, {word[1] for word in found}
 
     by_sets = []
-    for one, other in zip(sets(predicted), sets(human), strict=True):
-        p, r = len(one & other) / max(1, len(one)), len(one & other) / max(1, len(other))
+    for first, other in zip(sets(predicted), sets(human), strict=True):
+        p, r = len(first & other) / max(1, len(first)), len(first & other) / max(1, len(other))
         by_sets += [p, r, 2 * p * r / (p + r) if p + r else 0.0]
     assert expected == pytest.approx(by_sets)
 

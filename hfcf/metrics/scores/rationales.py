@@ -1,7 +1,7 @@
 """Score rationales: their agreement with human ones, and how much the verifier's prediction rests on them; and baselines.
 
 Rationales are a row's `rationales`: `{field, piece, start, end, score}`, spans of code points into a piece's text ("evidence")
-or title ("evidence.title"). Scores are not read, and spans may overlap. A word is what gradient attribution calls one: characters
+or title ("evidence.title"). Scores are not read, and spans may overlap. A word is that of gradient attribution: characters
 without a space between, so that "Rome," is one word and its comma is part of it.
 
 A span that lies outside the evidence is an error: the rationales are another row's, or the evidence was edited since.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hfcf.engines.classifier import Classifier
 
 Spans = Sequence[Mapping[str, Any]] | None
-"""A row's `rationales`; null says as much as none."""
+"""A row's `rationales`; null is the same as none."""
 Evidence = Sequence[dict[str, Any]]
 """A row's `evidence`: `{title, text}` pieces."""
 
@@ -228,7 +228,7 @@ def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles
 
 
 def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = False) -> list[dict[str, Any]]:
-    """Choose words of the evidence that the claim has, too, in any case and without the marks at their edges.
+    """Choose words of the evidence that the claim also has, in any case and without the marks at their edges.
 
     The claim's words that are not stop words (scikit-learn's English list) come first, then its stop words; within each, the first
     in reading order. A word that is not in the claim is never chosen, so there may be fewer words than the budget allows.

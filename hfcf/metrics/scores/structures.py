@@ -6,7 +6,7 @@ A name without a sentence is its own sentence; a prediction that declares no sen
 same node in both.
 
 An edge is a premise and a conclusion, so a combined link of n premises counts as n edges, and a divergent one of n conclusions too.
-The paper says "a collection of edges" and leaves that open.
+The paper's "a collection of edges" leaves this open.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Encoder:
 
     Args:
         model: the encoder.
-        same: from this similarity on, a generated conclusion says what the gold one says. EntailmentBank asks BLEURT for 0.28, a
+        same: from this similarity on, a generated conclusion has the meaning of the gold conclusion. EntailmentBank requires 0.28 of BLEURT, a
             TensorFlow model on another scale.
         layer: how many of its layers are computed; None: all.
     """
@@ -76,8 +76,8 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
     A sentence of the gold structure is aligned with itself. A new conclusion, as in Task 4, is aligned first; see `align`.
     It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
 
-    Deviations: EntailmentBank counts the hypothesis among the intermediates, lets it be aligned with another conclusion, and asks
-    BLEURT whether a sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not
+    Deviations: EntailmentBank counts the hypothesis among the intermediates, lets it be aligned with another conclusion, and lets
+    BLEURT decide whether a sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not
     published.
 
     Args:
@@ -86,7 +86,7 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
         encoder: see `PRESETS`.
 
     Returns:
-        `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. Of one empty structure all are 0, except where
+        `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. With one empty structure all are 0, except where
         both sides have no intermediates.
 
     >>> from hfcf.core.structures.arrows import parse_arrows
@@ -155,7 +155,7 @@ class _Pair(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether an encoder must say how similar the edges are: not if one side has all edges of the other."""
+        """Whether an encoder must compare the edges: not if one side has all edges of the other."""
         return self.common < min(len(self.gold_edges), len(self.edges))
 
 

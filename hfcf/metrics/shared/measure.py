@@ -44,7 +44,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
 
     Raises:
         RecipeError: there is no such metric or setting.
-        StageError: a metric that says nothing of this task, or can't be fitted to these rows.
+        StageError: a metric does not support this task, or can't be fitted to these rows.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"id": "1", "claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
@@ -101,7 +101,7 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        One row for each candidate, with the columns of these metrics and those that say what it changed.
+        One row for each candidate, with the columns of these metrics and of its texts and edits.
     """
     task = task_of(accepted.column_names)
     of_rows = {column: stage for column, stage in parse_metrics(metrics, task.name).items() if stage.of_candidates}

@@ -26,8 +26,8 @@ class ColumnsOf(TaskColumns):
 
     Args:
         columns: names of canonical columns.
-        why: what a task without them lacks, in words.
-        edits: whether the task's texts and edits are read, too.
+        why: what a task without them lacks, for the message.
+        edits: whether the task's texts and edits are also read.
     """
 
     def __init__(self, *columns: str, why: str, edits: bool = False) -> None:

@@ -46,7 +46,7 @@ class FillTerms(Stage):
     """Replace a row's causal terms by the editor's first term for each new relation.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`. Output column: `candidates`, one for each
-    new relation; one for which the editor wrote no other term is rejected.
+    new relation; a candidate for which the editor wrote no other term is rejected.
 
     Args:
         editor: the model that writes terms; None trains it on the rows.
@@ -126,7 +126,7 @@ class AutoCAD(System):
     which the base model gives the new relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`:
     30 % of the words, none below 0.3 of the highest) and the objective (`hfcf.training.unlikelihood.unlikelihood`).
 
-    The base model is the R-BERT that CCG trains as its indicator on the same rows; the editor is trained on them, too.
+    The base model is the R-BERT that CCG trains as its indicator on the same rows; the editor is also trained on them.
 
     Readings and deviations:
 

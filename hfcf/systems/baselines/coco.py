@@ -84,8 +84,8 @@ class SubstituteTerms(Stage):
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `term_places`, `new_relations`. Output column: `candidates`,
     one for each new relation. An instance corresponds if its paths have as many words, each, in the order of the sentence, with the
-    same tag, dependency and graphs. Of several the one with the most frequent words is taken, then the first by its words. Where
-    none corresponds, or all have the row's own words, the candidate is rejected.
+    same tag, dependency and graphs. The instance with the most frequent words is taken, then the first by its words. Where no
+    instance corresponds, or all have the row's own words, the candidate is rejected.
 
     It learns the instances of each relation.
 
@@ -217,8 +217,8 @@ def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
     predicate, joined with its governor and its object, but "by" of a passive is not. A verb without a subject gets that of the verb
     that governs it or is coordinated with it. Names of dependencies may be ClearNLP's or Universal Dependencies'.
 
-    Of 651 sentences of CCG's SemEval (the 10 % sample), 81 % have by spaCy's parses the very path that the release has by those of
-    a semantic parser.
+    By spaCy's parses, 81 % of 651 sentences of CCG's SemEval (the 10 % sample) have the path that the release has by a semantic
+    parser.
     """
     heads, deps = list(parse["heads"]), [dep.split(":")[0] for dep in parse["deps"]]
     tags, lemmas = parse["tags"], parse["lemmas"]
@@ -236,7 +236,7 @@ def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
     edges: Edges = set()
 
     def join(i: int, j: int) -> None:
-        for _ in heads:  # what replaces a word may be replaced, too
+        for _ in heads:  # what replaces a word may itself be replaced
             i, j = replaced_by.get(i, i), replaced_by.get(j, j)
         if i >= 0 and j >= 0 and i != j:
             edges.add(_edge(i, j))

@@ -192,13 +192,13 @@ class EditMinimally(Stage):
 
 
 class MICE(System):
-    """Replace the words of the highest gradient by an editor's, as few as make the base model say another relation.
+    """Replace the words of the highest gradient by an editor's, as few as make the base model predict another relation.
 
     It is "Explaining NLP Models via Minimal Contrastive Editing (MiCE)" (Findings of ACL 2021) as CCG compares with it (sections 1,
     4.4, A.2): every other relation is tried, all editors are the same model, and candidates stay to which the base model gives the
-    new relation. The base model is the R-BERT that CCG trains as its indicator on these rows; the editor is trained on them, too.
+    new relation. The base model is the R-BERT that CCG trains as its indicator on these rows; the editor is also trained on them.
 
-    Readings and deviations, where neither paper says how MICE works with entities that stay and with CCG's editor:
+    Readings and deviations, as neither paper describes how MICE works with entities that stay and with CCG's editor:
 
     - The editor reads CCG's template, which has entities and relation but not the sentence. So it is asked once for a row and a
       relation, not once for each share, and it is trained on the words that AutoCAD's rule takes (30 %): a share drawn for each

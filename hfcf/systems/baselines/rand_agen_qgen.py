@@ -12,8 +12,8 @@ from hfcf.systems.rgf.system import CITATION
 class RandAgenQgen(System):
     """Questions that are paired with a source at random: c′ is a passage of the collection that has nothing to do with it.
 
-    What follows the answers is RGF's own: question generator, round trip, minimality, categories. `DrawPassage` says what
-    replaces the passage selector of the paper.
+    What follows the answers is RGF's own: question generator, round trip, minimality, categories. `DrawPassage` has the
+    substitute for the passage selector of the paper.
 
     Args:
         passages: the collection, see `hfcf.RGF`.

@@ -1,4 +1,4 @@
-"""Build candidates for an adversarial test set: the least perplexing ones of each row."""
+"""Build candidates for an adversarial test set: the least perplexing sentences of each row."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from hfcf.text.normalise import normalise
 TEMPLATE = "causal_steps"
 REASON, CONDITION, FINISH = ACTIONS = ("further reasoning", "add a condition", "finish")
 STEPS = List({"thought": TEXT, "action": TEXT, "inference": TEXT})
-"""The steps of an argument; the inference of the last one, whose action is "finish", is no evidence."""
+"""The steps of an argument; the inference of the last step, whose action is "finish", is not evidence."""
 _SCHEMA = {"thought": {"type": "string"}, "action": {"type": "string", "enum": list(ACTIONS)}, "inference": {"type": "string"}}
 
 

@@ -39,7 +39,7 @@ class Chat:
     temperature: Annotated[float, Field(ge=0)] | None = 0.1
     max_tokens: Positive = 512
     attempts: Positive = 3
-    # The paper prints one example of each kind and does not say how many it used.
+    # The paper prints one example of each kind and gives no number.
     shots: NonNegative = 1
 
     def __post_init__(self) -> None:

@@ -33,8 +33,8 @@ class LinkEvidence(ChatStage):
     no other label, and is legal (`hfcf.core.structures.legality.problems`): connected, without cycles, ending in the claim, with
     every piece of evidence used.
 
-    Deviation: the paper's code has the cause and the effect as nodes, too (Figure 13), which annotators replaced by the claim; here
-    the claim is the root from the start, as in its Table 14 and in the released rows.
+    Deviation: in the paper's code cause and effect are nodes (Figure 13), which annotators replaced by the claim. Here the claim is
+    the root from the start, as in its Table 14 and in the released rows.
 
     Args:
         chat: the language model.

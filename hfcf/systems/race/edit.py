@@ -45,7 +45,7 @@ class EditEvidence(Stage):
     - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words, the
       longest mention first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
       (first or last name, or without the middle name) follow the full name.
-    - *plausible*, on request (the paper draws by type alone): a place is replaced by one of its kind, births stay before deaths,
+    - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, births stay before deaths,
       only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity
       ("5 km (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown
       place where there is one. See `hfcf.systems.race.plausible`.
@@ -93,7 +93,7 @@ class EditEvidence(Stage):
         return save_artifact({"entities": table.values, **({"tags": table.tags} if self.plausible else {})})
 
     def check_available(self) -> None:
-        """Raise where WordNet, which `plausible` asks, is not installed."""
+        """Raise if `plausible` is set and WordNet is not installed."""
         if self.plausible and self.edit:
             wordnet()
 
@@ -294,7 +294,7 @@ def _moved(
         if edit["start"] >= entity["end"]:
             break
         if not (entity["start"] <= edit["start"] and edit["end"] <= entity["end"]):
-            # "New York" was tagged inside "New York City": what the longer name became is what stands there.
+            # "New York" was tagged inside "New York City": the new text of the longer name is there now.
             begin = edit["start"] + start - entity["start"]
             return {**entity, "start": begin, "end": begin + len(edit["after"]), "text": edit["after"]}
         end += len(edit["after"]) - len(edit["before"])

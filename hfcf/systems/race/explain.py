@@ -1,4 +1,4 @@
-"""Which words and which pieces of the evidence the verifier's label rests on (RACE, section 3.1)."""
+"""The words and pieces of the evidence that the verifier's label depends on (RACE, section 3.1)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Explain(Stage):
 
     - "cure" (Si et al. 2023), the paper's: the words and the pieces whose gate is open with a probability above ½, or else the
       likeliest piece; scores are these probabilities (of joined words, the highest). It explains the verifier's prediction,
-      whatever the row's label is. `hfcf.training.explainer` says where it deviates.
+      whatever the row's label is. `hfcf.training.explainer` lists the deviations.
     - Gradients of the logit of the row's label: token rationales are the fewest words that together have `token_share` of the
       attribution, sentence rationales the fewest pieces that have `sentence_share` of it. A piece counts with its mean over words,
       so that long pieces have no advantage. Scores are shares of the attribution. Deviation: the shares replace CURE's loss for
@@ -91,7 +91,7 @@ class Explain(Stage):
         if self.explainer != LLM and is_remote(self.verifier):
             raise ValueError(
                 f"explainer={self.explainer!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} "
-                "does not give: give explainer='llm', which asks which words decide"
+                "does not give: give explainer='llm', by which a language model names the words that decide"
             )
         if self.explainer == CURE and self.explainer_model is None:
             raise ValueError(
@@ -100,7 +100,7 @@ class Explain(Stage):
                 "data_dir=FOLDER) and give explainer_model='out/explainer', or give explainer='gradient_x_input', which needs no "
                 "training"
             )
-        if self.explainer not in (CURE, LLM):  # it is not read, and another one is not another result
+        if self.explainer not in (CURE, LLM):  # it is not read, and must not change the state
             object.__setattr__(self, "explainer_model", None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Explain(Stage):
 
     @property
     def language_model(self) -> Model:
-        """The language model that "llm" asks: the explainer's, else the verifier."""
+        """The language model of "llm": the explainer's, else the verifier."""
         models = [model for model in (self.explainer_model, self.verifier) if model is not None]
         return next(filter(is_remote, models), models[0])
 

@@ -31,7 +31,7 @@ PROMPT = "evidence_claims"
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
     """List a row's constraints (equation 1): the causal entities of each piece of the sentence rationales, no clause twice."""
     # Deviation: equation 1 has a clause for every piece of the evidence. The generator reads the sentence rationales alone, also in
-    # the paper, and can say nothing of other pieces.
+    # the paper, and knows nothing of other pieces.
     pieces = [sentence["piece"] for sentence in row["sentence_rationales"]]
     entities = (tuple(dict.fromkeys(e["text"] for e in row["edited_entities"] if e["piece"] == piece)) for piece in pieces)
     return [list(clause) for clause in dict.fromkeys(entities) if clause]
@@ -83,19 +83,19 @@ class GenerateClaim(Stage):
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
             an endpoint. It is asked for all k claims at once, with the constraints in the prompt, and has no log-probabilities.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
-        edit: True asks for a claim that the evidence supports. False is the ablation −EDIT (section 5.2): the generator, trained on
-            rows of both labels (`prefixed: true` in its recipe), is told to support or to refute, whichever the row's label is not.
+        edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2): a generator that was trained on
+            rows of both labels (`prefixed: true` in its recipe) gets the prefix of the label that the row does not have.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
         exclude_same: reject a claim that, as far as English WordNet knows, can't have another label than the source's: one that
             differs only in articles, case or inflection, or by a synonym (of a SUPPORTS row also by a broader word), or, of a
-            SUPPORTS row, by a name that stands in one list of the evidence with the old one; see
+            SUPPORTS row, by a name that is in one list of the evidence with the old name; see
             `hfcf.engines.label_preserving.why_preserving`. The paper has no such check.
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
-            "Medelln" becomes "Medellín" (`hfcf.engines.restore_characters`). The paper does not say that it does.
+            "Medelln" becomes "Medellín" (`hfcf.engines.restore_characters`). The paper does not mention this.
         exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
-            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write what
-            stands in them; see `why_malformed`. The paper has no such check.
+            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write their
+            contents; see `why_malformed`. The paper has no such check.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.
@@ -140,7 +140,7 @@ class GenerateClaim(Stage):
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator)}
 
     def check_available(self) -> None:
-        """Raise where WordNet, which `exclude_same` asks, is not installed."""
+        """Raise if `exclude_same` is set and WordNet is not installed."""
         if self.exclude_same:
             wordnet()
 
@@ -211,5 +211,5 @@ def _same_label(row: Mapping[str, Any], text: str) -> str | None:
     """Say why a claim can't have another label than the row's."""
     supports = row["label"] == SUPPORTS
     evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
-    # A name that changed places with another stands in the evidence, of course: only a list says the same of both.
+    # The evidence has each name that changed places with another: only a list makes the same statement of both.
     return why_preserving(row["claim"], text, evidence, broader=supports, listed=True)

@@ -34,9 +34,9 @@ OFFLINE: dict[str, Any] = {
     "num_beams": 10,
     "max_new_tokens": 64,
     "no_repeat": 4,
-    # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which is no sign of a flipped label.
+    # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which does not mean that the label flipped.
     "flip": "opposite",
-    # Of substitutes that are drawn by type alone, many read as errors: a country in a city's place, a death before a birth.
+    # Many substitutes that are drawn by type alone read as errors: a country in a city's place, a death before a birth.
     "plausible": True,
     "near": True,
     # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
@@ -44,7 +44,7 @@ OFFLINE: dict[str, Any] = {
     # T5's vocabulary lacks many letters with marks: names lose them.
     "restore_letters": True,
     "exclude_malformed": True,
-    # Of a small generator's claims the closest to the source's is often one with a slip of grammar.
+    # The claim of a small generator that is closest to the source's often has a slip of grammar.
     "fluency_model": Model("offline:smollm2"),
     "max_perplexity": 2.5,
     "unique": True,
@@ -112,7 +112,7 @@ class RACE(System):
 
     `ds = RACE(verifier=…, generator=…, explainer_model=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
-    For a SUPPORTS row the evidence is edited so that the verifier says that it refutes the claim: (c, E′, REFUTES); a claim
+    For a SUPPORTS row the evidence is edited so that, by the verifier, it refutes the claim: (c, E′, REFUTES); a claim
     generated from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated
     from its own evidence and must be supported by it: (c′, E, SUPPORTS). The entity table and the claims' word frequencies are
     learned from the whole set.
@@ -128,9 +128,9 @@ class RACE(System):
         max_length: tokens of claim and evidence that the verifier reads (section 4).
         explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
         explainer_model: the gates that "cure" needs, trained for this verifier (`recipes/train_explainer.yaml`), or the language
-            model that "llm" asks. The other explainers need no training.
+            model of "llm". The other explainers need no training.
         edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
-            generator that is told to support or to refute (`prefixed: true` in its recipe).
+            generator that reads a prefix of the label (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
         fluency_model: a decoder-only model that chooses the most fluent of a row's claims; None, as in the paper, keeps the claim

@@ -109,7 +109,7 @@ def place(candidate: Mapping[str, Any]) -> list[Any]:
 def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: int) -> list[Any]:
     """Answer as `QuestionGenerator` does, by its model or over an endpoint.
 
-    A language model is asked for all questions at once, and of a long passage it reads the words around the answer. It gives no
+    A language model is asked for all questions at once, and reads the words around the answer of a long passage. It gives no
     scores: they are None, and its order counts. Instead of a list, an answer may be `{"error": why}`.
     """
     if not is_remote(engine.model):

@@ -69,9 +69,9 @@ class Retrieve(Stage):
 
     Input columns: the task's. Output column: `passages`, the best first, with `rank` from 1. A row without an answer is rejected; a
     row without a context (an open question) is not. The source's own passage may be among the passages, as in the paper: another
-    answer in it is a counterfactual, too.
+    answer in it also gives a counterfactual.
 
-    The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` says what stands in for the paper's REALM.
+    The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` names the substitutes for the paper's REALM.
 
     Args:
         passages: the collection: a `Passages`, a `Dataset` with the column `text` (and `id`, `title`), a file, or what else
@@ -143,11 +143,11 @@ class Read(Stage):
     it repeats another answer of the same passage.
 
     Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
-    encoder-decoder, whose texts count where they stand in the passage) reads each passage by itself.
+    encoder-decoder, whose texts count where the passage has them) reads each passage by itself.
 
     Args:
         reader: the reader, or "llm:NAME" for a language model behind an endpoint.
-        n_best: answers that are read in each passage; the paper does not say how many.
+        n_best: answers that are read in each passage; the paper gives no number.
         reader_length: tokens of a window of the passage, with the question.
         keep_partial: keep an answer that holds a gold answer, or is part of it, as the paper does. The offline preset does not: a
             small reader often cuts the gold answer too short or too long.
@@ -195,8 +195,8 @@ class Read(Stage):
 def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
     """Answer `[question, context, title]` requests as `Reader` does, by its model or over an endpoint.
 
-    A language model's answers are searched in the passage; their probabilities and scores are None. Of a long passage it reads the
-    beginning. A question that it can't answer, even in several attempts, has no answer.
+    A language model's answers are searched in the passage; their probabilities and scores are None. It reads the beginning of a
+    long passage. A question that it can't answer, even in several attempts, has no answer.
     """
     if not is_remote(engine.model):
         return engine.run(requests)

@@ -222,15 +222,15 @@ def test_each_row_once_more_with_its_relation(keeping: System) -> None:
     assert len(made) == 5
     assert made["label"] == [label for _, label in SENTENCES]
     assert made["id"] == [f"row-{i}:{keeping.name}:relation" for i in range(5)]
-    for source, one in zip(ds, made, strict=True):
-        check_kept(source, one)
+    for source, row in zip(ds, made, strict=True):
+        check_kept(source, row)
     # 30 % of the first one's thirteen words; a full stop is none.
     assert len(made[0]["edits"]) == 4
 
 
 def test_rows_that_leave_nothing_to_edit_are_rejected(keeping: System) -> None:
     ds = keeping(rows(("[*Old storms] or [big floods]", "Other"), ("The [*x] is the [y] of 2 Romes", "Other"), SENTENCES[0]))
-    assert [one["status"]["accepted"] for one in ds] == [False, False, True]
+    assert [row["status"]["accepted"] for row in ds] == [False, False, True]
     assert "no word outside the entities" in ds[0]["status"]["reason"]
     assert ds[0]["candidates"] == []
 
@@ -256,11 +256,11 @@ def real_rows(folder: Path) -> Dataset:
     found = json.loads((folder / "ccg_semeval" / "semeval" / "0.01" / "train-0.01.json").read_text(encoding="utf-8"))[:40]
     made = [
         {
-            "id": one["id"], "tokens": one["token"], "head": {"start": one["subj_start"], "end": one["subj_end"] + 1, "type": None},
-            "tail": {"start": one["obj_start"], "end": one["obj_end"] + 1, "type": None}, "label": one["relation"],
-            "group_id": one["id"], "corpus": "ccg_semeval", "split": "train",
+            "id": row["id"], "tokens": row["token"], "head": {"start": row["subj_start"], "end": row["subj_end"] + 1, "type": None},
+            "tail": {"start": row["obj_start"], "end": row["obj_end"] + 1, "type": None}, "label": row["relation"],
+            "group_id": row["id"], "corpus": "ccg_semeval", "split": "train",
         }
-        for one in found
+        for row in found
     ]  # fmt: skip
     return Dataset.from_list(made, features=get_task("relation").features)
 
@@ -273,8 +273,8 @@ def test_real_sentences_all_come_out(data: Path) -> None:
         assert made["source_id"] == ds["id"]
         assert made["label"] == ds["label"]
         assert "Other" in set(made["label"])
-        for source, one in zip(ds, made, strict=True):
-            check_kept(source, one)
+        for source, row in zip(ds, made, strict=True):
+            check_kept(source, row)
 
 
 # --- there and back
@@ -345,10 +345,10 @@ def test_a_sentence_without_a_translation_shifts_nothing(monkeypatch: pytest.Mon
     there = iter([answer("eins"), None, [], answer("drei")])
     script(monkeypatch, lambda text: next(there), lambda text: answer(f"A key ( {text} ) in the chest"))
     done = translator(forward_prompt="{}")(rows(*[CHEST] * 4))
-    assert [one["status"]["accepted"] for one in done] == [True, False, False, True]
+    assert [row["status"]["accepted"] for row in done] == [True, False, False, True]
     assert "the sentence is longer than the model reads" in done[1]["status"]["reason"]
     assert done[2]["status"]["reason"] == "the translation into the other language is empty"
-    assert [one["tokens"][3] for one in hfcf.expand(done)] == ["eins", "drei"]
+    assert [row["tokens"][3] for row in hfcf.expand(done)] == ["eins", "drei"]
 
 
 @pytest.mark.usefixtures("no_request_cache")
@@ -357,8 +357,8 @@ def test_real_translators_run(tiny_model: Callable[[str], str]) -> None:
         task="relation", forward=Model(tiny_model("bart")), backward=Model(tiny_model("t5")), num_beams=2, max_new_tokens=8,
     )  # fmt: skip
     done = system(rows())
-    assert all(one["status"]["accepted"] is bool(one["counterfactuals"]) for one in done)
-    assert all(one["status"]["reason"] for one in done if not one["status"]["accepted"])
+    assert all(row["status"]["accepted"] is bool(row["counterfactuals"]) for row in done)
+    assert all(row["status"]["reason"] for row in done if not row["status"]["accepted"])
 
 
 # --- a prompt
@@ -393,7 +393,7 @@ def test_the_model_chooses_a_relation_and_writes_its_sentence(start: Start) -> N
     assert made["id"] == ["row-0:llm:relation"]
     assert [(edit["before"], edit["after"]) for edit in made["edits"][0]] == [("moved into", "taken from")]
     check_kept(done[0], made[0])
-    assert [one["status"]["reason"] for one in done][1:] == [
+    assert [row["status"]["reason"] for row in done][1:] == [
         "the relation Other has no counterfactual",
         "the relation 'PHYS' is not in the setting `relations`: name the corpus's there",
     ]
