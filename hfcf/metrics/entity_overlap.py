@@ -23,8 +23,8 @@ class MeasureEntityOverlap(Metric):
     a name are null.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
 
-    Source: RACE, section 3.4, "the overlap rate of entities", which does not name the set that it is over. Deviation: its filter counts a
-    source without entities as 0; a mean over a set leaves it out.
+    Source: RACE, section 3.4, "the overlap rate of entities", which does not name the set that it is over. Deviation: its filter
+    counts a source without entities as 0; a mean over a set leaves it out.
 
     Args:
         task: of the rows.

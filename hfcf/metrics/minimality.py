@@ -28,8 +28,8 @@ class MeasureMinimality(Metric):
 
     Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share}`, the number of edits (0 or
     more) and that number over the source's words (0 or more); only texts that changed are counted. Less is more minimal.
-    For questions, only the question is counted, since the passage is replaced and not edited: `distance` is then RGF's edit distance
-    (Figure 3), except that case and punctuation count.
+    For questions, only the question is counted, since the passage is replaced and not edited: `distance` is then RGF's edit
+    distance (Figure 3), except that case and punctuation count.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
 
     Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and that over the words of the input. Deviation: the words

@@ -42,7 +42,8 @@ MODIFIED = "modified"
 def changed_span(claim: str, negative: str) -> tuple[str, str, int, int]:
     """Find the texts between the beginning and the ending that two claims share, and the number of words in each.
 
-    A span that touches its neighbour in only one of the claims includes that word: an extra or missing space would reveal the label.
+    A span that touches its neighbour in only one of the claims includes that word: an extra or missing space would reveal the
+    label.
     """
     first, second = split(claim), split(negative)
     head = _equal_words(first, second)
@@ -115,8 +116,8 @@ class GenerateNegativeClaim(Stage):
     c′ repeats c, which the paper skips and its released code keeps.
 
     Deviations: a c′ that `max_new_tokens` cuts off is also rejected (the released code takes any text of its library's
-    default length). Spaces of tokenised text that c does not have are removed, or they would reveal the label. A c′ with an unpaired
-    quotation mark is left out.
+    default length). Spaces of tokenised text that c does not have are removed, or they would reveal the label. A c′ with an
+    unpaired quotation mark is left out.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
@@ -132,8 +133,8 @@ class GenerateNegativeClaim(Stage):
         max_length: tokens of claim and evidence that the verifier reads.
         exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
             articles, case or inflection, by a synonym or a broader word, or by words that the evidence already has; see
-            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the first. The
-            paper has no such check.
+            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the first.
+            The paper has no such check.
         exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
             another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
             singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no such check.

@@ -138,7 +138,9 @@ class SentenceRewriting:
 def rewriting_of(task: str) -> Rewriting:
     """Return what may be rewritten in the rows of a task; raise `ValueError` if the task has no `rewriting`."""
     if not (reference := get_task(task).rewriting):
-        raise ValueError(f"the task {task!r} has no `rewriting`, which names the text of its rows that may be rewritten: give it one")
+        raise ValueError(
+            f"the task {task!r} has no `rewriting`, which names the text of its rows that may be rewritten: give it one"
+        )
     return resolve_name(reference)()
 
 

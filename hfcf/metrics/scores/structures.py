@@ -39,8 +39,8 @@ class Encoder:
 
     Args:
         model: the encoder.
-        same: from this similarity on, a generated conclusion has the meaning of the gold conclusion. EntailmentBank requires 0.28 of BLEURT, a
-            TensorFlow model on another scale.
+        same: from this similarity on, a generated conclusion has the meaning of the gold conclusion. EntailmentBank requires 0.28
+            of BLEURT, a TensorFlow model on another scale.
         layer: how many of its layers are computed; None: all.
     """
 
@@ -77,8 +77,8 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
     It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
 
     Deviations: EntailmentBank counts the hypothesis among the intermediates, lets it be aligned with another conclusion, and lets
-    BLEURT decide whether a sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not
-    published.
+    BLEURT decide whether a sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are
+    not published.
 
     Args:
         gold: the true structures, with the sentences of all evidence.
@@ -86,8 +86,8 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
         encoder: see `PRESETS`.
 
     Returns:
-        `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. With one empty structure all are 0, except where
-        both sides have no intermediates.
+        `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. With one empty structure all are 0, except
+        where both sides have no intermediates.
 
     >>> from hfcf.core.structures.arrows import parse_arrows
     >>> gold, predicted = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")

@@ -165,8 +165,8 @@ class Polyjuice(System):
 
     - It places blanks by a parse, on words, subtrees and between words, in up to three sentences. Here is one blank, on or before a
       word, in the proportion of its mode without subtrees, and never the whole sentence.
-    - Its search stops as soon as it has as many finished sentences as beams; this search continues while a better sentence can come. Its
-      limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
+    - Its search stops as soon as it has as many finished sentences as beams; this search continues while a better sentence can
+      come. Its limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
     - It drops sentences that a GPT-2 finds far less fluent, or whose change it does not recognise as one of the code, and draws
       among the others; here the best answer is taken. So this makes more: by Table 2 of RACE, 18,171 claims gave 7,019.
 

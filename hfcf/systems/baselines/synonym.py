@@ -62,7 +62,7 @@ def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
 
 
 def _may_be_a_name(net: WordNet, word: str, text: str, end: int) -> bool:
-    """Say whether a claim's first word, whose capital says nothing, continues as a name ("Michael Jordan") or has a sense as a name."""
+    """Say whether a claim's first word continues as a name ("Michael Jordan") or has a sense as a name."""
     if not word[1:].islower() or _CAPITAL.match(text, end):
         return True
     return any(word in net.names(synset) for synset in net.synsets(word))

@@ -1,4 +1,4 @@
-"""The checks of CCG's candidates: does the sentence have the new relation, is it still fluent, and does the new term fit into it?"""
+"""Check CCG's candidates: does the sentence have the new relation, is it still fluent, and does the new term fit into it?"""
 
 from __future__ import annotations
 

@@ -45,10 +45,10 @@ class EditEvidence(Stage):
     - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words, the
       longest mention first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
       (first or last name, or without the middle name) follow the full name.
-    - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, births stay before deaths,
-      only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity
-      ("5 km (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown
-      place where there is one. See `hfcf.systems.race.plausible`.
+    - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, births stay before
+      deaths, only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity ("5 km
+      (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown place
+      where there is one. See `hfcf.systems.race.plausible`.
     - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or a
       year in a title stays, as does a place in the title that all pieces share: with another year, "2014 World Championship" is
       another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are.

@@ -83,8 +83,8 @@ class GenerateClaim(Stage):
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
             an endpoint. It is asked for all k claims at once, with the constraints in the prompt, and has no log-probabilities.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
-        edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2): a generator that was trained on
-            rows of both labels (`prefixed: true` in its recipe) gets the prefix of the label that the row does not have.
+        edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2): a generator that was
+            trained on rows of both labels (`prefixed: true` in its recipe) gets the prefix of the label that the row does not have.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
         exclude_same: reject a claim that, as far as English WordNet knows, can't have another label than the source's: one that
@@ -94,8 +94,8 @@ class GenerateClaim(Stage):
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.restore_characters`). The paper does not mention this.
         exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
-            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write their
-            contents; see `why_malformed`. The paper has no such check.
+            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write
+            their contents; see `why_malformed`. The paper has no such check.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.
