@@ -45,7 +45,7 @@ class MeasureCopyRate(Metric):
     The evidence is that of the row. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′, so what is copied from E′
     ends here at the first edited entity: the rate is then a lower bound. `hfcf compare` also reads E′.
 
-    Source: ours. It shows how far a claim is a single sentence of the evidence.
+    Source: ours: it shows how far a claim is a single sentence of the evidence.
 
     Args:
         task: of the rows; those without pieces of evidence are refused.

@@ -41,7 +41,7 @@ class MeasureMultiHop(Metric):
 
     The evidence is that of the row: words that RACE's edited evidence alone has do not count.
 
-    Source: ours. RACE's multi-hop coherence (Table 4, here `coherence`) compares a claim with each piece, and does not show whether
+    Source: ours: RACE's multi-hop coherence (Table 4, here `coherence`) compares a claim with each piece, and does not show whether
     the claim needs several pieces.
 
     Args:

@@ -74,9 +74,8 @@ def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
 def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, float]:
     """Compare one row's predicted rationales with its human ones, by words and by pieces ("sentences").
 
-    Words are those of the texts: annotators of the corpora here marked sentences, never a title, so a title's word is neither
-    right nor wrong. A piece is marked if any of its words is, its title's included: a span that is empty or over spaces alone
-    marks nothing.
+    Only words of the texts count, since annotators of the corpora here marked no titles. A piece is marked if any of its words
+    is, its title's included.
 
     Args:
         predicted: rationales in any order; nothing marked is a precision of 0.
@@ -86,8 +85,8 @@ def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, f
     Returns:
         `SCORES`, each 0–1. F1 is the harmonic mean, 0 if both are.
 
-    Source: DeYoung et al. (ACL 2020), ERASER, agreement of hard selections (its token F1; its IOU F1 is not here). Deviation: its
-    tokens are those of its files and its unit is a row's document; here they are words and a row.
+    Source: DeYoung et al. (ACL 2020), ERASER, agreement of hard selections (its token F1). Deviation: words and rows instead of its
+    files' tokens and documents.
 
     Raises:
         ValueError: a span lies outside the evidence.
@@ -135,14 +134,11 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
 
     `sufficiency` is p(label | all evidence) − p(label | the rationales' words alone): low if the words are enough.
     `comprehensiveness` is p(label | all evidence) − p(label | the other words): high if the words are needed. The label is the
-    one that the verifier predicts on all evidence (ties: the first by name), not the row's own.
+    verifier's prediction on all evidence (ties: the first by name), not the row's own.
 
-    Removed words are dropped and the words left are joined by single spaces; titles' words are words like all others. A
-    piece without a word left is gone, and a field that loses nothing stays as it is, spaces and all, so that everything
-    kept is exactly the full input. Nothing kept is an empty evidence, which the verifier answers from the claim alone.
-
-    The verifier reads `engine.max_length` tokens: where that cuts the evidence, removing words lets later ones in, and words
-    past the cut count for nothing. Give it room for the whole evidence, or read the numbers as those of the cut input.
+    The words left, titles' included, are joined by single spaces. A piece without a word is left out, and a field that loses
+    nothing stays as it is. Where nothing is left, the verifier reads the claim alone. Give the verifier room for the whole evidence
+    (`engine.max_length`): where evidence is cut, removing words lets later words in.
 
     Args:
         rows: n rows with `claim` and `evidence`.
@@ -150,8 +146,8 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
         engine: the verifier; it answers all 3n inputs in one run, equal ones once.
 
     Returns:
-        n of `{"label": str, "probability": 0–1, "sufficiency": −1–1, "comprehensiveness": −1–1}`, rounded to the engine's five
-        decimals. A rationale of all words has sufficiency 0, one of no word has comprehensiveness 0.
+        n of `{"label": str, "probability": 0–1, "sufficiency": −1–1, "comprehensiveness": −1–1}`, to five decimals. A rationale of
+        all words has sufficiency 0, a rationale of no word has comprehensiveness 0.
 
     Source: DeYoung et al. (ACL 2020), ERASER, faithfulness of one selection (no mean over thresholds). Deviation: ERASER drops
     tokens of the model's own input; words are dropped here before the verifier's tokenizer sees them.

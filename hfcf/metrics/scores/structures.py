@@ -76,9 +76,8 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
     A sentence of the gold structure is aligned with itself. A new conclusion, as in Task 4, is aligned first; see `align`.
     It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
 
-    Deviations: EntailmentBank counts the hypothesis among the intermediates, lets it be aligned with another conclusion, and lets
-    BLEURT decide whether a sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are
-    not published.
+    Deviations: EntailmentBank counts the hypothesis among the intermediates and aligns it, and lets BLEURT decide whether a
+    sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not published.
 
     Args:
         gold: the true structures, with the sentences of all evidence.

@@ -154,11 +154,9 @@ class CoCo(System):
 
     Readings, as CoCo's code is not released:
 
-    - Its abstract names centrality and the shortest path. We take the path, as CCG describes CoCo; the words that CCG's release has
-      from both graphs together (`mixed_terms`, the entities' neighbours) are not read.
-    - "Topologically similar" means as many words on the paths, each with the same tag, dependency and graphs. CCG's Table 5 shows
-      such substitutions, word by word. With parts of speech alone twice as many would pass the filter, such as "the results are
-      consists of the logbook".
+    - Its abstract names centrality and the shortest path. We take the path, as CCG describes CoCo; `mixed_terms` of CCG's release
+      are not read.
+    - "Topologically similar" means as many words on the paths, each with the same tag, dependency and graphs, as in CCG's Table 5.
     - Without a parser of semantic dependencies, predicates and arguments are derived from the dependency parse. In spaCy's trees a
       preposition is on the path; in Universal Dependencies, Stanza's, it is on that of the semantic graph alone.
 

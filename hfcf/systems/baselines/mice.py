@@ -200,13 +200,12 @@ class MICE(System):
 
     Readings and deviations, as neither paper describes how MICE works with entities that stay and with CCG's editor:
 
-    - The editor reads CCG's template, which has entities and relation but not the sentence. So it is asked once for a row and a
-      relation, not once for each share, and it is trained on the words that AutoCAD's rule takes (30 %): a share drawn for each
-      example, as in MICE, would change only the answers' lengths. Its term replaces the first removed word.
+    - The editor reads CCG's template, which has entities and relation but not the sentence. So it writes once for a row and a
+      relation, not once for each share, and is trained on the words of AutoCAD's rule (30 %). Its term replaces the first removed
+      word.
     - Words are masked between the entities alone, as in CCG; shares are of these. Gradients are aggregated as in AutoCAD.
-    - Of MICE's two searches we take the linear one, up to 55 % of the words in four steps: with so few words between two entities
-      four steps are two or three different edits, and the binary search presumes that what flips at a share flips at each larger
-      one. One round of editing, of MICE's three.
+    - The search is MICE's linear search, up to 55 % of the words in four steps, with one round of editing instead of three. Its
+      binary search presumes that what flips at a share flips at each larger share.
     - Terms come from a beam search (MICE samples 15; beams give the same rows each time).
 
     Args:

@@ -167,8 +167,8 @@ class Polyjuice(System):
       word, in the proportion of its mode without subtrees, and never the whole sentence.
     - Its search stops as soon as it has as many finished sentences as beams; this search continues while a better sentence can
       come. Its limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
-    - It drops sentences that a GPT-2 finds far less fluent, or whose change it does not recognise as one of the code, and draws
-      among the others; here the best answer is taken. So this makes more: by Table 2 of RACE, 18,171 claims gave 7,019.
+    - It drops sentences that a GPT-2 finds far less fluent, or whose change is not that of the code, and draws from the rest; here
+      the best answer is taken, so there are more: by Table 2 of RACE, 18,171 claims gave 7,019.
 
     Args:
         generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers asks the Hub for

@@ -57,10 +57,9 @@ class EditRelation(Stage):
     the first `top_k` new relations; one without a term is rejected, with the editor's best. A row is rejected when no candidate is
     left. The new term replaces the first causal term, the others are removed; entities stay.
 
-    The paper leaves open which hypothesis is taken; in the released code it is the first that is a causal term of the new relation
-    in the training rows, and neither of the old relation nor of the others among the first four that were retrieved. Terms are
-    compared without forms of "be", determiners and tense. Where the tail comes first, only terms of such rows count, for in the
-    other order they would mean the opposite.
+    As in the released code, the first hypothesis is taken that is a causal term of the new relation in the training rows, and
+    neither of the old relation nor of the other relations among the first four retrieved. Terms are compared without forms of "be",
+    determiners and tense. Where the tail comes first, only terms of such rows count: in the other order they mean the opposite.
 
     Deviations from that code: determiners are those of a list (`hfcf.systems.ccg.terms`); case does not count; the editor continues
     where the second sentence's term begins, so that no beam copies the first entity; an encoder-decoder can be the editor too; and

@@ -40,8 +40,8 @@ class EditEvidence(Stage):
     - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and form in the dataset's table
       (`hfcf.text.entities.form`) that the row does not hold yet; different values get different substitutes.
     - *in-instance*: PERSONs change places with PERSONs and ORGs with ORGs, in one random cycle, when there are two or more in
-      different pieces. Deviation: the paper swaps "PERSON/ORG", but a person in a company's place reads as an error. A name in the
-      title that all pieces share is not swapped: on one page a swap only renames the page's subject, which decides no claim.
+      different pieces. Deviation: the paper swaps "PERSON/ORG". A name in the title that all pieces share is not swapped, since
+      this would only rename the page's subject.
     - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words, the
       longest mention first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
       (first or last name, or without the middle name) follow the full name.
