@@ -15,8 +15,8 @@ from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.splits import connected
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.shared.changes import ColumnsOf
 from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.texts import ColumnsOf
 from hfcf.text.normalise import normalise
 
 
@@ -68,14 +68,13 @@ def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -
 
 
 def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict[str, Any]:
-    """Compare the guesses with always saying the commonest label.
+    """Compare the guesses with always guessing the commonest label.
 
     Returns:
-        Over the rows that have a guess: `accuracy` and `majority` (0–1), and `above_majority`, the first less the second. Of k
-        labels it is at most 1 − 1/k, if they are even, and next to nothing if one of them is nearly all: there, read
-        `balanced`, the mean over labels of the share of their rows that is guessed, and `above_chance`, that less 1/k, which
-        is near 0 where the model finds nothing in claims, and at most 1 − 1/k however the labels are spread. None without
-        guesses; the last two, of one label.
+        Over the rows with a guess: `accuracy` and `majority` (0–1), and `above_majority`, accuracy less majority. It is small where
+        nearly all rows have the same label; there, read `balanced`, the mean over labels of the share of their rows that is
+        guessed, and `above_chance`, `balanced` less 1/k for k labels: near 0 where the model finds nothing in claims, at most
+        1 − 1/k. All are None without guesses, `balanced` and `above_chance` also with a single label.
     """
     pairs = [(guessed, label) for guessed, label in zip(guesses, labels, strict=True) if guessed is not None]
     if not pairs:
@@ -96,7 +95,7 @@ class MeasureClaimOnly(Metric):
     """Check whether a linear model guesses the label from the claim alone, cross-validated by group.
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
-    One row's guess says little: read `above_majority` and `above_chance` of the set, which `overall` computes.
+    The guess of a single row means little: read `above_majority` and `above_chance` of the set, which `overall` computes.
     As an `evaluate.Metric`: `predictions` are claims, `references` their labels, and `groups`, if given, their groups; it gives
     what `predictability` does.
 

@@ -1,4 +1,4 @@
-"""Whether a counterfactual claim is of all its evidence: the mean MoverScore with each piece."""
+"""Whether a counterfactual claim fits all its evidence: the mean MoverScore with each piece."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from datasets import Dataset, IterableDataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
-from hfcf.metrics.shared.changes import ColumnsOf
 from hfcf.metrics.shared.metric import RACE, TEXT, TEXTS, Metric, mean
 from hfcf.metrics.shared.moverscore import MoverScore, learn_idf
+from hfcf.metrics.shared.texts import ColumnsOf
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
@@ -31,10 +31,10 @@ class MeasureCoherence(Metric):
     """Average the MoverScore of the claim with each piece of its evidence (RACE's "multi hop").
 
     Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1; null without a piece that has a score.
-    Of a text the first 512 tokens are read.
+    The first 512 tokens of a text are read.
     As an `evaluate.Metric`: `predictions` are claims, which also give the IDF weights, `references` lists of evidence texts.
 
-    Source: RACE, Table 4 (M.h.): c′ with each e of E. The paper itself says that it does not show whether all the evidence is
+    Source: RACE, Table 4 (M.h.): c′ with each e of E. By the paper, it does not show whether all the evidence is
     needed. Deviation: of a counterfactual of the evidence, (c, E′), it is c with each e′.
 
     Args:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
-from hfcf.metrics.shared.evidence_text import TextsOfPieces, folded_words, read_new_text
 from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
+from hfcf.metrics.shared.texts import TextsOfPieces, folded_words, read_new_text
 
 
 def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
@@ -45,7 +45,7 @@ class MeasureCopyRate(Metric):
     The evidence is that of the row. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′, so what is copied from E′
     ends here at the first edited entity: the rate is then a lower bound. `hfcf compare` also reads E′.
 
-    Source: ours: it says how far a claim is one sentence of the evidence.
+    Source: ours: it shows how far a claim is a single sentence of the evidence.
 
     Args:
         task: of the rows; those without pieces of evidence are refused.

@@ -14,8 +14,8 @@ import numpy as np
 from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.metrics.shared.changes import bare_words, changes
 from hfcf.metrics.shared.metric import RACE, Metric
+from hfcf.metrics.shared.texts import bare_words, changes
 
 SAMPLE = 200
 """Texts of a set whose self-BLEU is taken: each against all others is quadratic."""
@@ -24,7 +24,7 @@ SAMPLE = 200
 def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
     """Compute 1 / BLEU of texts against their sources: RACE's diversity.
 
-    The paper says "the inverse of the BLEU score" and not which: here it is sacreBLEU's corpus BLEU, 0–1.
+    The paper's "inverse of the BLEU score" does not name a BLEU: here it is sacreBLEU's corpus BLEU, 0–1.
 
     Args:
         texts: the counterfactuals'.
@@ -202,7 +202,7 @@ class MeasureDiversity(Metric):
 
     Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and 1 or more; null where nothing
     changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
-    of `inverse` is another, larger number. Of questions, the two questions are compared, not their passages.
+    of `inverse` is a different, larger number. For questions, the two questions are compared, not their passages.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'; it gives what `diversity` does.
 
     Source: RACE, Table 4 (Div.), after Rani et al. 2023.

@@ -1,4 +1,4 @@
-"""Counterfactuals that a set has twice, and those that are in a set on which models are scored."""
+"""Counterfactuals that a set has twice, and counterfactuals that are in a set on which models are scored."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import own_columns
 from hfcf.core.stage import Reject
 from hfcf.core.task import Task, task_of
-from hfcf.metrics.shared.changes import changed
 from hfcf.metrics.shared.metric import TEXT, Metric
 from hfcf.metrics.shared.near_duplicates import Near
+from hfcf.metrics.shared.texts import changed
 from hfcf.text.normalise import dedup_key
 
 _KINDS = ("repeat", "near", "leak", "near_leak")
@@ -32,7 +32,7 @@ def duplicates(ds: Any, against: Mapping[str, Dataset] | None = None, threshold:
     """Find what each row of an expanded set repeats.
 
     Args:
-        ds: the set; an earlier row is never a duplicate of a later one.
+        ds: the set; an earlier row is never a duplicate of a later row.
         against: {name: rows of the same task} on which models are scored.
         threshold: the least `jaccard` of near texts.
 
@@ -41,7 +41,7 @@ def duplicates(ds: Any, against: Mapping[str, Dataset] | None = None, threshold:
         included; "near", if it has none, that of the nearest earlier row in which the same field was changed to nearly the same,
         of the rows that have neither themselves; "leak", "NAME: ID" of an evaluation row with its claim, its whole evidence or
         its sentence; "near_leak", if it has none, of one with nearly its claim or sentence. Equal is what `dedup_key` makes equal.
-        Of a row whose edits do not fit its texts nothing is said.
+        Rows whose edits do not fit their texts are left out.
     """
     task = task_of(ds.column_names)
     held = {
@@ -114,17 +114,17 @@ def _main(task: Task, row: Mapping[str, Any]) -> str:
 
 
 def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List the texts that another row may have, too."""
+    """List the texts by which two rows are compared."""
     return [(kind, dedup_key(text)) for kind, text in task.identity(row)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDuplicates(Metric):
-    """Find counterfactuals that repeat an earlier one, or that are in an evaluation set, exactly or nearly.
+    """Find counterfactuals that repeat an earlier counterfactual, or that are in an evaluation set, exactly or nearly.
 
-    Input columns: the task's texts, `edits`; `fit` reads `id` and `change`, too. Output column: `duplicates`,
+    Input columns: the task's texts, `edits`; `fit` also reads `id` and `change`. Output column: `duplicates`,
     `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
-    set's first. Of questions, `repeat` has the question and the passage of an earlier row, `near` compares questions alone, and
+    set's first. For questions, `repeat` has the question and the passage of an earlier row, `near` compares questions alone, and
     `leak` has the question or the passage of an evaluation row.
 
     As an `evaluate.Metric`: `predictions` are texts, and `against`, if given, texts on which models are scored.

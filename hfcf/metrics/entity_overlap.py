@@ -19,12 +19,12 @@ class MeasureEntityOverlap(Metric):
 
     Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1, null where the source names no entity;
     neither more nor less is better. Entities are of the five types of `hfcf.engines.ner.TYPES`, and compared by letters and
-    digits. Of questions, the two questions are compared; a tagger finds few names in questions without capitals, and rows without
-    one are null.
+    digits. For questions, the two questions are compared; a tagger finds few names in questions without capitals, and rows without
+    a name are null.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
 
-    Source: RACE, section 3.4, "the overlap rate of entities", which does not say over which set. Deviation: its filter counts a
-    source without entities as 0; a mean over a set leaves it out.
+    Source: RACE, section 3.4, "the overlap rate of entities", which does not name the set that it is over. Deviation: its filter
+    counts a source without entities as 0; a mean over a set leaves it out.
 
     Args:
         task: of the rows.

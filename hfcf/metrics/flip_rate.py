@@ -67,10 +67,10 @@ class MeasureFlipRate(Metric):
     `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
     counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
     relation's sentence that is longer is null, as is a row for which a language model behind an endpoint ("llm:NAME") gives no
-    valid answer: it is left out of the rate. A row whose label the classifier does not have is not flipped; the log says so.
+    valid answer: it is left out of the rate. A row whose label the classifier does not have is not flipped, with a warning.
 
-    Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper filters
-    with one, too, and does not say that they are two; here the one that filtered is refused, since it would agree with itself.
+    Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper also
+    filters with a verifier, perhaps the same; here the verifier that filtered is refused, since it would agree with itself.
 
     Args:
         task: of the rows.

@@ -21,7 +21,7 @@ class MeasureFluency(Metric):
     As an `evaluate.Metric`: `predictions` are texts.
 
     Source: RACE, Table 4 (Flu.), GPT-2 over c′. Deviations: a counterfactual of the evidence has no claim of its own, and is
-    scored by its evidence; the first token counts, too, after the mark between documents.
+    scored by its evidence; the first token also counts, after the mark between documents.
 
     Args:
         task: of the rows.

@@ -17,7 +17,7 @@ class MeasureGrammar(Metric):
     """Estimate the probability that the changed text is an acceptable sentence.
 
     Input columns: the task's texts, `edits`. Output column: `grammar`, 0–1; null where nothing changed, and for a
-    text longer than is read. Of questions it is the question alone; search queries without capitals and marks score low, though
+    text longer than is read. For questions it is the question alone; search queries without capitals and marks score low, though
     RGF's raters call them fluent (appendix B).
     As an `evaluate.Metric`: `predictions` are texts.
 

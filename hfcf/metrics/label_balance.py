@@ -13,8 +13,8 @@ from datasets import Dataset, IterableDataset
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.stage import StageError
-from hfcf.metrics.shared.changes import ColumnsOf
 from hfcf.metrics.shared.metric import TEXT, Metric
+from hfcf.metrics.shared.texts import ColumnsOf
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How little counterfactuals change: the word edit distance from their sources."""
+"""Measure how little counterfactuals change: the word edit distance from their sources."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
-from hfcf.metrics.shared.changes import bare_words
 from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.texts import bare_words
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:
     """Measure the word edit distance of two texts, and its share of the source's words: None where the source has none.
 
-    Words are those of `hfcf.core.edits.words`: a punctuation mark is one, and case counts.
+    Words are those of `hfcf.core.edits.words`: a punctuation mark is a word, and case counts.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -28,8 +28,8 @@ class MeasureMinimality(Metric):
 
     Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share}`, the number of edits (0 or
     more) and that number over the source's words (0 or more); only texts that changed are counted. Less is more minimal.
-    Of questions, only the question is counted, since the passage is another one and no edited one: `distance` is then RGF's edit
-    distance (Figure 3), but that case and punctuation count.
+    For questions, only the question is counted, since the passage is replaced and not edited: `distance` is then RGF's edit
+    distance (Figure 3), except that case and punctuation count.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
 
     Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and that over the words of the input. Deviation: the words

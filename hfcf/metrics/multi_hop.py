@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
-from hfcf.metrics.shared.evidence_text import TextsOfPieces, content_words, read_new_text
 from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
+from hfcf.metrics.shared.texts import TextsOfPieces, content_words, read_new_text
 
 
 def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
@@ -23,7 +23,7 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
 
     In other words: two of the pieces together have more of them than any piece alone. Content words are words that are not English
     stop words, compared as `copy_rate` compares them; each different one counts once. Words that no piece has do not count. It is a
-    matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes one.
+    matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes a hop.
     """
     if not content_words(claim):
         return None
@@ -41,8 +41,8 @@ class MeasureMultiHop(Metric):
 
     The evidence is that of the row: words that RACE's edited evidence alone has do not count.
 
-    Source: ours: RACE's multi-hop coherence (Table 4, here `coherence`) says how alike a claim and each piece are, and not whether
-    the claim needs more than one.
+    Source: ours: RACE's multi-hop coherence (Table 4, here `coherence`) compares a claim with each piece, and does not show whether
+    the claim needs several pieces.
 
     Args:
         task: of the rows; those without pieces of evidence are refused.

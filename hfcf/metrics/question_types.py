@@ -12,8 +12,8 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.edits import plain_words
-from hfcf.metrics.shared.changes import ColumnsOf, changes
 from hfcf.metrics.shared.metric import TEXT, Metric
+from hfcf.metrics.shared.texts import ColumnsOf, changes
 
 TOP = 20
 """Types that the paper's figure shows."""
@@ -22,7 +22,7 @@ TOP = 20
 def question_type(question: str) -> str:
     """Return the first two words of a question, in lower case, without punctuation; fewer where there are no more.
 
-    The paper does not say what a question type is; its figure's bars are such as "who is".
+    The paper does not define a question type; its figure has bars such as "who is".
     """
     return " ".join(plain_words(question)[:2])
 
@@ -44,8 +44,8 @@ class MeasureQuestionTypes(Metric):
     others are better. Read the numbers of the set, which `overall` computes: a generator prefers popular types.
     As an `evaluate.Metric`: `predictions` are questions; it gives the shares of their 20 commonest types.
 
-    Source: RGF, Figure 5, the 20 commonest types before and after. Deviation: the paper does not define a type; here it is what
-    `question_type` says.
+    Source: RGF, Figure 5, the 20 commonest types before and after. Deviation: the paper does not define a type; see
+    `question_type`.
 
     Args:
         task: of the rows; those without questions are refused.

@@ -11,9 +11,9 @@ from datasets import Dataset, IterableDataset
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
-from hfcf.metrics.shared.changes import changes
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.moverscore import CITATION, MoverScore, learn_idf
+from hfcf.metrics.shared.texts import changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +21,8 @@ class MeasureSimilarity(Metric):
     """Measure how close the changed text is in meaning to the source's text, by MoverScore.
 
     Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed,
-    and where a side has no word that tells texts apart. Of a text the first 512 tokens are read. RACE calls more of it better, and
-    diversity is its opposite. Of questions, the two questions are compared, not their passages: one near 1 may ask the same.
+    and where a side has no word that tells texts apart. The first 512 tokens of a text are read. For RACE more is better, and
+    diversity is its opposite. For questions, the two questions are compared, not their passages: near 1 they may mean the same.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources', which also give the IDF weights.
 
     Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.shared.moverscore.MoverScore`; IDF weights

@@ -1,4 +1,4 @@
-"""What language models are asked: one template a prompt, its worked examples beside it, and a module that reads the answers."""
+"""What language models are asked: a template for each prompt, its worked examples, and modules that read the answers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Prompt(Protocol):
 def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
     """Fill in a prompt as one message of the user, which every server and chat template takes.
 
-    A text of a row is data: it stands on one line, after its name. What it says is read by the model all the same.
+    A text of a row is data: it is on a single line, after its name. The model still reads its content.
     """
     check_shots(name, shots)
     text = _environment().from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **_one_line(values))
@@ -103,7 +103,7 @@ def _environment() -> Environment:
 
 
 def check_shots(name: str, shots: int) -> None:
-    """Raise `ValueError` when a prompt has not so many worked examples."""
+    """Raise `ValueError` when a prompt has fewer worked examples."""
     if not 0 <= shots <= len(examples(name)):
         raise ValueError(f"shots={shots}: the prompt {name!r} has 0 to {len(examples(name))} worked examples")
 

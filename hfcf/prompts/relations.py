@@ -10,7 +10,7 @@ from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
 from hfcf.engines.remote.answers import object_schema
 from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
-from hfcf.tasks.sentence import SentenceRewriting, find, folded, places, plain, split
+from hfcf.tasks.rewriting import SentenceRewriting, find, folded, places, plain, split
 
 _SEMEVAL = (
     "Message-Topic", "Entity-Destination", "Content-Container", "Cause-Effect", "Component-Whole", "Member-Collection",

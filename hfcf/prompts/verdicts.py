@@ -14,7 +14,7 @@ from hfcf.engines.remote.answers import ALTERNATIVES, token_probabilities
 from hfcf.engines.remote.llm_backend import ask, failure
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles
-from hfcf.tasks.sentence import plain
+from hfcf.tasks.rewriting import plain
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.label_names import label_of
 
@@ -60,7 +60,7 @@ class VerdictPrompt:
         return prompts.contents(self.template)
 
     def check(self, model: Model, labels: Iterable[str]) -> None:
-        """Raise `ValueError` unless the names stand for all of these labels; the message has the line to type."""
+        """Raise `ValueError` unless the names cover all of these labels; the message has the line to type."""
         known, every = set(dict(model.labels or self.names).values()), sorted(set(labels))
         if unknown := [label for label in every if label not in known]:
             names = ", ".join(f'"{label}": "{label}"' for label in every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")
@@ -111,7 +111,7 @@ def _ask(messages: Sequence[Any], names: Mapping[str, str], model: Model) -> lis
 
 
 def _read(answer: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float] | str | None:
-    """Return the reason of a failure, or what the log-probabilities say; None without them."""
+    """Return the reason of a failure, or the probabilities of the log-probabilities; None without them."""
     if why := failure(answer):
         return why
     return token_probabilities(answer["logprobs"], answer["answer"]["label"], list(names)) if "logprobs" in answer else None

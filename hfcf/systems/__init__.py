@@ -36,16 +36,13 @@ def system_class(name: str) -> type[System]:
     """Import the class of a system.
 
     Raises:
-        RecipeError: there is no system of that name; the message lists those that there are.
+        RecipeError: no system has that name; the message lists the systems.
 
     >>> list(system_class("race").parts)[0]
     'tag_entities'
     """
     if (places := systems()).get(name) is None:
-        new = name.removeprefix("relation_")
-        renamed = new != name and new in places
-        cure = f"; it is {new!r} now, for rows of either task" if renamed else did_you_mean(name, places)
-        raise RecipeError(f"system {name!r}: choose one of {', '.join(places)}{cure}")
+        raise RecipeError(f"system {name!r}: choose one of {', '.join(places)}{did_you_mean(name, places)}")
     module, _, attribute = places[name].partition(":")
     return getattr(import_module(module), attribute) if attribute else _defined_in(import_module(module))
 

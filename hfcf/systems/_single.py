@@ -1,6 +1,6 @@
 """`hfcf.counterfactuals`: counterfactuals of one claim, sentence or question that is given as plain strings.
 
-It stands beside the systems because it chooses one by the task; it is none itself.
+It is not a system itself: it chooses a system by the task.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def counterfactuals(
         among: other rows of yours, from which the system learns; as `hfcf.from_dataset` reads or makes them.
 
     Returns:
-        A dict for each counterfactual: what was given, as the counterfactual has it, and `change`. Without any, a line on stderr
-        says why.
+        A dict for each counterfactual: what was given, as the counterfactual has it, and `change`. Without any, stderr gets a line
+        with the reasons.
 
     Raises:
-        ValueError: arguments of several tasks, or too few; a word that stands not exactly once in the sentence; a system that
+        ValueError: arguments of several tasks, or too few; a word that is not exactly once in the sentence; a system that
             needs more than one row.
 
     >>> counterfactuals(claim="Rome is in Italy.", evidence="Rome is the capital of Italy.")
@@ -132,7 +132,7 @@ def _choose(task: str, row: Dataset, system: System | str | None, preset: str) -
 
 
 def _tagged(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the sentence with tags around the words of head and tail, which must stand there once each."""
+    """Return the sentence with tags around the words of head and tail; it must have each of them once."""
     text, spans = given["sentence"], []
     if "head" not in given:
         return {"sentence": text, "relation": given["relation"]}
@@ -143,12 +143,12 @@ def _tagged(given: dict[str, Any]) -> dict[str, Any]:
         if len(at) != 1:
             mark = f"<{sign}>{given[name]}</{sign}>"
             raise ValueError(
-                f"{name}={given[name]!r} stands {len(at)} times in the sentence: mark both entities there, as in {mark}"
+                f"{name}={given[name]!r} must be in the sentence once, got {len(at)} times: mark both entities there, as in {mark}"
             )
         spans.append((at[0], at[0] + len(given[name]), sign))
     (_, first_end, _), (second_start, _, _) = sorted(spans)
     if second_start < first_end:
-        raise ValueError(f"head={given['head']!r} and tail={given['tail']!r} share words: two entities stand apart")
+        raise ValueError(f"head={given['head']!r} and tail={given['tail']!r} share words: give entities that do not overlap")
     for start, end, sign in sorted(spans, reverse=True):
         text = f"{text[:start]}<{sign}>{text[start:end]}</{sign}>{text[end:]}"
     return {"sentence": text, "relation": given["relation"]}

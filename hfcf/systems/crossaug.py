@@ -42,7 +42,8 @@ MODIFIED = "modified"
 def changed_span(claim: str, negative: str) -> tuple[str, str, int, int]:
     """Find the texts between the beginning and the ending that two claims share, and the number of words in each.
 
-    A span that touches its neighbour in one claim alone takes that word along: a space too many or too few would tell the label.
+    A span that touches its neighbour in only one of the claims includes that word: an extra or missing space would reveal the
+    label.
     """
     first, second = split(claim), split(negative)
     head = _equal_words(first, second)
@@ -84,7 +85,7 @@ def occurrences(text: str, words: str) -> list[tuple[int, int]]:
 
 
 def spaced_like(text: str, source: str) -> str:
-    """Remove the spaces of tokenised text, which generators learn from it, unless `source` has them too."""
+    """Remove the spaces of tokenised text, which generators learn, unless `source` also has them."""
     for wide, narrow in _TOKENISED:  # from where spaces begin: one that is tried at each of many spaces takes quadratic time
         if not wide.search(source):
             text = wide.sub(narrow, text)
@@ -101,7 +102,7 @@ _TOKENISED = (
 
 
 def _loose_quote(text: str, source: str) -> str | None:
-    """Say that a quotation mark is unpaired, as small generators write it; None where the source has one too."""
+    """Say that a quotation mark is unpaired, as small generators write it; None where the source also has an unpaired mark."""
     if text.count('"') % 2 and not source.count('"') % 2:
         return "the negative claim has a quotation mark without its other one"
     return None
@@ -112,11 +113,11 @@ class GenerateNegativeClaim(Stage):
     """Write c′, a claim that the evidence refutes, for the claim c of a SUPPORTS row (section 2.2, first stage).
 
     Input columns: `claim`, `evidence`, `label`. Output column: `negative_claim`. Rows of other labels are rejected, and rows whose
-    c′ says what c says, which the paper skips and its released code keeps.
+    c′ repeats c, which the paper skips and its released code keeps.
 
-    Deviations: a c′ that `max_new_tokens` cuts off is rejected too (the released code takes its library's default length and
-    whatever comes). Spaces of tokenised text that c does not have are removed, or they would tell the label. A c′ with an unpaired
-    quotation mark is left out.
+    Deviations: a c′ that `max_new_tokens` cuts off is also rejected (the released code takes any text of its library's
+    default length). Spaces of tokenised text that c does not have are removed, or they would reveal the label. A c′ with an
+    unpaired quotation mark is left out.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
@@ -127,16 +128,16 @@ class GenerateNegativeClaim(Stage):
         max_new_tokens: longest claim, in tokens.
         verifier: a three-way verifier, or "llm:NAME"; c′ is then the first hypothesis that, by its verdict, the evidence refutes.
             The paper has none.
-        judges: further verifiers, which must agree; they are asked only about what the verifier says is refuted.
+        judges: further verifiers, which must agree; they judge only what is refuted by the verifier.
         certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
         exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
-            articles, case or inflection, by a synonym or a broader word, or by words that stand in the evidence already; see
-            `hfcf.engines.label_preserving.why_preserving`. A row that has no others is rejected with the reason of the first. The
-            paper has no such check.
+            articles, case or inflection, by a synonym or a broader word, or by words that the evidence already has; see
+            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the first.
+            The paper has no such check.
         exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
             another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
-            singer, so the verifiers of the offline preset are wrong about most others. The paper has no such check.
+            singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no such check.
 
     >>> GenerateNegativeClaim().generator.name
     'minwhoo/bart-base-negative-claim-generation'
@@ -169,7 +170,7 @@ class GenerateNegativeClaim(Stage):
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **verdicts}
 
     def check_available(self) -> None:
-        """Raise where WordNet, which `exclude_same` and `exclusive` ask, is not installed."""
+        """Raise if `exclude_same` or `exclusive` is set and WordNet is not installed."""
         if self.exclude_same or self.exclusive:
             wordnet()
 
@@ -254,7 +255,7 @@ class ModifyEvidence(Stage):
     """Make the change from c to c′ in the evidence, if it is one of a few words that occur there (section 2.2, second stage).
 
     Input columns: `claim`, `negative_claim`, `evidence`. Output columns: `edits` of the evidence, none if it stays, and
-    `modification`: "modified", or why not. A row whose evidence stays goes on: (c′, e, REFUTES) is kept.
+    `modification`: "modified", or why not. A row whose evidence stays is not rejected: (c′, e, REFUTES) is kept.
 
     The change is the one span between the beginning and the ending that c and c′ share. It is made where c's words occur in the
     evidence, compared with case, in texts and titles; c′'s words are put there as c′ has them.

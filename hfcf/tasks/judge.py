@@ -24,7 +24,7 @@ class JudgeCandidates(Stage):
 
     Input columns: the task's, `candidates`. Output columns: `candidates`, each with its verdict, and `counterfactuals`. A row is
     accepted when one of its candidates is. With a model this is the consistency filtering that MICE, AutoCAD and CoCo rely on;
-    CrossAug and CCG do without in their papers. A candidate whose edits do not fit the row, or which makes a row that can't be
+    The papers of CrossAug and CCG do not filter. A candidate whose edits do not fit the row, or which makes a row that can't be
     worked on (an empty claim, one of 100 kB), is rejected before that.
 
     Args:
@@ -33,9 +33,9 @@ class JudgeCandidates(Stage):
         verifier: the model that judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model
             behind an endpoint; None accepts every candidate. A candidate is rejected, with the reason, when the model does not
             know its label or gives no valid answer.
-        judges: further models, which must agree with the verifier; they are asked only about what it accepts.
+        judges: further models, which must agree with the verifier; they judge only what it accepts.
         certainty: the probability that the verifier and each of the judges must give that label (0–1).
-        max_length: tokens of a row that the verifier reads; `Task.judge` of each task says what happens to longer rows.
+        max_length: tokens of a row that the verifier reads; see `Task.judge` of each task for longer rows.
 
     >>> JudgeCandidates(system="crossaug").name
     'judge_candidates'
@@ -67,23 +67,26 @@ class JudgeCandidates(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         task, verdicts = get_task(self.task), None
-        rows = [{**row, "candidates": [_reject_broken(task, row, one, self.name) for one in row["candidates"]]} for row in rows]
+        rows = [
+            {**row, "candidates": [_reject_broken(task, row, candidate, self.name) for candidate in row["candidates"]]}
+            for row in rows
+        ]
         if self.verifier is not None:
-            pairs = [(row, one) for row in rows for one in row["candidates"] if undecided(one)]
-            edited, meant = [task.counterfactual_row(*pair) for pair in pairs], [(one["label"],) for _, one in pairs]
+            pairs = [(row, candidate) for row in rows for candidate in row["candidates"] if undecided(candidate)]
+            edited, meant = [task.counterfactual_row(*pair) for pair in pairs], [(candidate["label"],) for _, candidate in pairs]
             verdicts = vote(task, edited, meant, (self.verifier, *self.judges), self.max_length, self.certainty)
         return decide(self.name, self.system, rows, verdicts)
 
 
-def _reject_broken(task: Task, row: Mapping[str, Any], one: Candidate, stage: str) -> Candidate:
+def _reject_broken(task: Task, row: Mapping[str, Any], candidate: Candidate, stage: str) -> Candidate:
     """Reject an undecided candidate whose edits do not fit the row, or lead to a row that no model can read."""
-    if not undecided(one):
-        return one
+    if not undecided(candidate):
+        return candidate
     try:
-        why = problem(task.counterfactual_row(row, one))
-    except (TypeError, ValueError) as error:  # null in the place of an offset
+        why = problem(task.counterfactual_row(row, candidate))
+    except (TypeError, ValueError) as error:  # an offset may be null
         why = f"its edits do not fit the row: {error}"
-    return one if why is None else reject(one, stage, why)
+    return candidate if why is None else reject(candidate, stage, why)
 
 
 def decide(
@@ -96,7 +99,7 @@ def decide(
     remaining = None if verdicts is None else iter(verdicts)
     results: list[dict[str, Any] | Reject] = []
     for row in rows:
-        judged = [_judge(one, stage, remaining) if undecided(one) else one for one in row["candidates"]]
+        judged = [_judge(candidate, stage, remaining) if undecided(candidate) else candidate for candidate in row["candidates"]]
         result = settle(judged, "there is no candidate", counterfactuals=counterfactuals(row, judged, system))
         if not isinstance(result, Reject):
             result["status"] = {"accepted": True, "stage": stage, "reason": None}
@@ -104,14 +107,16 @@ def decide(
     return results
 
 
-def _judge(one: Candidate, stage: str, verdicts: Iterator[Verdict] | None) -> Candidate:
+def _judge(candidate: Candidate, stage: str, verdicts: Iterator[Verdict] | None) -> Candidate:
     if verdicts is None:
-        return accept(one, stage)
+        return accept(candidate, stage)
     verdict = next(verdicts)
-    one = {**one, "scores": [*one["scores"], *verdict.scores]}
+    candidate = {**candidate, "scores": [*candidate["scores"], *verdict.scores]}
     if verdict.reason is not None:
-        return reject(one, stage, verdict.reason)
-    return accept(one, stage) if verdict.label == one["label"] else reject(one, stage, f"the verifier says {verdict.label}")
+        return reject(candidate, stage, verdict.reason)
+    if verdict.label != candidate["label"]:
+        return reject(candidate, stage, f"the verifier says {verdict.label}")
+    return accept(candidate, stage)
 
 
 def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:
@@ -120,19 +125,19 @@ def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], sys
     Ids are `<source>:<system>:<change>`, with a number from the second of a change on.
     """
     task, rows, numbers = task_of(row), [], Counter[str]()
-    for one in candidates:
-        if not (one["status"] and one["status"]["accepted"]):
+    for candidate in candidates:
+        if not (candidate["status"] and candidate["status"]["accepted"]):
             continue
-        numbers[one["change"]] += 1
-        number = f":{numbers[one['change']]}" if numbers[one["change"]] > 1 else ""
+        numbers[candidate["change"]] += 1
+        number = f":{numbers[candidate['change']]}" if numbers[candidate["change"]] > 1 else ""
         rows.append(
             {
                 **{column: row[column] for column in ("group_id", "corpus", "split")},
-                **task.counterfactual_row(row, one),
-                "id": f"{row['id']}:{system}:{one['change']}{number}",
+                **task.counterfactual_row(row, candidate),
+                "id": f"{row['id']}:{system}:{candidate['change']}{number}",
                 "source_id": row["id"],
                 "system": system,
-                **{key: one[key] for key in ("change", "edits", "scores")},
+                **{key: candidate[key] for key in ("change", "edits", "scores")},
             }
         )
     return rows

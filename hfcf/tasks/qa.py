@@ -27,7 +27,7 @@ class QuestionAnswering(Task):
     """Rows of `title`, `context`, `question` and `answers`, `{text, answer_start}`.
 
     Several `text`s are alternatives: a reader that gives one of them is right. `answer_start` has the place of each in the context,
-    in code points; it is empty where the answers are no spans of it (yes and no) or where there is no context (open questions).
+    in code points; it is empty where the answers are not spans of it (yes and no) or where there is no context (open questions).
 
     >>> row = {"question": "who?", "context": "Ada wrote it.", "answers": {"text": ["Ada"], "answer_start": [0]}}
     >>> TASK.validate(row), TASK.validate({**row, "answers": {"text": ["Ada"], "answer_start": [4]}})
@@ -106,7 +106,7 @@ class QuestionAnswering(Task):
         from hfcf.engines.reader import Reader
 
         answers = Reader(model=model, max_length=max_length).run([[row["question"], row["context"] or ""] for row in rows])
-        return [{one["text"]: one["probability"] for one in reversed(spans)} or None for spans in answers]
+        return [{span["text"]: span["probability"] for span in reversed(spans)} or None for spans in answers]
 
 
 def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:

@@ -20,7 +20,7 @@ from hfcf.engines.markers import ENTITIES, reads_types
 from hfcf.text.check import text_problem
 
 OTHER = "Other"
-"""SemEval's label of a sentence that has none of its relations: nothing is made from such a row, and nothing is made one."""
+"""SemEval's label of a sentence that has none of its relations: no counterfactual is made from such a row, or gets this label."""
 
 Span = tuple[int, int]
 
@@ -112,7 +112,7 @@ TASK = Relation(
     trainer="hfcf.training.relation:TRAINER",
     scorer="hfcf.training.scorers:RELATIONS",
     verdict_prompt="hfcf.prompts.verdicts:RELATIONS",
-    rewriting="hfcf.tasks.sentence:SentenceRewriting",
+    rewriting="hfcf.tasks.rewriting:SentenceRewriting",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
 )
 CANDIDATES = List(TASK.candidate_features)
@@ -154,7 +154,7 @@ def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> lis
 
 
 def token_starts(tokens: Iterable[str]) -> list[int]:
-    """List where each token starts in the text that joins them by spaces, and where one after the last would start."""
+    """List where each token starts in the text that joins them by spaces, and where a further token would start."""
     return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 
@@ -168,8 +168,8 @@ def roles(label: str, forward: bool = True) -> str:
     match = _DIRECTED.fullmatch(label)
     if match is None:
         return label.lower()
-    one, other, first = match.groups()
-    return (f"{one}-{other}" if (first == "e1") == forward else f"{other}-{one}").lower()
+    role, other, first = match.groups()
+    return (f"{role}-{other}" if (first == "e1") == forward else f"{other}-{role}").lower()
 
 
 def spans(row: Row) -> tuple[Span, Span]:
@@ -216,10 +216,10 @@ def context(row: Row) -> list[int]:
 
 def overlap(row: Row) -> str | None:
     """Say what is wrong with entities that share a word, or return None."""
-    one, other = sorted(spans(row), key=lambda span: (span[0], -span[1]))
-    if other[1] <= one[1]:
+    first, second = sorted(spans(row), key=lambda span: (span[0], -span[1]))
+    if second[1] <= first[1]:
         return "one entity lies inside the other"
-    return "the entities overlap" if other[0] < one[1] else None
+    return "the entities overlap" if second[0] < first[1] else None
 
 
 def trouble(row: Row) -> str | None:

@@ -1,11 +1,13 @@
 """Say what a baseline may rewrite in a row of a task, and make candidates of rewritten texts.
 
-Baselines that put other words in a text, or ask a model for another one, are written against `Rewriting`. A task names its own in
-`Task.rewriting`: verification rewrites claims, relation extraction sentences around their entities (`hfcf.tasks.sentence`).
+Baselines that replace words of a text, or ask a model for another text, are written against `Rewriting`. A task names its own in
+`Task.rewriting`: verification rewrites claims, relation extraction sentences around their entities.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from pkgutil import resolve_name
 from random import Random
@@ -14,13 +16,24 @@ from typing import Any, Protocol
 from datasets import List
 
 from hfcf.core import edits, schema
-from hfcf.core.candidates import Candidate
+from hfcf.core.candidates import Candidate, reject
 from hfcf.core.stage import Stage
 from hfcf.core.task import Task, get_task
+from hfcf.tasks import DEFAULT
+from hfcf.tasks.relation import candidate, entities, overlap, spans, token_starts
 from hfcf.tasks.verification import rewritten
+from hfcf.text.check import text_problem
+from hfcf.text.normalise import BRACKETS, normalise, unbracket
 
 Row = Mapping[str, Any]
 Scores = Sequence[Mapping[str, Any]]
+
+_EDGES = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)
+_CLITIC = re.compile(r"(?<=\w)(n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
+_NOT = re.compile(r"n['’]t", re.IGNORECASE)
+# The Penn Treebank's double quotes, which may also come back as typographic ones.
+_OPEN, _CLOSE = "``", "''"
+_QUOTES = {_OPEN: _OPEN, "“": _OPEN, _CLOSE: _CLOSE, "”": _CLOSE, '"': None}
 
 
 class Rewriting(Protocol):
@@ -29,13 +42,11 @@ class Rewriting(Protocol):
     noun: str
     """What people call the text, in reasons: "claim"."""
     editable: str
-    """Where the words stand that may be edited, in reasons: "of the claim"."""
+    """Where the words are that may be edited, in reasons: "of the claim"."""
     columns: tuple[str, ...]
     """What is read of a row to edit words of the text."""
     prompt: str
     """"module:attribute" of the prompt by which a language model writes a counterfactual (`hfcf.prompts.Prompt`)."""
-    rng_name: str
-    """Prefix of a baseline's name in the seeds of its random generators."""
 
     def text(self, row: Row) -> str:
         """Return the text, in whose characters `protected` and edits count."""
@@ -50,7 +61,7 @@ class Rewriting(Protocol):
         """Make the candidate of edits of the text, which keeps the row's label; none where there are no edits."""
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
-        """Make the candidate of a text that a model wrote in the place of the row's; reject one that says what the row says."""
+        """Make the candidate of a text that a model wrote instead of the row's; reject a text that repeats the row's."""
 
 
 class ClaimRewriting:
@@ -60,7 +71,6 @@ class ClaimRewriting:
     editable = "of the claim"
     columns = ("claim", "label")
     prompt = "hfcf.prompts.claims:ClaimPrompt"
-    rng_name = ""
 
     def text(self, row: Row) -> str:
         return row["claim"]
@@ -78,10 +88,59 @@ class ClaimRewriting:
         return rewritten(row["claim"], text, label, stage, scores=scores)
 
 
+class SentenceRewriting:
+    """The sentence of a relation row around its entities.
+
+    In a text, single spaces separate the tokens. Entities are never touched. Where a model writes a whole sentence, each entity
+    must be found in it again, and everything around them becomes edits of tokens. Such a model reads brackets and quotes as people
+    write them (`plain`). Where the row has the Penn Treebank's names of them, its answer gets them, or each would be an edit.
+    """
+
+    noun = "sentence"
+    editable = "outside the entities"
+    columns = ("tokens", "head", "tail", "label")
+    prompt = "hfcf.prompts.relations:RelationPrompt"
+
+    def text(self, row: Row) -> str:
+        return " ".join(row["tokens"])
+
+    def readable(self, row: Row) -> str:
+        return " ".join(plain(row["tokens"]))
+
+    def protected(self, row: Row) -> frozenset[int]:
+        """Return the characters of the entities, and of what precedes "n't" ("ca" is not a word)."""
+        tokens = row["tokens"]
+        indices = {i for start, end in spans(row) for i in range(start, end)}
+        indices |= {i for i in range(len(tokens) - 1) if _NOT.fullmatch(tokens[i + 1])}
+        starts = token_starts(tokens)
+        return frozenset(place for i in indices for place in range(starts[i], starts[i] + len(tokens[i])))
+
+    def edited(self, row: Row, text_edits: Sequence[edits.Edit], stage: str) -> list[Candidate]:
+        new = candidate(row, row["label"], token_edits(row["tokens"], text_edits))
+        return [_reject_repeat(row, new, stage)] if text_edits else []
+
+    def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
+        """Make the candidate of a sentence that a model wrote in place of a row's.
+
+        It is rejected when it can't be a relation row, does not have each entity exactly once, has them in the other order (edits
+        move no entity), or repeats the row. An entity keeps the row's capitals.
+        """
+        tokens = _spell(split(text, [*row["tokens"], *plain(row["tokens"])]), row["tokens"])
+        try:
+            if problem := text_problem(text, "the new sentence"):
+                raise ValueError(problem)
+            new_edits = _between(row, tokens)
+        except ValueError as error:
+            return reject({**candidate(row, label, [], scores), "text": " ".join(tokens)}, stage, str(error))
+        return _reject_repeat(row, candidate(row, label, new_edits, scores), stage)
+
+
 def rewriting_of(task: str) -> Rewriting:
-    """Return what may be rewritten in the rows of a task; raise `ValueError` if the task does not say."""
+    """Return what may be rewritten in the rows of a task; raise `ValueError` if the task has no `rewriting`."""
     if not (reference := get_task(task).rewriting):
-        raise ValueError(f"the task {task!r} does not say what may be rewritten in its rows: give it a `rewriting`")
+        raise ValueError(
+            f"the task {task!r} has no `rewriting`, which names the text of its rows that may be rewritten: give it one"
+        )
     return resolve_name(reference)()
 
 
@@ -95,11 +154,115 @@ def candidate_columns(task: Task) -> dict[str, Any]:
 
 
 def model_columns(task: Task) -> dict[str, Any]:
-    """Return the columns that a baseline reads before it asks a model: all texts, so that no model is asked about a broken row."""
+    """Return the columns that a baseline reads before it runs a model: all texts, so that broken rows are rejected first."""
     return {**task.columns, "label": schema.TEXT}
 
 
-def rng_for(stage: Stage, rewriting: Rewriting, row_id: str) -> Random:
-    """Return a row's random generator in a stage that edits words; `rng_name` keeps the words of committed comparisons."""
+def rng_for(stage: Stage, task: str, row_id: str) -> Random:
+    """Return a row's random generator in a stage that edits words; each task has its own seeds."""
     verb, _, baseline = stage.name.partition("_")
-    return Random(f"{stage.seed}:{verb}_{rewriting.rng_name}{baseline}:{row_id}")
+    return Random(f"{stage.seed}:{verb}_{'' if task == DEFAULT else f'{task}_'}{baseline}:{row_id}")
+
+
+def plain(tokens: Sequence[str]) -> list[str]:
+    """Write the Penn Treebank's brackets and double quotes as people do."""
+    return ['"' if token in (_OPEN, _CLOSE) else unbracket(token) for token in tokens]
+
+
+def token_edits(tokens: Sequence[str], text_edits: Sequence[edits.Edit]) -> list[edits.Edit]:
+    """Turn edits of a text, each within one token, into edits of its tokens."""
+    starts, by_token = token_starts(tokens), dict[int, list[edits.Edit]]()
+    for edit in text_edits:
+        i = bisect_right(starts, edit["start"]) - 1
+        by_token.setdefault(i, []).append({**edit, "start": edit["start"] - starts[i], "end": edit["end"] - starts[i]})
+    return [_edit(tokens, i, i + 1, edits.replace_text(tokens[i], inside)) for i, inside in sorted(by_token.items())]
+
+
+def split(text: str, row_tokens: Sequence[str]) -> list[str]:
+    """Split a text into tokens like a row's: at spaces; punctuation, "'s" and "n't" part unless the row has the word so."""
+    tokens, unsplit = list[str](), set(row_tokens)
+    for chunk in text.split():
+        edges = _EDGES.match(chunk)
+        if chunk in unsplit or edges is None or not edges[2]:
+            tokens.append(chunk)
+            continue
+        clitic = None if edges[2] in unsplit else _CLITIC.search(edges[2])
+        word = [edges[2]] if clitic is None else [edges[2][: clitic.start()], clitic[0]]
+        tokens += [*edges[1], *word, *edges[3]]
+    return tokens
+
+
+def _spell(tokens: Sequence[str], row_tokens: Sequence[str]) -> list[str]:
+    """Spell brackets, quotes, or both, as the Penn Treebank does, where the row's tokens are spelt so."""
+    spelling = {unbracket(token): token for token in row_tokens if unbracket(token) != token}
+    if spelling and not set(BRACKETS.values()) & set(row_tokens):
+        spelling |= {bracket: name for name, bracket in BRACKETS.items()}
+    spelt = [token if token in row_tokens else spelling.get(token, token) for token in tokens]
+    quotes = [token for token in row_tokens if token in (_OPEN, _CLOSE)]
+    if not quotes or '"' in row_tokens:
+        return spelt
+    places = [i for i, token in enumerate(spelt) if token in _QUOTES]
+    if len(places) == len(quotes):  # the row's own; a mark may mean inches
+        marks = quotes
+    else:
+        marks = []
+        for i in places:
+            turn = _CLOSE if marks and marks[-1] == _OPEN else _OPEN
+            marks.append(_QUOTES[spelt[i]] or turn)
+    for i, mark in zip(places, marks, strict=True):
+        spelt[i] = mark
+    return spelt
+
+
+def find(row: Row, tokens: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Find a row's head and tail in other tokens, whatever their capitals; raise `ValueError` unless each occurs once."""
+    spans_of = {}
+    for name, entity in zip(("head", "tail"), entities(row), strict=True):
+        part = entity.split()
+        at = places(tokens, part)
+        if len(at) != 1:
+            raise ValueError(f"has the {name} {entity!r} {len(at)} times in its sentence, not once")
+        spans_of[name] = {"start": at[0], "end": at[0] + len(part)}
+    if overlap(spans_of):
+        raise ValueError("lets the two entities overlap")
+    return spans_of
+
+
+def places(tokens: Sequence[str], part: Sequence[str]) -> list[int]:
+    """List where tokens occur among others, whatever their capitals."""
+    texts, part_texts, n = folded(tokens), folded(part), len(part)
+    return [i for i in range(len(texts) - n + 1) if texts[i : i + n] == part_texts] if n else []
+
+
+def folded(tokens: Sequence[str]) -> list[str]:
+    return [token.casefold() for token in tokens]
+
+
+def _between(row: Row, tokens: Sequence[str]) -> list[edits.Edit]:
+    """Make the edits that lead from a row's tokens to others, before, between and after the entities."""
+    if why := overlap(row):
+        raise ValueError(why)
+    old, new = spans(row), spans(find(row, tokens))
+    if (new[0] < new[1]) != (old[0] < old[1]):
+        raise ValueError("has the two entities in the other order")
+    new_edits: list[edits.Edit] = []
+    for (start, stop), (begin, end) in zip(_gaps(old, row["tokens"]), _gaps(new, tokens), strict=True):
+        for kind, i, j, k, m in edits.opcodes(row["tokens"][start:stop], tokens[begin:end]):
+            if kind != "equal":
+                new_edits.append(_edit(row["tokens"], start + i, start + j, " ".join(tokens[begin + k : begin + m])))
+    return new_edits
+
+
+def _gaps(entity_spans: Sequence[tuple[int, int]], tokens: Sequence[str]) -> list[tuple[int, int]]:
+    (start, end), (begin, stop) = sorted(entity_spans)
+    return [(0, start), (end, begin), (stop, len(tokens))]
+
+
+def _reject_repeat(row: Row, new: Candidate, stage: str) -> Candidate:
+    same = normalise(new["text"]) == normalise(" ".join(row["tokens"]))
+    return reject(new, stage, "repeats the source's sentence") if same else new
+
+
+def _edit(tokens: Sequence[str], start: int, end: int, after: str) -> edits.Edit:
+    before = " ".join(tokens[start:end])
+    return {"field": "tokens", "piece": -1, "start": start, "end": end, "before": before, "after": after}

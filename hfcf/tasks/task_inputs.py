@@ -71,10 +71,10 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
 
     The evidence is shuffled by the row's id and renamed Sentence1 … n, so that neither its order nor its names give anything away.
     The conclusions that Task 2 shows and Task 4 has to write are named on from n, in the order of the steps. The paper's examples
-    (Tables 16–18) name conclusions last in Task 3, too, where that would tell them apart.
+    (Tables 16–18) also name conclusions last in Task 3, where that would tell them apart.
 
     Leaf evidence is all evidence but the conclusions of the structure. A row without a structure, as NOT ENOUGH INFO has, keeps all
-    its evidence but the pieces that it marks as useful and no leaf. The paper does not say which evidence these rows have. A piece
+    its evidence but the pieces that it marks as useful and no leaf. The paper does not name the evidence of these rows. A piece
     with a title is "title: text".
 
     Args:
@@ -83,14 +83,14 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
         seed: of the order.
 
     Raises:
-        ValueError: what `problem` says.
+        ValueError: the row can't be shown as this task; see `problem`.
 
     >>> info = [{"id": "a", "useful": True, "leaf": True}, {"id": "b", "useful": True, "leaf": False}]
     >>> evidence = [{"title": "", "text": "It is hot."}, {"title": "", "text": "It gets hot."}]
     >>> row = {"id": "1", "claim": "It melts.", "evidence": evidence, "label": "SUPPORTS"}
     >>> steps = [{"premises": ["a"], "conclusion": "b"}, {"premises": ["b"], "conclusion": "claim"}]
-    >>> one = view({**row, "evidence_info": info, "structure": steps}, 4)
-    >>> dict(one.pieces), one.target.edges()
+    >>> shown = view({**row, "evidence_info": info, "structure": steps}, 4)
+    >>> dict(shown.pieces), shown.target.edges()
     ({'Sentence1': 'It is hot.'}, [('Sentence1', 'Sentence2'), ('Sentence2', 'claim')])
     """
     if why := problem(row, task):
@@ -101,13 +101,13 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
     hidden = {info["id"] for info in infos if info["useful"] and not info["leaf"]} if not structure.steps else {*concluded}
     shown = [info["id"] for info in infos if task == 3 or info["id"] not in hidden]
     random.Random(f"{seed}:view:{row['id']}").shuffle(shown)
-    names = {one: f"Sentence{i}" for i, one in enumerate(dict.fromkeys([*shown, *concluded]), 1)}
+    names = {piece_id: f"Sentence{i}" for i, piece_id in enumerate(dict.fromkeys([*shown, *concluded]), 1)}
     texts = {info["id"]: join([piece])[0] for info, piece in zip(infos, pieces, strict=True)}
-    given = {names[one]: texts[one] for one in shown}
-    sentences = {CLAIM: row["claim"], **given, **{names[one]: texts[one] for one in concluded}}
+    given = {names[piece_id]: texts[piece_id] for piece_id in shown}
+    sentences = {CLAIM: row["claim"], **given, **{names[piece_id]: texts[piece_id] for piece_id in concluded}}
     renamed = replace(structure.rename(names), texts=sentences)
     return View(
-        task=task, claim=row["claim"], pieces=given, label=row["label"], ids={names[one]: one for one in shown},
+        task=task, claim=row["claim"], pieces=given, label=row["label"], ids={names[piece_id]: piece_id for piece_id in shown},
         structure=replace(renamed, label=None) if task == 2 else None,
         target=renamed if task in WRITTEN and structure.steps else None,
     )  # fmt: skip
@@ -130,39 +130,39 @@ def views(
     return places, shown, left_out
 
 
-def evidence_text(one: View) -> str:
-    """Write what a classifier reads beside the claim: the steps of a given structure, then the other evidence.
+def evidence_text(shown: View) -> str:
+    """Write what a classifier reads with the claim: the steps of a given structure, then the other evidence.
 
     A step is "premise & premise -> conclusion" in sentences, as the metrics compare edges: a small encoder resolves no names. Steps
     come first, those nearest to the claim before others, because a long text is cut at its end. The paper gives no form.
     """
-    if one.structure is None:
-        return " ; ".join(one.pieces.values())
-    texts, used = {**one.structure.texts, CLAIM: CLAIM}, one.structure.nodes()
-    steps = [" -> ".join([" & ".join(texts[name] for name in premises), texts[end]]) for premises, end in one.structure.steps]
-    return " ; ".join([*reversed(steps), *(text for name, text in one.pieces.items() if name not in used)])
+    if shown.structure is None:
+        return " ; ".join(shown.pieces.values())
+    texts, used = {**shown.structure.texts, CLAIM: CLAIM}, shown.structure.nodes()
+    steps = [" -> ".join([" & ".join(texts[name] for name in premises), texts[end]]) for premises, end in shown.structure.steps]
+    return " ; ".join([*reversed(steps), *(text for name, text in shown.pieces.items() if name not in used)])
 
 
-def program_text(one: View) -> str:
+def program_text(shown: View) -> str:
     """Write what a model that writes programs reads: `FACT`s of the claim and the evidence, and the given structure.
 
     The text is one line, because some tokenizers (T5) know no line breaks. If the structure is to be written, the text ends with
     the head of the function, as in Tables 17 and 18. In Task 2 steps come first, because a long text is cut at its end.
     """
-    if one.structure is None:
-        facts = to_program(Structure((), one.texts))
-        return _line(facts, _HEADER if one.task in WRITTEN else "")
-    used = {CLAIM, *one.structure.nodes()}
-    shown = replace(one.structure, texts={name: text for name, text in one.structure.texts.items() if name in used})
-    others = {name: text for name, text in one.pieces.items() if name not in used}
-    return _line(to_program(shown, function=False), to_program(Structure((), others)))
+    if shown.structure is None:
+        facts = to_program(Structure((), shown.texts))
+        return _line(facts, _HEADER if shown.task in WRITTEN else "")
+    used = {CLAIM, *shown.structure.nodes()}
+    given = replace(shown.structure, texts={name: text for name, text in shown.structure.texts.items() if name in used})
+    others = {name: text for name, text in shown.pieces.items() if name not in used}
+    return _line(to_program(given, function=False), to_program(Structure((), others)))
 
 
-def answer_text(one: View) -> str:
+def answer_text(shown: View) -> str:
     """Write the right answer as a program: new sentences, steps, and the label."""
-    structure = one.target or Structure((), label=one.label)
-    new = {name: text for name, text in structure.texts.items() if name not in one.texts}
-    return _line(to_program(replace(structure, texts=new, label=one.label), function=False))
+    structure = shown.target or Structure((), label=shown.label)
+    new = {name: text for name, text in structure.texts.items() if name not in shown.texts}
+    return _line(to_program(replace(structure, texts=new, label=shown.label), function=False))
 
 
 def _line(*programs: str) -> str:

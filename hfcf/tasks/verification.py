@@ -171,5 +171,5 @@ def rewritten(
         edited: what was changed in `source`; by default the whole claim.
         scores: see `candidate`.
     """
-    one = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
-    return reject(one, stage, "repeats the source's claim") if normalise(source) == normalise(claim) else one
+    new = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
+    return reject(new, stage, "repeats the source's claim") if normalise(source) == normalise(claim) else new

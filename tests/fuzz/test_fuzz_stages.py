@@ -33,6 +33,7 @@ from hfcf.core.system import System
 from hfcf.core.task import get_task
 from hfcf.metrics.shared.metric import FunctionMetric, Metric
 from hfcf.systems import system_class, systems
+from hfcf.systems.checkwhy.chat import ChatStage
 from hfcf.systems.checkwhy.system import CheckWhy
 
 pytestmark = [
@@ -57,7 +58,8 @@ def test_every_stage_of_the_package_is_fuzzed() -> None:
         import_module(module.name)
     chains = {part.stage for cls in map(system_class, systems()) for part in cls.parts.values()}
     scored = {metrics.load(name, stage=True) for name in metrics.names()}
-    assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored | {Metric, FunctionMetric}
+    bases = {ChatStage, Metric, FunctionMetric}
+    assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored | bases
 
 
 def answer_rightly(asked: dict[str, Any]) -> dict[str, Any] | None:

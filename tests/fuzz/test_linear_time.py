@@ -19,7 +19,7 @@ from hfcf.metrics.copy_rate import copy_rate
 from hfcf.studies import spreadsheets
 from hfcf.systems.crossaug import spaced_like
 from hfcf.systems.race.edit import EditEvidence, edits_of
-from hfcf.tasks.sentence import SentenceRewriting
+from hfcf.tasks.rewriting import SentenceRewriting
 from hfcf.text.entities import EntityTable
 from hfcf.text.enumerations import in_one_list
 from hfcf.text.phrase_match import find_places, mentions
@@ -31,7 +31,7 @@ BOUND = 0.5
 
 # Files whose patterns are put together from texts: functions below. The gold answers of one corpus are patterns themselves.
 PUT_TOGETHER = {
-    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.claim_llm",
+    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.explain",
     "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.questions", "hfcf.training.cloze",
     "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.redact",
 }  # fmt: skip

@@ -29,12 +29,11 @@ from hfcf.metrics.duplicates import duplicates
 from hfcf.metrics.label_balance import label_balance
 from hfcf.metrics.minimality import minimality
 from hfcf.metrics.shared import metric
-from hfcf.metrics.shared.changes import changed
-from hfcf.metrics.shared.measure import measure, measure_candidates
+from hfcf.metrics.shared.measure import candidates, measure, measure_candidates
 from hfcf.metrics.shared.near_duplicates import Bands, Near, jaccard
 from hfcf.metrics.shared.parsing import DEFAULT, parse_metrics
-from hfcf.metrics.shared.rejected_candidates import candidates
 from hfcf.metrics.shared.summary import summaries, summary
+from hfcf.metrics.shared.texts import changed
 from hfcf.tasks.verification import LABELS
 
 
@@ -160,8 +159,8 @@ def test_claims_that_betray_a_rare_label_show_in_the_balanced_accuracy() -> None
     claims = [f"Town number {i} {'did not grow' if label == 'REFUTES' else 'grew'} then." for i, label in enumerate(labels)]
     found = predictability(guess(claims, labels, [str(i) for i in range(100)]), labels)
     assert found["above_majority"] < 0.15 < 0.4 < found["above_chance"]
-    one = predictability(guess(claims, ["REFUTES"] * 100, [str(i) for i in range(100)]), ["REFUTES"] * 100)
-    assert (one["accuracy"], one["balanced"], one["above_chance"]) == (1.0, None, None)
+    numbers = predictability(guess(claims, ["REFUTES"] * 100, [str(i) for i in range(100)]), ["REFUTES"] * 100)
+    assert (numbers["accuracy"], numbers["balanced"], numbers["above_chance"]) == (1.0, None, None)
 
 
 def test_guesses_are_trained_on_other_groups_and_follow_no_order() -> None:
@@ -209,7 +208,7 @@ def test_the_default_metrics_of_a_set(made: Dataset) -> None:
     assert found["label_balance"][:] == [0.75, 0.75, 0.25, 0.75]
     assert found["diversity"][0]["bleu"] == pytest.approx((6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25, abs=1e-4)
     assert found["diversity"][0]["inverse"] == pytest.approx(1 / found["diversity"][0]["bleu"], abs=1e-4)
-    assert not any(any(one[kind] for kind in ("repeat", "leak", "near_leak")) for one in found["duplicates"])
+    assert not any(any(verdict[kind] for kind in ("repeat", "leak", "near_leak")) for verdict in found["duplicates"])
 
 
 def test_relations_are_measured_too() -> None:
@@ -226,7 +225,7 @@ def test_every_way_to_map_gives_equal_rows(name: str, made: Dataset) -> None:
     stage = stage.fit(made)
     ready = prepare(made, stage)
     wanted = measure(made, {name: None})[name][:]
-    assert any(one is not None for one in wanted)
+    assert any(value is not None for value in wanted)
     assert ready.map(stage)[name][:] == wanted
     assert ready.map(stage, batched=True, batch_size=3)[name][:] == wanted
     assert ready.map(stage, batched=True, batch_size=2, num_proc=2)[name][:] == wanted
@@ -445,7 +444,7 @@ def test_bands_find_what_datasketch_finds_in_a_few_bytes() -> None:
     found = [bands.find(signature.hashvalues) for signature in signatures]
     assert found == [set(index.query(signature)) for signature in signatures]
     assert max(map(len, found)) > 1
-    held = sum(one.nbytes for one in vars(bands).values() if isinstance(one, np.ndarray))
+    held = sum(array.nbytes for array in vars(bands).values() if isinstance(array, np.ndarray))
     assert held < 12 * index.b * 4096 + 10_000, "three numbers for each band of 4,096 texts"
 
 
@@ -456,11 +455,11 @@ def test_a_threshold_of_one_finds_equal_texts_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [("Its GDP grew by 1.5 %.", "Its GDP grew by 15 %."), ("यह नारी है", "यह नर है"), ("He is résumé.", "He is resume.")],
 )
-def test_what_means_something_else_is_no_repeat(one: str, other: str) -> None:
-    rows = verification(claim_row(0, "x", one), claim_row(1, "y", other))
+def test_what_means_something_else_is_no_repeat(first: str, other: str) -> None:
+    rows = verification(claim_row(0, "x", first), claim_row(1, "y", other))
     assert not any("repeat" in its for its in duplicates(rows).values())
 
 
@@ -482,7 +481,7 @@ def test_bad_rows_are_null_and_the_others_are_scored(made: Dataset, caplog: pyte
     rows = [dict(made[0]), corrected, {**made[2], "claim": None}, {**made[3], "edits": None}]
     found = measure(Dataset.from_list(rows, features=made.features), ["minimality", "diversity", "duplicates"])
     for name in ("minimality", "diversity", "duplicates"):
-        assert [one is None for one in found[name]] == [False, True, True, True]
+        assert [row is None for row in found[name]] == [False, True, True, True]
     assert "3 of 4 rows could not be scored; the first: its edits do not lead back to a source" in caplog.text
     assert summaries(found)["diversity, whole set"]["after"]["distinct_1"] == 1.0
     assert list(found["id"]) == list(made["id"])
@@ -542,9 +541,9 @@ def test_a_long_tail_does_not_squeeze_the_histogram() -> None:
 
 def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -> None:
     source = {"id": "9", "claim": "Rome is old.", "evidence": EVIDENCE, "label": "SUPPORTS"}
-    one = {"claim": "Oslo was new.", "label": "REFUTES", "change": "claim", "scores": []}
-    sound = {**one, "edits": edits.rewrite("claim", "Rome is old.", "Oslo was new.")}
-    unsound = {**one, "edits": edits.rewrite("claim", "another claim", "Oslo was new.")}
+    candidate = {"claim": "Oslo was new.", "label": "REFUTES", "change": "claim", "scores": []}
+    sound = {**candidate, "edits": edits.rewrite("claim", "Rome is old.", "Oslo was new.")}
+    unsound = {**candidate, "edits": edits.rewrite("claim", "another claim", "Oslo was new.")}
     common = {"source_id": "9", "group_id": "9", "system": "test", "stage": "check", "reason": "no", "source": json.dumps(source)}
     rejected = Dataset.from_list(
         [
@@ -568,9 +567,9 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
 
 
 def test_candidates_have_any_format_and_follow_new_code(made: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
+    candidate = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
     source = json.dumps({**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"})
-    Dataset.from_list([{"level": "candidate", "source": source, "candidate": json.dumps(one)}]).save_to_disk(tmp_path)
+    Dataset.from_list([{"level": "candidate", "source": source, "candidate": json.dumps(candidate)}]).save_to_disk(tmp_path)
     for form in (None, "pandas", "arrow", "numpy"):
         assert candidates(load_from_disk(tmp_path).with_format(form))["label"][:] == [made[0]["label"]]
     row = Task.counterfactual_row
@@ -579,10 +578,10 @@ def test_candidates_have_any_format_and_follow_new_code(made: Dataset, tmp_path:
 
 
 def test_candidates_of_many_batches_are_all_there(made: Dataset) -> None:
-    one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
+    candidate = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
     source = json.dumps({**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"})
     rows = [
-        {"level": "row" if i % 3 else "candidate", "source": source, "candidate": None if i % 3 else json.dumps(one)}
+        {"level": "row" if i % 3 else "candidate", "source": source, "candidate": None if i % 3 else json.dumps(candidate)}
         for i in range(2500)
     ]
     found = candidates(Dataset.from_list(rows))
@@ -594,8 +593,8 @@ def test_candidates_of_many_batches_are_all_there(made: Dataset) -> None:
 def test_relation_candidates_are_read_back() -> None:
     row = relation_row(4)
     source = {**revert_edits(row, row["edits"]), "id": "4", "label": "Destination"}
-    one = {"text": "…", "label": "Origin", "change": "relation", "scores": [], "edits": row["edits"]}
-    rejected = [{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(one)}]
+    candidate = {"text": "…", "label": "Origin", "change": "relation", "scores": [], "edits": row["edits"]}
+    rejected = [{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(candidate)}]
     found = candidates(Dataset.from_list(rejected))
     assert found["tokens"][0] == row["tokens"]
     assert measure(found, {"minimality": None})["minimality"][0]["distance"] == 3

@@ -23,10 +23,10 @@ from hfcf.core.task import get_task, revert_edits
 from hfcf.engines.ner import Ner
 from hfcf.metrics import load
 from hfcf.metrics.flip_rate import MeasureFlipRate
-from hfcf.metrics.shared.changes import changed
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.metrics.shared.summary import summaries
+from hfcf.metrics.shared.texts import changed
 from hfcf.tasks.verification import LABELS
 
 Tiny = Callable[[str], str]
@@ -75,14 +75,14 @@ def test_similarity_is_moverscore_under_the_sources_idf(made: Dataset, tiny_mode
     assert told["scores"] == pytest.approx(wanted, abs=1e-5)
     assert told["similarity"] == pytest.approx(sum(wanted) / 3, abs=1e-5)
     bigrams = measure(made, {"similarity": {"model": model.name, "n_gram": 2}})["similarity"]
-    assert max(abs(one - other) for one, other in zip(bigrams, wanted, strict=True)) > 1e-3
+    assert max(abs(value - other) for value, other in zip(bigrams, wanted, strict=True)) > 1e-3
 
 
 def test_equal_texts_are_alike_however_few_there_are(tiny_model: Tiny) -> None:
     given: dict[str, Any] = {"predictions": ["Rome is old."], "references": ["Rome is old."], "model": tiny_model("classifier")}
     assert load("similarity").compute(**given)["similarity"] == pytest.approx(1.0, abs=1e-4)
-    one = [claim_row(0, "Rome is a very old city.", text) for text in ("Oslo is a very old city.", "Rome is a very new city.")]
-    both = verification(one[0], {**one[1], "id": "1"})
+    new_rows = [claim_row(0, "Rome is a very old city.", text) for text in ("Oslo is a very old city.", "Rome is a very new city.")]
+    both = verification(new_rows[0], {**new_rows[1], "id": "1"})
     found = measure(both, {name: {"model": given["model"]} for name in ("similarity", "coherence")})
     assert all(0.3 < score < 1 for score in found["similarity"])
     assert found["similarity"][0] != found["similarity"][1]
@@ -101,9 +101,9 @@ def test_what_has_no_weight_has_no_score(tiny_model: Tiny) -> None:
 
 
 def test_candidates_are_measured_by_models_too_and_as_those_kept(made: Dataset, tiny_model: Tiny) -> None:
-    one = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
+    candidate = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
     source = {**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"}
-    rejected = Dataset.from_list([{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(one)}])
+    rejected = Dataset.from_list([{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(candidate)}])
     classifier = tiny_model("classifier")
     metrics = {
         "fluency": {"model": tiny_model("gpt2")}, "flip_rate": {"verifier": tiny_model("verifier")},
@@ -162,17 +162,17 @@ def test_flip_rate_is_the_share_that_the_verifier_gives_its_label(made: Dataset,
         with torch.no_grad():
             wanted.append(network(**tokenizer(row["claim"], text, return_tensors="pt")).logits.softmax(-1)[0].tolist())
     found = measure(made, {"flip_rate": {"verifier": folder}})
-    for one, probabilities, label in zip(found["flip_rate"], wanted, made["label"], strict=True):
-        assert one["predicted"] == LABELS[probabilities.index(max(probabilities))]
-        assert one["probability"] == pytest.approx(probabilities[LABELS.index(label)], abs=1e-4)
-        assert one["flipped"] == (one["predicted"] == label)
+    for candidate, probabilities, label in zip(found["flip_rate"], wanted, made["label"], strict=True):
+        assert candidate["predicted"] == LABELS[probabilities.index(max(probabilities))]
+        assert candidate["probability"] == pytest.approx(probabilities[LABELS.index(label)], abs=1e-4)
+        assert candidate["flipped"] == (candidate["predicted"] == label)
     published = made.cast_column("label", ClassLabel(names=list(LABELS)))
     assert measure(published, {"flip_rate": {"verifier": folder}})["flip_rate"][:] == found["flip_rate"][:]
     stage = MeasureFlipRate(verifier=Model(folder))
     for batched in (True, False):
         with pytest.raises(StageError, match=r"measure_flip_rate.*column 'label'.*numbers"):
             prepare(published, stage).map(stage, batched=batched)
-    share = sum(one["flipped"] for one in found["flip_rate"]) / 3
+    share = sum(verdict["flipped"] for verdict in found["flip_rate"]) / 3
     assert summaries(found)["flip_rate"]["after"]["flipped"]["share"] == pytest.approx(share, abs=1e-5)
 
 

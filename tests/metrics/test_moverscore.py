@@ -49,13 +49,13 @@ def unit(rng: np.random.Generator, rows: int, size: int = 4) -> Any:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def linear_programme(one: Any, one_weights: Any, other: Any, other_weights: Any) -> float:
+def linear_programme(first: Any, first_weights: Any, other: Any, other_weights: Any) -> float:
     """1 / (1 + the least cost of moving one's mass to the other), with every flow a variable."""
-    n, m = len(one), len(other)
-    costs = [math.dist(one[i], other[j]) for i in range(n) for j in range(m)]
+    n, m = len(first), len(other)
+    costs = [math.dist(first[i], other[j]) for i in range(n) for j in range(m)]
     leaves = [[float(k // m == i) for k in range(n * m)] for i in range(n)]
     arrives = [[float(k % m == j) for k in range(n * m)] for j in range(m)]
-    amounts = [*(one_weights / one_weights.sum()), *(other_weights / other_weights.sum())]
+    amounts = [*(first_weights / first_weights.sum()), *(other_weights / other_weights.sum())]
     return float(1 / (1 + linprog(costs, A_eq=np.array([*leaves, *arrives]), b_eq=amounts).fun))
 
 
@@ -63,30 +63,30 @@ def linear_programme(one: Any, one_weights: Any, other: Any, other_weights: Any)
 def test_the_transport_is_the_best_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 7, size=2)
-    one, other, one_weights, other_weights = unit(rng, n), unit(rng, m), rng.random(n) + 0.1, rng.random(m) + 0.1
-    expected = linear_programme(one, one_weights, other, other_weights)
-    assert _score(one, one_weights, other, other_weights) == pytest.approx(expected, abs=1e-6)
+    first, other, first_weights, other_weights = unit(rng, n), unit(rng, m), rng.random(n) + 0.1, rng.random(m) + 0.1
+    expected = linear_programme(first, first_weights, other, other_weights)
+    assert _score(first, first_weights, other, other_weights) == pytest.approx(expected, abs=1e-6)
 
 
 def test_two_words_against_one_by_hand() -> None:
-    one, other = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0]])
+    first, other = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0]])
     # Three quarters of the mass go the way of √2, the rest stays.
-    assert _score(one, np.array([3.0, 1.0]), other, np.array([5.0])) == pytest.approx(1 / (1 + 0.75 * math.sqrt(2)), abs=1e-9)
+    assert _score(first, np.array([3.0, 1.0]), other, np.array([5.0])) == pytest.approx(1 / (1 + 0.75 * math.sqrt(2)), abs=1e-9)
 
 
 def test_a_word_without_weight_does_not_count() -> None:
     rng = np.random.default_rng(1)
-    one, other = unit(rng, 3), unit(rng, 2)
-    full = _score(one[:2], np.array([1.0, 2.0]), other, np.ones(2))
-    assert _score(*_grams(one, np.array([1.0, 2.0, 0.0]), 1), other, np.ones(2)) == full
-    assert _score(*_grams(one, np.array([1.0, 2.0, 0.5]), 1), other, np.ones(2)) != full
+    first, other = unit(rng, 3), unit(rng, 2)
+    full = _score(first[:2], np.array([1.0, 2.0]), other, np.ones(2))
+    assert _score(*_grams(first, np.array([1.0, 2.0, 0.0]), 1), other, np.ones(2)) == full
+    assert _score(*_grams(first, np.array([1.0, 2.0, 0.5]), 1), other, np.ones(2)) != full
 
 
 @pytest.mark.parametrize(("left", "right"), [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0)])
 def test_a_text_without_weight_scores_nothing(left: float, right: float) -> None:
     vectors = unit(np.random.default_rng(0), 2)
-    one, other = _grams(vectors, np.full(2, left), 1), _grams(vectors, np.full(2, right), 1)
-    assert _score(*one, *other) == 0.0
+    first, other = _grams(vectors, np.full(2, left), 1), _grams(vectors, np.full(2, right), 1)
+    assert _score(*first, *other) == 0.0
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -103,11 +103,11 @@ def test_n_grams_are_means_weighed_by_idf(n: int) -> None:
 
 
 def test_two_bigrams_by_hand() -> None:
-    one = _grams(np.eye(3), np.array([1.0, 1.0, 3.0]), 2)
+    grams = _grams(np.eye(3), np.array([1.0, 1.0, 3.0]), 2)
     other = _grams(np.eye(3)[:1], np.array([1.0]), 2)  # shorter than a bigram: one group
     first, second = np.array([1, 1, 0]) / math.sqrt(2), np.array([0, 1, 3]) / math.sqrt(10)
     cost = 2 / 6 * math.dist(first, [1, 0, 0]) + 4 / 6 * math.dist(second, [1, 0, 0])
-    assert _score(*one, *other) == pytest.approx(1 / (1 + cost), abs=1e-9)
+    assert _score(*grams, *other) == pytest.approx(1 / (1 + cost), abs=1e-9)
 
 
 # --- texts
@@ -177,7 +177,7 @@ def test_scores_are_those_of_the_authors_formula(
 def test_idf_changes_the_scores(minilm: Model, pairs: list[list[str]], demo: Dataset, cache: Path) -> None:
     sha = save_artifact(fit_idf(demo["claim"], minilm))
     changes = zip(MoverScore(model=minilm, idf=sha).run(pairs), MoverScore(model=minilm).run(pairs), strict=True)
-    assert max(abs(one - other) for one, other in changes) > 0.005
+    assert max(abs(first - other) for first, other in changes) > 0.005
 
 
 def test_idf_counts_texts_and_not_occurrences(minilm: Model) -> None:
@@ -245,7 +245,7 @@ def test_each_different_text_of_a_window_is_encoded_once(
     monkeypatch.setattr(MoverScore, "_words", lambda self, loaded, texts: seen.extend(texts) or words(self, loaded, texts))
     monkeypatch.setenv("HFCF_TOKEN_BUDGET", "200")
     claims = [claim for claim, _ in pairs]
-    MoverScore(model=minilm).run([[one, other] for one in claims for other in claims])
+    MoverScore(model=minilm).run([[claim, other] for claim in claims for other in claims])
     assert len(seen) == len(set(seen)) == len(claims)
     assert [len(ids) for ids in seen] == sorted((len(ids) for ids in seen), reverse=True)
 

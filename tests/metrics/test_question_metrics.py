@@ -45,7 +45,7 @@ def test_what_is_measured_unless_said(rows: Dataset) -> None:
     assert list(read_metrics(None, "verification")) == list(read_metrics(None)) == list(DEFAULT)
     done = measure(rows)
     assert done["minimality"][0] == {"distance": 3, "share": 0.75}, "of the question alone: a comma, a word and a mark"
-    assert [one["repeat"] for one in done["duplicates"]] == [False, False, True], "the question and its passage"
+    assert [verdict["repeat"] for verdict in done["duplicates"]] == [False, False, True], "the question and its passage"
     with pytest.raises(StageError, match="can't measure qa rows: they have no labels"):
         measure(rows, ["label_balance"])
 

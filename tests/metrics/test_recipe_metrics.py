@@ -36,7 +36,7 @@ def test_a_run_measures_what_needs_no_model(content: dict[str, Any], tmp_path: P
     made = load_dataset(str(tmp_path / "out"), split="train")
     assert len(made) == found["counterfactuals"] > 5
     assert made.column_names[-5:] == ["minimality", "diversity", "copy_rate", "multi_hop", "duplicates"]
-    assert all(one["distance"] > 0 for one in made["minimality"])
+    assert all(score["distance"] > 0 for score in made["minimality"])
     told = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["metrics"]
     assert list(told) == [
         "minimality",
@@ -48,7 +48,7 @@ def test_a_run_measures_what_needs_no_model(content: dict[str, Any], tmp_path: P
         "diversity, whole set",
         "label_balance, whole set",
     ]
-    shares = [one["share"] for one in made["minimality"]]
+    shares = [score["share"] for score in made["minimality"]]
     assert told["minimality"]["after"]["share"]["mean"] == pytest.approx(sum(shares) / len(shares), abs=1e-4)
     assert told["minimality"]["before"]["share"]["n"] >= told["minimality"]["after"]["share"]["n"] == len(made)
     labels = [made.features["label"].int2str(label) for label in made["label"]]

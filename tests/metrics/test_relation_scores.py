@@ -43,7 +43,7 @@ def test_the_official_score_by_hand() -> None:
     # Member-Collection: right 3 + 1 = 4, of 5 + 2 = 7 predictions and of 4 + 2 = 6 rows: F1 = 8 / 13.
     assert official_macro_f1(GOLD, PREDICTED) == pytest.approx((14 / 23 + 8 / 13) / 2)
     # The wrong direction is a wrong prediction of that type: as another type it would lower that one's precision in its place.
-    turned = [A if (gold, one) == (A, A_BACK) else one for gold, one in PAIRS]
+    turned = [A if (gold, predicted) == (A, A_BACK) else predicted for gold, predicted in PAIRS]
     assert official_macro_f1(GOLD, turned) == pytest.approx((18 / 23 + 8 / 13) / 2)
 
 

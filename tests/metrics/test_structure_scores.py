@@ -47,8 +47,8 @@ def best(references: Sequence[str], hypotheses: Sequence[str]) -> list[float]:
     return [sum(share(*pair) for pair in zip(few, order, strict=False)) for order in permutations(many, len(few))]
 
 
-def share(one: str, other: str) -> float:
-    left, right = set(one.split()), set(other.split())
+def share(first: str, other: str) -> float:
+    left, right = set(first.split()), set(other.split())
     return len(left & right) / len(left | right)
 
 
@@ -81,13 +81,13 @@ def test_identity_is_one_whatever_the_order_names_and_white_space() -> None:
 
 def test_by_hand() -> None:
     """Edges: of 4 gold and 3 predicted ones 2 are equal; E1 → claim is nearest to E4 → claim, with 2 of 4 words in common."""
-    one = scores(GOLD, arrows("E1 → E3 (E1, E3) → Claim"))
+    scored = scores(GOLD, arrows("E1 → E3 (E1, E3) → Claim"))
     # "E1 → claim" and "E4 → claim": {→, claim} of {E1, →, claim, E4}; "E2 → E3" has one word of five.
-    assert [one[name] for name in ("ss_precision", "ss_recall", "ss")] == pytest.approx([2.5 / 3, 2.5 / 4, 2 * 2.5 / 7])
-    assert [one[name] for name in ("es_precision", "es_recall", "es")] == pytest.approx([2 / 3, 2 / 4, 4 / 7])
-    assert (one["leaves_f1"], one["leaves_all"]) == (pytest.approx(2 * 1 * (1 / 3) / (4 / 3)), 0.0)  # E1 of E1, E2, E4
-    assert (one["steps_f1"], one["steps_all"]) == (0.0, 0.0)  # both steps have other premises
-    assert (one["intermediates_f1"], one["intermediates_all"]) == (1.0, 1.0)  # E3
+    assert [scored[name] for name in ("ss_precision", "ss_recall", "ss")] == pytest.approx([2.5 / 3, 2.5 / 4, 2 * 2.5 / 7])
+    assert [scored[name] for name in ("es_precision", "es_recall", "es")] == pytest.approx([2 / 3, 2 / 4, 4 / 7])
+    assert (scored["leaves_f1"], scored["leaves_all"]) == (pytest.approx(2 * 1 * (1 / 3) / (4 / 3)), 0.0)  # E1 of E1, E2, E4
+    assert (scored["steps_f1"], scored["steps_all"]) == (0.0, 0.0)  # both steps have other premises
+    assert (scored["intermediates_f1"], scored["intermediates_all"]) == (1.0, 1.0)  # E3
 
 
 def test_the_order_of_edges_does_not_count() -> None:
@@ -99,8 +99,8 @@ def test_the_order_of_edges_does_not_count() -> None:
 
 
 def test_a_combined_link_counts_as_edges_and_a_step_as_one() -> None:
-    one = scores(arrows("(E1, E2, E3) → Claim"), arrows("(E1, E2) → Claim"))
-    assert [one[name] for name in ("es_precision", "es_recall", "steps_f1")] == [1.0, pytest.approx(2 / 3), 0.0]
+    scored = scores(arrows("(E1, E2, E3) → Claim"), arrows("(E1, E2) → Claim"))
+    assert [scored[name] for name in ("es_precision", "es_recall", "steps_f1")] == [1.0, pytest.approx(2 / 3), 0.0]
 
 
 def test_the_matching_is_the_best_one_not_the_greedy_one() -> None:
@@ -115,7 +115,7 @@ def test_dropped_edges_never_raise_recall() -> None:
     rng, names = random.Random(0), [f"E{i}" for i in range(7)]
     for _ in range(50):
         edges = [(rng.choice(names), rng.choice([*names, CLAIM])) for _ in range(5)]
-        predicted = [Step((one,), other) for one, other in dict.fromkeys(edges)]
+        predicted = [Step((premise,), other) for premise, other in dict.fromkeys(edges)]
         rng.shuffle(predicted)
         last = scores(GOLD, Structure(tuple(predicted)))
         while predicted:
@@ -125,7 +125,9 @@ def test_dropped_edges_never_raise_recall() -> None:
             assert now["es_recall"] <= last["es_recall"]
             last = now
     steps = list(GOLD.edges())
-    values = [scores(GOLD, Structure(tuple(Step((one,), end) for one, end in steps[:n])))["ss"] for n in range(len(steps) + 1)]
+    values = [
+        scores(GOLD, Structure(tuple(Step((premise,), end) for premise, end in steps[:n])))["ss"] for n in range(len(steps) + 1)
+    ]
     assert values == sorted(values)
     assert values[0] == 0
 
@@ -148,20 +150,20 @@ def test_new_conclusions_are_aligned_by_their_leaves() -> None:
     texts = {"E1": "ice is cold", "E2": "sun is hot", "E3": "the ice melts", "E4": "nobody cools it", CLAIM: "ice is gone"}
     gold = arrows("(E1, E2) → E3 (E3, E4) → Claim", **texts)
     near, far = ({**texts, "E3": text} for text in ("that ice melts", "dogs bark"))
-    one, other = (scores(gold, arrows("(E1, E2) → E3 (E3, E4) → Claim", **own)) for own in (near, far))
-    for each in (one, other):  # structurally right, whatever the words
+    first, other = (scores(gold, arrows("(E1, E2) → E3 (E3, E4) → Claim", **own)) for own in (near, far))
+    for each in (first, other):  # structurally right, whatever the words
         assert [each[name] for name in ("leaves_all", "steps_all")] == [1.0, 1.0]
         assert each["es"] == pytest.approx(1 / 4)  # E4 → claim
-    assert (one["intermediates_f1"], other["intermediates_f1"]) == (1.0, 0.0)
+    assert (first["intermediates_f1"], other["intermediates_f1"]) == (1.0, 0.0)
 
 
 def test_two_conclusions_aligned_with_one_are_right_once() -> None:
     texts = {"E1": "a", "E2": "b", "E3": "ice melts", CLAIM: "c", "X": "ice melts now", "Y": "ice melts soon"}
-    one = scores(arrows("(E1, E2) → E3 → Claim", **{k: v for k, v in texts.items() if k not in "XY"}),
+    scored = scores(arrows("(E1, E2) → E3 → Claim", **{k: v for k, v in texts.items() if k not in "XY"}),
                  arrows("(E1, E2) → X (E1, E2) → Y (X, Y) → Claim", **texts))  # fmt: skip
     # Steps: {E1, E2} → E3 twice and {E3} → claim; of the three predicted, two different ones are right: P 2/3, R 1.
-    assert one["steps_f1"] == pytest.approx(0.8)
-    assert one["intermediates_f1"] == 1.0  # both say it, and it is said
+    assert scored["steps_f1"] == pytest.approx(0.8)
+    assert scored["intermediates_f1"] == 1.0  # both say it, and it is said
 
 
 def test_names_without_sentences_use_the_gold_ones_unless_others_are_declared() -> None:
@@ -172,8 +174,8 @@ def test_names_without_sentences_use_the_gold_ones_unless_others_are_declared() 
 
 
 def test_a_circle_is_scored() -> None:
-    one = scores(GOLD, Structure((Step(("X", "E1"), "Y"), Step(("Y",), "X"), Step(("X",), CLAIM))))
-    assert all(0 <= value <= 1 for value in one.values())
+    scored = scores(GOLD, Structure((Step(("X", "E1"), "Y"), Step(("Y",), "X"), Step(("X",), CLAIM))))
+    assert all(0 <= value <= 1 for value in scored.values())
 
 
 def test_groups() -> None:
@@ -190,8 +192,8 @@ def row(label: str, steps: Sequence[tuple[Sequence[str], str]], distractors: int
     ids = ["E1", "E2", "E3", *(f"D{i}" for i in range(distractors))]
     return {
         "claim": "ice is gone", "label": label,
-        "evidence": [{"title": "T" if one == "E1" else "", "text": f"text {one}"} for one in ids],
-        "evidence_info": [{"id": one, "useful": one[0] == "E", "leaf": one in ("E1", "E2")} for one in ids],
+        "evidence": [{"title": "T" if piece == "E1" else "", "text": f"text {piece}"} for piece in ids],
+        "evidence_info": [{"id": piece, "useful": piece[0] == "E", "leaf": piece in ("E1", "E2")} for piece in ids],
         "structure": [{"premises": list(premises), "conclusion": end} for premises, end in steps],
     }  # fmt: skip
 
@@ -208,7 +210,7 @@ ROWS = Dataset.from_list(
 def test_the_scorer_counts_what_is_missing() -> None:
     gold = SCORER.gold(ROWS)
     assert gold[0]["texts"]["E1"] == "T: text E1"
-    assert [one["distractors"] for one in gold] == [7, 0, 1]
+    assert [structure["distractors"] for structure in gold] == [7, 0, 1]
     json.dumps(gold)  # cells are stored
     assert set(SCORER.scores(gold, gold).values()) == {1.0, 0.0}  # `empty` is 0
     # One right, one with a label and no structure, one unreadable, on which no structure is expected.
@@ -286,25 +288,27 @@ def engine(monkeypatch: pytest.MonkeyPatch, no_request_cache: None) -> Matching:
 SENTENCES = ["Ice is cold.", "The sun melts ice.", "Dogs bark at the postman in the morning.", "Ice"]
 
 
-def plain(engine: Matching, one: str, other: str) -> float:
+def plain(engine: Matching, first: str, other: str) -> float:
     """BERTScore as it is defined, of one pair."""
     network, tokenizer = engine.loaded()
     with torch.inference_mode():
-        left, right = (network(**tokenizer(text, return_tensors="pt")).last_hidden_state[0] for text in (one, other))
+        left, right = (network(**tokenizer(text, return_tensors="pt")).last_hidden_state[0] for text in (first, other))
     table = torch.cosine_similarity(left[:, None], right[None], dim=-1)
     recall, precision = table.max(dim=1).values[1:-1].mean(), table.max(dim=0).values[1:-1].mean()
     return float(2 * precision * recall / (precision + recall))
 
 
 def test_similarities_are_bertscores(engine: Matching) -> None:
-    pairs = [(one, other) for one in SENTENCES for other in SENTENCES]
-    answers = engine.run([[[one], [other]] for one, other in pairs])
+    pairs = [(sentence, other) for sentence in SENTENCES for other in SENTENCES]
+    answers = engine.run([[[first], [other]] for first, other in pairs])
     assert answers == pytest.approx([plain(engine, *pair) for pair in pairs], abs=2e-6)
-    assert [answer for answer, (one, other) in zip(answers, pairs, strict=True) if one == other] == [1.0] * len(SENTENCES)
+    assert [answer for answer, (row, other) in zip(answers, pairs, strict=True) if row == other] == [1.0] * len(SENTENCES)
 
 
 def test_totals_are_those_of_the_best_matching(engine: Matching) -> None:
-    similarity = {(one, other): engine.run([[[one], [other]]])[0] for one in SENTENCES[:3] for other in SENTENCES[1:]}
+    similarity = {
+        (sentence, other): engine.run([[[sentence], [other]]])[0] for sentence in SENTENCES[:3] for other in SENTENCES[1:]
+    }
     expected = max(
         sum(similarity[pair] for pair in zip(SENTENCES[:3], order, strict=True)) for order in permutations(SENTENCES[1:])
     )
@@ -357,12 +361,12 @@ def test_a_sentence_without_words_is_like_no_other(engine: Matching) -> None:
 def test_real_trees_are_equal_to_themselves_and_worse_without_an_edge() -> None:
     rows = [json.loads(line) for line in TREES.read_text(encoding="utf-8").splitlines()]
     trees = []
-    for one in rows:
-        texts = {**one["meta"]["triples"], **one["meta"]["intermediate_conclusions"], CLAIM: one["hypothesis"]}
-        trees.append(parse_proof(one["proof"], texts))
-    assert all(set(one.values()) == {1.0} for one in compare(trees, trees, PRESETS["offline"]))
+    for scored in rows:
+        texts = {**scored["meta"]["triples"], **scored["meta"]["intermediate_conclusions"], CLAIM: scored["hypothesis"]}
+        trees.append(parse_proof(scored["proof"], texts))
+    assert all(set(numbers.values()) == {1.0} for numbers in compare(trees, trees, PRESETS["offline"]))
     for tree in map(by_sentence, trees):
         edges = tree.edges()
-        fewer = Structure(tuple(Step((one,), end) for one, end in edges[:-1]), {name: name for name in tree.nodes()})
-        one = scores(tree, fewer)  # a part of it: no encoder is asked
-        assert one["ss_recall"] == one["es_recall"] == pytest.approx((len(edges) - 1) / len(edges))
+        fewer = Structure(tuple(Step((premise,), end) for premise, end in edges[:-1]), {name: name for name in tree.nodes()})
+        scored = scores(tree, fewer)  # a part of it: no encoder is asked
+        assert scored["ss_recall"] == scored["es_recall"] == pytest.approx((len(edges) - 1) / len(edges))

@@ -7,8 +7,8 @@ from hfcf.metrics.question_types import common_types, question_type
 from hfcf.metrics.scores.consistency import consistency, edit_bin, ordered_strata
 from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.metrics.shared.batching import WINDOW, windows
-from hfcf.metrics.shared.evidence_text import content_words, folded_words
 from hfcf.metrics.shared.metric import mean
+from hfcf.metrics.shared.texts import content_words, folded_words
 
 
 def test_words_are_compared_without_case_accents_and_marks() -> None:

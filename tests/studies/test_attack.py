@@ -27,8 +27,7 @@ from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices
 from hfcf.studies.attack.run import make_attack, make_candidates
 from hfcf.systems.ccg import attack as build
-from hfcf.systems.ccg.attack import ATTACK, CANDIDATES, build_attack, report
-from hfcf.systems.ccg.donors import collect_donors, list_options
+from hfcf.systems.ccg.attack import ATTACK, CANDIDATES, build_attack, collect_donors, list_options, report
 from hfcf.tasks.relation import entities, token_edits
 
 DESTINATION, ORIGIN, CAUSE = "Entity-Destination(e1,e2)", "Entity-Origin(e1,e2)", "Cause-Effect(e1,e2)"

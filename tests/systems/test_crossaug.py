@@ -198,8 +198,8 @@ def test_what_is_kept_and_what_is_not(crossaug: CrossAug) -> None:
 
 @pytest.mark.parametrize("pair", ["claim", "evidence", "both"])
 def test_the_ablations(crossaug: CrossAug, pair: str) -> None:
-    one = CrossAug(generator=crossaug.generator, pairs=(pair,))
-    made = hfcf.expand(one(rows()))
+    item = CrossAug(generator=crossaug.generator, pairs=(pair,))
+    made = hfcf.expand(item(rows()))
     assert set(made["change"]) == {pair}
     assert set(made["source_id"]) == ({"0", "2"} if pair == "claim" else {"0"})
 

@@ -121,7 +121,7 @@ def test_nothing_is_lost_on_a_server_that_misbehaves(make: Make, start: Start, c
     assert done["id"] == rows["id"]
     assert all(status["accepted"] is not None for status in done["status"])
     reasons = [row["status"]["reason"] or "" for row in done]
-    reasons += [one["status"]["reason"] or "" for row in done for one in row["candidates"] or []]
+    reasons += [candidate["status"]["reason"] or "" for row in done for candidate in row["candidates"] or []]
     failures = [reason for reason in reasons if "the language model: 3 attempts and no valid answer" in reason]
     assert failures
     rejected = hfcf.rejected(done)
@@ -188,9 +188,9 @@ def test_race_rejects_claims_that_miss_the_constraints(spacy_ner: Ner, demo: Dat
     start(untrue)
     race = hfcf.RACE.preset("llm", verifier=CHAT, generator=CHAT, encoder=tiny_model("classifier"), ner=spacy_ner)
     done = race(demo.select(range(6)))
-    claims = [one for row in done for one in row["candidates"] or [] if one["change"] == "claim"]
+    claims = [candidate for row in done for candidate in row["candidates"] or [] if candidate["change"] == "claim"]
     assert claims
-    assert {one["status"]["reason"] for one in claims} == {"names no causal entity of every piece of evidence"}
+    assert {claim["status"]["reason"] for claim in claims} == {"names no causal entity of every piece of evidence"}
 
 
 def test_ccg_accepts_only_terms_of_the_new_relation(start: Start) -> None:
@@ -203,9 +203,9 @@ def test_ccg_accepts_only_terms_of_the_new_relation(start: Start) -> None:
     start(invent)
     sentences = hfcf.load("relations", data_dir=recipe.folder() / "demo_relations", split="train", on_error="reject")
     done = hfcf.CCG.preset("llm", indicator=CHAT, editor=CHAT, parser=None)(sentences.select(range(24)))
-    written = [one for row in done for one in row["candidates"] or [] if "quite unlike" in one["text"]]
+    written = [candidate for row in done for candidate in row["candidates"] or [] if "quite unlike" in candidate["text"]]
     assert written
-    assert {one["status"]["reason"] for one in written} == {"the editor wrote no causal term of the new relation"}
+    assert {candidate["status"]["reason"] for candidate in written} == {"the editor wrote no causal term of the new relation"}
 
 
 def test_a_run_names_the_model_and_its_cost(start: Start, tmp_path: Any) -> None:

@@ -89,6 +89,6 @@ def test_every_slot_on_a_real_server(
         assert len(verdicts) == len(few_rows)
         assert any(answer.get("logprobs") for answer in stored(cache).values())
         shares = [verdict for verdict in verdicts if isinstance(verdict, dict)]
-        assert all(sum(one.values()) == pytest.approx(1, abs=1e-4) for one in shares)
+        assert all(sum(shares_of_row.values()) == pytest.approx(1, abs=1e-4) for shares_of_row in shares)
         assert all("no valid answer" in verdict for verdict in verdicts if isinstance(verdict, str))
         print("verdicts:", verdicts)

@@ -104,7 +104,7 @@ def test_a_stage_that_comes_too_early_says_so(name: str, task: str, system: Syst
 @every_system
 def test_a_system_takes_its_task_from_the_rows(name: str, task: str, system: System, rows: Dataset) -> None:
     if len(system_class(name).works_on()) > 1:
-        other = next(one for one in system_class(name).works_on() if one != task)
+        other = next(task_name for task_name in system_class(name).works_on() if task_name != task)
         assert list(system.replace(task=other)(rows)) == list(system(rows))
     else:
         assert system.task == task

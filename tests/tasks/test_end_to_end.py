@@ -34,17 +34,17 @@ def row(claim: str, label: str = REFUTES, **more: Any) -> dict[str, Any]:
 
 def test_a_verdict_belongs_to_text_and_label(script: Callable[[str], ModuleType]) -> None:
     verdicts = script("verdicts")
-    one = row("Rome is new.")
-    assert verdicts.pair_key(one) == verdicts.pair_key({**one, "id": "other", "system": "race"})
-    assert verdicts.pair_key(one) != verdicts.pair_key({**one, "label": SUPPORTS})
-    assert verdicts.pair_key(one) != verdicts.pair_key(row("Rome is old."))
+    item = row("Rome is new.")
+    assert verdicts.pair_key(item) == verdicts.pair_key({**item, "id": "other", "system": "race"})
+    assert verdicts.pair_key(item) != verdicts.pair_key({**item, "label": SUPPORTS})
+    assert verdicts.pair_key(item) != verdicts.pair_key(row("Rome is old."))
 
 
 def test_the_draw_depends_on_the_rows_alone(script: Callable[[str], ModuleType]) -> None:
     verdicts = script("verdicts")
     rows = [row(f"Rome has {n} hills.") for n in range(50)]
     drawn = verdicts.draw_pairs([*rows, *rows], 20)
-    assert len({one["claim"] for one in drawn}) == 20
+    assert len({answer["claim"] for answer in drawn}) == 20
     assert drawn == verdicts.draw_pairs(reversed(rows), 20)
     assert len(verdicts.draw_pairs(rows[:3], 20)) == 3
 
@@ -53,7 +53,7 @@ def test_right_is_the_label_that_the_reader_gave(script: Callable[[str], ModuleT
     verdicts = script("verdicts")
     rows = [row(f"Rome has {n} hills.") for n in range(4)]
     said = zip(rows, [(REFUTES, True), (REFUTES, False), (NOT_ENOUGH_INFO, True)], strict=False)
-    known = {verdicts.pair_key(one): {"label": label, "sound": sound} for one, (label, sound) in said}
+    known = {verdicts.pair_key(name): {"label": label, "sound": sound} for name, (label, sound) in said}
     reading = verdicts.count_right(rows[:3], known)
     assert reading == verdicts.Reading(drawn=3, read=3, label_right=2, all_right=1)
     assert reading.share(2) == pytest.approx(2 / 3)
@@ -66,10 +66,10 @@ def test_the_verdicts_fit_their_rows(script: Callable[[str], ModuleType]) -> Non
     verdicts, file = script("verdicts"), FOLDER / "end_to_end_verdicts.jsonl"
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert len(verdicts.load_verdicts(file)) == len(lines)
-    for one in lines:
-        assert one["key"] == verdicts.pair_key(one["new"])
-        assert isinstance(one["label"], str)
-        assert isinstance(one["sound"], bool)
+    for row in lines:
+        assert row["key"] == verdicts.pair_key(row["new"])
+        assert isinstance(row["label"], str)
+        assert isinstance(row["sound"], bool)
 
 
 def test_rates_with_and_without_training(script: Callable[[str], ModuleType]) -> None:
@@ -93,16 +93,16 @@ def test_a_peer_is_judged_by_the_verifier_and_the_judge(
 
     def propose(rows: list[dict[str, Any]]) -> list[list[Any]]:
         return [
-            [rewritten(one["claim"], "Rome is new.", label, "peer") for label in (SUPPORTS, REFUTES, NOT_ENOUGH_INFO)]
-            + [reject(rewritten(one["claim"], "Rome is big.", REFUTES, "peer"), "peer", "is far less fluent")]
-            for one in rows
+            [rewritten(row["claim"], "Rome is new.", label, "peer") for label in (SUPPORTS, REFUTES, NOT_ENOUGH_INFO)]
+            + [reject(rewritten(row["claim"], "Rome is big.", REFUTES, "peer"), "peer", "is far less fluent")]
+            for row in rows
         ]
 
     common = {"group_id": "1", "corpus": "c", "split": "train"}
     ds = Dataset.from_list([row(f"Rome is {n}.", SUPPORTS, **common) for n in "ab"], features=TASK.features)
     made = end_to_end.run_peer("peer", propose, ds)
     assert made.proposed == 6
-    assert [one["claim"] for one in made.accepted] == ["Rome is new."] * 2  # each row has one label of three
+    assert [row["claim"] for row in made.accepted] == ["Rome is new."] * 2  # each row has one label of three
     assert made.training == 0.0 < made.cpu
 
 
@@ -113,7 +113,7 @@ def test_the_table_and_the_drawn_rows(
     ds = Dataset.from_list([row(f"Rome is {n}.", SUPPORTS, **common) for n in "abc"], features=TASK.features)
 
     def work(some: Dataset) -> Any:
-        new = [{**row("Rome is new."), "source_id": one} for one in some["id"]]
+        new = [{**row("Rome is new."), "source_id": row_id} for row_id in some["id"]]
         return end_to_end.Outcome(accepted=new, proposed=4, cpu=60.0, training=0.0, wall=60.0)
 
     monkeypatch.setattr(end_to_end, "load_rows", lambda quick: ({"verification": ds}, "three rows"))

@@ -41,7 +41,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Say:
             for claim, _ in requests:
                 asked.append((self.model.name, claim))
                 label, probability = verdicts[self.model.name][claim]
-                answers.append({one: probability if one == label else (1 - probability) / 2 for one in LABELS})
+                answers.append({row: probability if row == label else (1 - probability) / 2 for row in LABELS})
             return answers
 
         monkeypatch.setattr(Classifier, "run", run)
@@ -99,7 +99,7 @@ def test_a_claim_needs_the_same_verdict_of_all_and_not_only_one_that_flips(says:
         ],
     }  # fmt: skip
     (answer,) = RULES.replace(judges=JUDGES[:1], flip="any").check_claim.batch([row])
-    reasons = {one["claim"]: one["status"] and one["status"]["reason"] for one in answer["candidates"]}  # type: ignore[index]
+    reasons = {candidate["claim"]: candidate["status"] and candidate["status"]["reason"] for candidate in answer["candidates"]}  # type: ignore[index]
     assert reasons == {
         "both": None, "split": "judge 1 (second) says NOT ENOUGH INFO",
         "neither": "the label does not flip: the original evidence makes it SUPPORTS",
@@ -130,7 +130,7 @@ def test_crossaug_chooses_the_claim_on_which_all_agree(
 ) -> None:
     written = [{"text": f"Ann was born in {town}.", "score": 0.0, "finished": True} for town in ("Oslo", "Bonn")]
     monkeypatch.setattr(Continuation, "forward", lambda self, _, encoded: [written] * len(encoded))
-    oslo, bonn = (one["text"] for one in written)
+    oslo, bonn = (candidate["text"] for candidate in written)
     both = {oslo: (REFUTES, 0.9), bonn: (REFUTES, 0.9)}
     folders = [Model(tiny_model("t5"))]
     system = CrossAug(generator=folders[0], num_candidates=2, pairs=("claim",), verifier=Model("first"), judges=JUDGES[:1])
@@ -148,8 +148,8 @@ def test_crossaug_chooses_the_claim_on_which_all_agree(
 def test_the_last_stage_of_any_system_takes_judges(says: Say) -> None:
     says({"first": {"new": (REFUTES, 0.9)}, "second": {"new": (SUPPORTS, 0.9)}})
     edit = {"field": "claim", "piece": -1, "start": 0, "end": 3, "before": "old", "after": "new"}
-    one = {"claim": "new", "label": REFUTES, "change": "claim", "edits": [edit], "scores": [], "status": None}
-    row = {**source("old")[0], "candidates": [one]}
+    candidate = {"claim": "new", "label": REFUTES, "change": "claim", "edits": [edit], "scores": [], "status": None}
+    row = {**source("old")[0], "candidates": [candidate]}
     judged = JudgeCandidates(system="s", verifier=Model("first"), judges=JUDGES[:1]).batch([row])[0]
     assert str(judged) == "no candidate is left of 1: judge 1 (second) says SUPPORTS (1)"
 
@@ -168,8 +168,8 @@ def test_a_recipe_gives_one_judge_or_several(given: Any) -> None:
 
 
 def test_the_offline_preset_has_a_second_judge_unless_it_goes_without_a_verifier() -> None:
-    assert [one.adapter for one in RACE.preset("offline").judges] == ["hfcf:verifier_2"]
-    assert [one.adapter for one in CrossAug.preset("offline").judges] == ["hfcf:verifier_2"]
+    assert [judge.adapter for judge in RACE.preset("offline").judges] == ["hfcf:verifier_2"]
+    assert [judge.adapter for judge in CrossAug.preset("offline").judges] == ["hfcf:verifier_2"]
     assert CrossAug.preset("offline", verifier=None).judges == ()
 
 

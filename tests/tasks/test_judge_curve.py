@@ -31,7 +31,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def ruling(label: str, *said: tuple[str, float]) -> Verdict:
-    return Verdict(label, tuple({"name": f"judge: {one}", "value": value} for one, value in said))
+    return Verdict(label, tuple({"name": f"judge: {name}", "value": value} for name, value in said))
 
 
 def test_what_is_accepted_alone_and_by_both(script: ModuleType) -> None:

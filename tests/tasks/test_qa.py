@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 
 from hfcf.core.task import get_task, problem, task_of
-from hfcf.metrics.shared.rejected_candidates import candidates
+from hfcf.metrics.shared.measure import candidates
 from hfcf.report.page_rows import rejected_row
 from hfcf.tasks.qa import NO_ANSWERS, TASK, rewrite_all, span_problem
 
@@ -46,7 +46,7 @@ def test_rows_without_spans_are_rows_and_say_why_they_have_none() -> None:
         "the row has no answer": row("Ada.", [], []),
         "its answers are no spans of its context": row("Is it? It is.", ["yes"], []),
     }
-    assert {why: (TASK.validate(one), span_problem(one)) for why, one in rows.items()} == {why: (None, why) for why in rows}
+    assert {why: (TASK.validate(row), span_problem(row)) for why, row in rows.items()} == {why: (None, why) for why in rows}
 
 
 def test_a_long_context_is_worked_on_and_control_characters_are_not() -> None:
@@ -74,11 +74,11 @@ def test_edits_lead_there_and_back_with_the_answers() -> None:
 
 
 def rejected_candidate(**changes: Any) -> dict[str, Any]:
-    one = {
+    candidate = {
         "title": "Other", "context": "Bob read it.", "question": "who read it", "answers": {"text": ["Bob"], "answer_start": [0]},
         "change": None, "edits": [], "scores": [],
     }  # fmt: skip
-    return {**one, **changes}
+    return {**candidate, **changes}
 
 
 def test_a_rejected_candidate_is_shown_and_measured_as_it_is() -> None:
@@ -88,7 +88,7 @@ def test_a_rejected_candidate_is_shown_and_measured_as_it_is() -> None:
     assert (shown["question"], shown["context"], shown["answers"]["text"]) == ("who read it", "Bob read it.", ["Bob"])
     common = {"source_id": "1", "group_id": "1", "system": "rgf", "level": "candidate", "stage": "round_trip", "reason": "no"}
     unasked = json.dumps(rejected_candidate(question=None))
-    rows = [{**common, "source": json.dumps(source), "candidate": one} for one in (text, unasked)]
+    rows = [{**common, "source": json.dumps(source), "candidate": item} for item in (text, unasked)]
     [measured] = candidates(Dataset.from_list(rows))  # the other has no question yet
     assert TASK.changed(measured) == ("who wrote it", "who read it")
     assert rejected_row(source, unasked)["question"] == "who wrote it"

@@ -84,7 +84,7 @@ def test_it_says_what_is_wrong_with_a_row(change: dict[str, Any], reason: str) -
 
 
 def test_sound_rows_have_no_problem_and_what_is_not_there_is_not_looked_at() -> None:
-    assert [problem(one) for one in rows()] == [None] * 3
+    assert [problem(row) for row in rows()] == [None] * 3
     assert problem({**SUP, "structure": None, "cause": None}) is None
     assert problem({"claim": SUP["claim"], "structure": SUP["structure"]}) is None
 
@@ -111,7 +111,7 @@ def test_segments_and_drawing_also_of_rows_that_cannot_be_worked_on() -> None:
         {"evidence": None},
         {"structure": [step(to="s1")]},
     ):
-        assert all(one.field != "structure" for one in TASK.segments({**SUP, **change}))
+        assert all(segment.field != "structure" for segment in TASK.segments({**SUP, **change}))
         assert TASK.drawing({**SUP, **change}) == ""
     assert TASK.drawing({**SUP, "evidence": [None] * 7, "claim": None}).count("<rect") == 6
 
@@ -130,7 +130,7 @@ def decided(system_task: str) -> Dataset:
     rewritten = "The lamp made the seeds rot in the greenhouse."
     claim = {"field": "claim", "piece": -1, "start": 0, "end": len(SUP["claim"]), "before": SUP["claim"], "after": rewritten}
     candidates = [candidate(SUP["claim"], "REFUTES", "evidence", [TWELVE]), candidate(rewritten, "REFUTES", "claim", [claim])]
-    ds = ds.map(lambda one: {"candidates": candidates}, features=ds.features)
+    ds = ds.map(lambda row: {"candidates": candidates}, features=ds.features)
     return ds.map(JudgeCandidates(system="made", task=system_task), batched=True)
 
 
@@ -142,10 +142,10 @@ def test_counterfactuals_have_the_structure_and_what_is_stale(system_task: str) 
     assert made["id"][:2] == ["sup:made:evidence", "sup:made:claim"]
     assert made["stale"][:] == [["s3", "s4", "claim"], [], ["s3", "s4", "s6", "claim"], [], [], []]
     assert made[0]["evidence"][0]["text"].endswith("13 hours.")
-    for one in made:
-        source = next(row for row in rows() if row["id"] == one["source_id"])
-        assert TASK.revert_edits(one, one["edits"]) == {name: source[name] for name in TASK.columns}
-        assert problem(one) is None
+    for counterfactual in made:
+        source = next(row for row in rows() if row["id"] == counterfactual["source_id"])
+        assert TASK.revert_edits(counterfactual, counterfactual["edits"]) == {name: source[name] for name in TASK.columns}
+        assert problem(counterfactual) is None
     both = augmented(ds)
     assert both.features == TASK.features
     assert len(both) == 9
@@ -163,7 +163,7 @@ def test_a_task_s_new_code_is_used_on_rows_of_the_disk(tmp_path: Path, monkeypat
 
 
 def test_without_a_counterfactual_the_columns_are_there() -> None:
-    ds = decided("verification").map(lambda one: {"counterfactuals": []})
+    ds = decided("verification").map(lambda row: {"counterfactuals": []})
     assert (len(hfcf.expand(ds)), hfcf.expand(ds).features) == (0, TASK.counterfactual)
     assert hfcf.expand(ds.select([])).features == TASK.counterfactual
 
@@ -175,8 +175,8 @@ def test_crossaug_runs_on_them(tiny_model: Callable[[str], str], monkeypatch: py
     ds = CrossAug(generator=Model(tiny_model("t5")))(dataset([source, NEI]))
     made = hfcf.expand(ds)
     changed = ["s3", "s4", "claim"]
-    assert {one["change"]: one["stale"] for one in made} == {"claim": [], "evidence": changed, "both": changed}
-    assert [one["structure"] for one in made] == [source["structure"]] * 3
+    assert {row["change"]: row["stale"] for row in made} == {"claim": [], "evidence": changed, "both": changed}
+    assert [row["structure"] for row in made] == [source["structure"]] * 3
     assert made.features == TASK.counterfactual
     [lost] = hfcf.rejected(ds, system="crossaug")
     assert set(json.loads(lost["source"])) == set(TASK.features)
@@ -185,16 +185,16 @@ def test_crossaug_runs_on_them(tiny_model: Callable[[str], str], monkeypatch: py
 def test_race_runs_on_them(race: RACE, demo: Dataset, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Generator, "forward", parrot.forward)
     made_rows = []
-    for one in demo.select(range(3)).remove_columns(["num_hops"]):
-        ids = [f"Sentence{i}" for i in range(len(one["evidence"]))]
+    for source in demo.select(range(3)).remove_columns(["num_hops"]):
+        ids = [f"Sentence{i}" for i in range(len(source["evidence"]))]
         info = [{"id": name, "useful": True, "leaf": True} for name in ids]
-        made_rows.append({**one, "cause": None, "effect": None, "evidence_info": info, "structure": [step(*ids, to="claim")]})
+        made_rows.append({**source, "cause": None, "effect": None, "evidence_info": info, "structure": [step(*ids, to="claim")]})
     ds = race.replace(verifier=Model(tiny_model("verifier")))(dataset(made_rows))
     made = hfcf.expand(ds)
     assert len(made)
-    for one in made:
-        assert one["stale"] == (["claim"] if one["change"] == "evidence" else [])
-        assert problem(one) is None
+    for new in made:
+        assert new["stale"] == (["claim"] if new["change"] == "evidence" else [])
+        assert problem(new) is None
     assert {*made["source_id"], *hfcf.rejected(ds)["source_id"]} == set(ds["id"])
 
 
@@ -203,7 +203,7 @@ def test_race_runs_on_them(race: RACE, demo: Dataset, tiny_model: Callable[[str]
 def test_a_baseline_takes_them_as_verification_rows(baseline: str) -> None:
     made = hfcf.expand(system_class(baseline)()(dataset()))
     assert len(made)
-    assert {one["change"] for one in made} == {"claim"}
+    assert {row["change"] for row in made} == {"claim"}
     assert made.features == TASK.counterfactual
 
 
@@ -225,7 +225,7 @@ def test_metrics_measure_them() -> None:
 
 
 def test_the_row_that_judges_writes_is_of_the_task() -> None:
-    one = accept(candidate(SUP["claim"], "REFUTES", "evidence", [TWELVE]), "check")
-    [made] = counterfactuals(SUP, [one], "made")
+    row = accept(candidate(SUP["claim"], "REFUTES", "evidence", [TWELVE]), "check")
+    [made] = counterfactuals(SUP, [row], "made")
     assert made["stale"] == ["s3", "s4", "claim"]
     assert get_task("structures").outcome(made) == "REFUTES"

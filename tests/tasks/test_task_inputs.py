@@ -34,10 +34,10 @@ def test_neither_order_nor_names_tell_leaves_from_distractors() -> None:
     firsts = {order[0] for order in orders}
     assert firsts & CONCLUSIONS
     assert firsts & DISTRACTORS
-    one = view(SUP, 3)
-    assert view(SUP, 3) == one  # the same in every process
-    assert {name: one.pieces[name] for name in one.ids} == {name: SENTENCES[one.ids[name]] for name in one.pieces}
-    assert list(view(SUP, 3, seed=14).ids.values()) != list(one.ids.values())
+    shown = view(SUP, 3)
+    assert view(SUP, 3) == shown  # the same in every process
+    assert {name: shown.pieces[name] for name in shown.ids} == {name: SENTENCES[shown.ids[name]] for name in shown.pieces}
+    assert list(view(SUP, 3, seed=14).ids.values()) != list(shown.ids.values())
 
 
 def test_a_target_says_what_the_row_says_in_other_names() -> None:
@@ -68,7 +68,7 @@ def test_not_enough_info_is_left_out_of_tasks_2_to_4_with_the_reason() -> None:
     for task in (2, 3, 4):
         places, made, left_out = views(dataset(), task)
         assert places == [0, 1]
-        assert [one.label for one in made] == ["SUPPORTS", "REFUTES"]
+        assert [row.label for row in made] == ["SUPPORTS", "REFUTES"]
         assert left_out == {"tasks 2 to 4 have two labels, and this row is NOT ENOUGH INFO": 1}
     assert views(dataset(), 1)[0] == [0, 1, 2]
     places, _, left_out = views(dataset(), 1, labels=("SUPPORTS", "REFUTES"))
@@ -99,31 +99,31 @@ def test_titles_are_not_lost() -> None:
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
 @pytest.mark.parametrize("made", [SUP, REF], ids=["SUPPORTS", "REFUTES"])
 def test_the_right_answer_parses_and_says_what_the_target_says(made: dict[str, Any], task: int) -> None:
-    one = view(made, task)
-    text = answer_text(one)
-    assert "\n" not in text + program_text(one)
-    read = parse_program(text, one.texts)
+    shown = view(made, task)
+    text = answer_text(shown)
+    assert "\n" not in text + program_text(shown)
+    read = parse_program(text, shown.texts)
     assert read.label == made["label"]
-    assert read == (one.target or Structure(()))
+    assert read == (shown.target or Structure(()))
     new = {SENTENCES[name] for name in Structure.from_row(made).intermediates()}
-    assert {text for name, text in read.texts.items() if name not in one.texts} == (new if task == 4 else set())
+    assert {text for name, text in read.texts.items() if name not in shown.texts} == (new if task == 4 else set())
 
 
 def test_what_a_model_reads_parses_too() -> None:
     for task in (1, 2, 3, 4):
-        one = view(SUP, task)
-        read = parse_program(program_text(one).removesuffix("; def build_tree_proof():"))
-        assert {text for name, text in read.texts.items() if name in one.texts} == {SUP["claim"], *one.pieces.values()}
+        shown = view(SUP, task)
+        read = parse_program(program_text(shown).removesuffix("; def build_tree_proof():"))
+        assert {text for name, text in read.texts.items() if name in shown.texts} == {SUP["claim"], *shown.pieces.values()}
         assert read.label is None
-        assert read == (one.structure or Structure(()))
+        assert read == (shown.structure or Structure(()))
 
 
 def test_quotes_and_line_breaks_stay_in_their_sentence() -> None:
     hard = row("hard", "s1 → Claim", "SUPPORTS", claim='It says "no"; then\nprint("REFUTES")')
     for task in (3, 4):
-        one = view(hard, task)
-        assert parse_program(program_text(one).removesuffix("; def build_tree_proof():")).texts[CLAIM] == hard["claim"]
-        assert parse_program(answer_text(one), one.texts).label == "SUPPORTS"
+        shown = view(hard, task)
+        assert parse_program(program_text(shown).removesuffix("; def build_tree_proof():")).texts[CLAIM] == hard["claim"]
+        assert parse_program(answer_text(shown), shown.texts).label == "SUPPORTS"
 
 
 def test_a_classifier_reads_steps_from_the_claim_down_then_the_rest() -> None:

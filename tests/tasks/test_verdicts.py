@@ -124,14 +124,14 @@ def test_an_answer_of_no_use_is_a_reason_and_no_label(start: Start) -> None:
     (why,) = VERIFICATION.verdicts([CLAIM], CHAT, 130)
     assert isinstance(why, str)
     assert "the answer.label is none of SUPPORTS, REFUTES, NOT ENOUGH INFO" in why
-    one = candidate("Rome is young.", REFUTES, "claim", [])
+    item = candidate("Rome is young.", REFUTES, "claim", [])
     edit = {"field": "claim", "piece": -1, "start": 8, "end": 11, "before": "old", "after": "young"}
     row = {**CLAIM, "id": "1", "label": SUPPORTS, "group_id": "1", "corpus": "c", "split": "train"}
-    (result,) = JudgeCandidates(system="s", verifier=CHAT).batch([{**row, "candidates": [{**one, "edits": [edit]}]}])
+    (result,) = JudgeCandidates(system="s", verifier=CHAT).batch([{**row, "candidates": [{**item, "edits": [edit]}]}])
     assert "the verifier gives no label: the language model: 3 attempts" in str(result)
     (measured,) = MeasureFlipRate(verifier=CHAT).batch([{**CLAIM, "label": REFUTES}])
     assert measured == {"flip_rate": None}
-    assert undecided(one)
+    assert undecided(item)
 
 
 def test_names_of_the_users_own(start: Start) -> None:

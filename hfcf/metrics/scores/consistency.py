@@ -1,4 +1,4 @@
-"""Pairwise consistency: how often a model that is right on an original is right on its counterfactual, too."""
+"""Pairwise consistency: how often a model that is right on an original is also right on its counterfactual."""
 
 from __future__ import annotations
 

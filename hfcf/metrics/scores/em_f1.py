@@ -55,7 +55,7 @@ def _hashable(gold: Gold) -> tuple[tuple[str, ...], bool]:
     return (tuple(gold["regex"]), True) if isinstance(gold, Mapping) else (tuple(gold), False)
 
 
-@lru_cache(maxsize=1 << 16)  # resampling asks of the same rows again and again
+@lru_cache(maxsize=1 << 16)  # resampling scores the same rows again and again
 def _grade(alternatives: tuple[str, ...], regex: bool, predicted: str) -> tuple[float, float]:
     """Return exact match and F1."""
     if regex and alternatives:

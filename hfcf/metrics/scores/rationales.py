@@ -1,7 +1,7 @@
-"""Score rationales: their agreement with human ones, and how much the verifier's prediction rests on them.
+"""Score rationales: their agreement with human ones, and how much the verifier's prediction rests on them; and baselines.
 
 Rationales are a row's `rationales`: `{field, piece, start, end, score}`, spans of code points into a piece's text ("evidence")
-or title ("evidence.title"). Scores are not read, and spans may overlap. A word is what gradient attribution calls one: characters
+or title ("evidence.title"). Scores are not read, and spans may overlap. A word is that of gradient attribution: characters
 without a space between, so that "Rome," is one word and its comma is part of it.
 
 A span that lies outside the evidence is an error: the rationales are another row's, or the evidence was edited since.
@@ -10,19 +10,21 @@ A span that lies outside the evidence is an error: the rationales are another ro
 from __future__ import annotations
 
 import math
+import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hfcf.engines.verifier_inputs import reads_titles
+from hfcf.metrics.shared.texts import stop_words
 from hfcf.text.evidence import join
 
 if TYPE_CHECKING:
     from hfcf.engines.classifier import Classifier
 
 Spans = Sequence[Mapping[str, Any]] | None
-"""A row's `rationales`; null says as much as none."""
+"""A row's `rationales`; null is the same as none."""
 Evidence = Sequence[dict[str, Any]]
 """A row's `evidence`: `{title, text}` pieces."""
 
@@ -72,9 +74,8 @@ def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
 def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, float]:
     """Compare one row's predicted rationales with its human ones, by words and by pieces ("sentences").
 
-    Words are those of the texts: annotators of the corpora here marked sentences, never a title, so a title's word is neither
-    right nor wrong. A piece is marked if any of its words is, its title's included: a span that is empty or over spaces alone
-    marks nothing.
+    Only words of the texts count, since annotators of the corpora here marked no titles. A piece is marked if any of its words
+    is, its title's included.
 
     Args:
         predicted: rationales in any order; nothing marked is a precision of 0.
@@ -84,8 +85,8 @@ def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, f
     Returns:
         `SCORES`, each 0–1. F1 is the harmonic mean, 0 if both are.
 
-    Source: DeYoung et al. (ACL 2020), ERASER, agreement of hard selections (its token F1; its IOU F1 is not here). Deviation: its
-    tokens are those of its files and its unit is a row's document; here they are words and a row.
+    Source: DeYoung et al. (ACL 2020), ERASER, agreement of hard selections (its token F1). Deviation: words and rows instead of its
+    files' tokens and documents.
 
     Raises:
         ValueError: a span lies outside the evidence.
@@ -133,14 +134,11 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
 
     `sufficiency` is p(label | all evidence) − p(label | the rationales' words alone): low if the words are enough.
     `comprehensiveness` is p(label | all evidence) − p(label | the other words): high if the words are needed. The label is the
-    one that the verifier predicts on all evidence (ties: the first by name), not the row's own.
+    verifier's prediction on all evidence (ties: the first by name), not the row's own.
 
-    Removed words are dropped and the words left are joined by single spaces; titles' words are words like all others. A
-    piece without a word left is gone, and a field that loses nothing stays as it is, spaces and all, so that everything
-    kept is exactly the full input. Nothing kept is an empty evidence, which the verifier answers from the claim alone.
-
-    The verifier reads `engine.max_length` tokens: where that cuts the evidence, removing words lets later ones in, and words
-    past the cut count for nothing. Give it room for the whole evidence, or read the numbers as those of the cut input.
+    The words left, titles' included, are joined by single spaces. A piece without a word is left out, and a field that loses
+    nothing stays as it is. Where nothing is left, the verifier reads the claim alone. Give the verifier room for the whole evidence
+    (`engine.max_length`): where evidence is cut, removing words lets later words in.
 
     Args:
         rows: n rows with `claim` and `evidence`.
@@ -148,8 +146,8 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
         engine: the verifier; it answers all 3n inputs in one run, equal ones once.
 
     Returns:
-        n of `{"label": str, "probability": 0–1, "sufficiency": −1–1, "comprehensiveness": −1–1}`, rounded to the engine's five
-        decimals. A rationale of all words has sufficiency 0, one of no word has comprehensiveness 0.
+        n of `{"label": str, "probability": 0–1, "sufficiency": −1–1, "comprehensiveness": −1–1}`, to five decimals. A rationale of
+        all words has sufficiency 0, a rationale of no word has comprehensiveness 0.
 
     Source: DeYoung et al. (ACL 2020), ERASER, faithfulness of one selection (no mean over thresholds). Deviation: ERASER drops
     tokens of the model's own input; words are dropped here before the verifier's tokenizer sees them.
@@ -190,3 +188,90 @@ def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool, titles: 
         if not piece["text"].strip() and titles:
             piece["title"], piece["text"] = "", piece["title"]  # a title alone announces nothing: no colon
     return join([piece for piece in pieces if piece["text"].strip()], titles)[0]
+
+
+def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:
+    """Measure the share of the evidence's words that rationales mark: the budget to give a baseline.
+
+    Args:
+        rationales: spans into `evidence`.
+        evidence: the pieces.
+        titles: whether titles' words count: no for `agreement`, which does not score them; yes for `faithfulness`, whose
+            verifier reads them.
+
+    Returns:
+        0–1; 0 for evidence without a word.
+    """
+    pool = _pool(evidence, titles, rationales)
+    return sum(word.marked for word in pool) / len(pool) if pool else 0.0
+
+
+def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles: bool = False) -> list[dict[str, Any]]:
+    """Draw a share of the evidence's words at random, without replacement.
+
+    Args:
+        row: a row with `id` and `evidence`; equal rows get equal rationales, in any order of the dataset.
+        share: of the words, 0–1; share × words is rounded, halves up. `marked_share` of a prediction gives as many words as it has.
+        seed: of the draw.
+        titles: whether titles' words can be drawn.
+
+    Returns:
+        Rationales in reading order, adjacent words joined; scores are shares of the chosen words and add up to 1.
+    """
+    pool = _pool(row["evidence"], titles)
+    drawn = random.Random(f"{seed}:random_rationales:{row['id']}").sample(range(len(pool)), _budget(share, len(pool)))
+    return _spans(pool, set(drawn))
+
+
+def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = False) -> list[dict[str, Any]]:
+    """Choose words of the evidence that the claim also has, in any case and without the marks at their edges.
+
+    The claim's words that are not stop words (scikit-learn's English list) come first, then its stop words; within each, the first
+    in reading order. A word that is not in the claim is never chosen, so there may be fewer words than the budget allows.
+
+    Args:
+        row: a row with `claim` and `evidence`.
+        share: of the words, 0–1, at most; share × words is rounded, halves up.
+        titles: whether titles' words can be chosen.
+
+    Returns:
+        Rationales in reading order, adjacent words joined; scores are shares of the chosen words and add up to 1.
+    """
+    pool = _pool(row["evidence"], titles)
+    claim = {_bare(word) for word in row["claim"].split()} - {""}
+    texts = {field: column for column, field in _FIELDS.items()}
+    bare = [_bare(row["evidence"][word.piece][texts[word.field]][word.start : word.end]) for word in pool]
+    shared = sorted((i for i, word in enumerate(bare) if word in claim), key=lambda i: (bare[i] in stop_words(), i))
+    return _spans(pool, set(shared[: _budget(share, len(pool))]))
+
+
+def _pool(evidence: Evidence, titles: bool, rationales: Spans = None) -> list[Word]:
+    return [word for word in words(evidence, rationales) if titles or word.field == "evidence"]
+
+
+def _budget(share: float, size: int) -> int:
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must be between 0 and 1, got {share}")
+    # A share that was k / size has to give k again, whatever the division lost.
+    return math.floor(round(share * size, 6) + 0.5)
+
+
+def _bare(word: str) -> str:
+    """Fold a word's case and strip the marks around its letters and digits."""
+    inside = [i for i, character in enumerate(word) if character.isalnum()]
+    return word[inside[0] : inside[-1] + 1].casefold() if inside else ""
+
+
+def _spans(pool: Sequence[Word], chosen: Collection[int]) -> list[dict[str, Any]]:
+    """Turn chosen words into rationales, adjacent ones of a field joined, as `Explain` joins them."""
+    sizes: list[int] = []
+    spans: list[dict[str, Any]] = []
+    for i in sorted(chosen):
+        word = pool[i]
+        if i - 1 in chosen and (pool[i - 1].field, pool[i - 1].piece) == (word.field, word.piece):
+            spans[-1]["end"] = word.end
+            sizes[-1] += 1
+        else:
+            spans.append({"field": word.field, "piece": word.piece, "start": word.start, "end": word.end})
+            sizes.append(1)
+    return [{**span, "score": round(size / len(chosen), 5)} for span, size in zip(spans, sizes, strict=True)]

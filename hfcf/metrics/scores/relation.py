@@ -1,6 +1,6 @@
 """Score predicted relations: micro-F1, SemEval-2010 Task 8's official macro-F1, accuracy.
 
-Everywhere a missing prediction (None) is one of no relation, as the official scorer has it for skipped sentences.
+A missing prediction (None) counts as Other, as in the official scorer for skipped sentences.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ def micro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
 
     Precision is the share of the predicted relations that are right, recall the share of the true ones that are found.
 
-    CCG's paper says "micro-F1" and no more. That it is without Other is our reading: with Other counted as a class it would be
-    the accuracy, under another name; and the paper's 88.07 for R-BERT trained on all of SemEval is where its F1 without Other
-    lies, above what accuracy over the nineteen labels usually is.
+    CCG's paper does not define its "micro-F1". Leaving out Other is our reading: with Other, micro-F1 equals accuracy, and the
+    paper's 88.07 for R-BERT trained on all of SemEval is in the range of its F1 without Other.
 
     Args:
         gold: the true labels.

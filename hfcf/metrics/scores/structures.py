@@ -6,7 +6,7 @@ A name without a sentence is its own sentence; a prediction that declares no sen
 same node in both.
 
 An edge is a premise and a conclusion, so a combined link of n premises counts as n edges, and a divergent one of n conclusions too.
-The paper says "a collection of edges" and leaves that open.
+The paper's "a collection of edges" leaves this open.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Encoder:
 
     Args:
         model: the encoder.
-        same: from this similarity on, a generated conclusion says what the gold one says. EntailmentBank asks BLEURT for 0.28, a
-            TensorFlow model on another scale.
+        same: from this similarity on, a generated conclusion has the meaning of the gold conclusion. EntailmentBank requires 0.28
+            of BLEURT, a TensorFlow model on another scale.
         layer: how many of its layers are computed; None: all.
     """
 
@@ -76,9 +76,8 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
     A sentence of the gold structure is aligned with itself. A new conclusion, as in Task 4, is aligned first; see `align`.
     It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
 
-    Deviations: EntailmentBank counts the hypothesis among the intermediates, lets it be aligned with another conclusion, and asks
-    BLEURT whether a sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not
-    published.
+    Deviations: EntailmentBank counts the hypothesis among the intermediates and aligns it, and lets BLEURT decide whether a
+    sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not published.
 
     Args:
         gold: the true structures, with the sentences of all evidence.
@@ -86,12 +85,12 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
         encoder: see `PRESETS`.
 
     Returns:
-        `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. Of one empty structure all are 0, except where
-        both sides have no intermediates.
+        `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. With one empty structure all are 0, except
+        where both sides have no intermediates.
 
     >>> from hfcf.tasks.structures.arrows import parse_arrows
-    >>> one, other = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
-    >>> scores = compare([one], [other], PRESETS["offline"])[0]
+    >>> gold, predicted = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
+    >>> scores = compare([gold], [predicted], PRESETS["offline"])[0]
     >>> [round(scores[name], 3) for name in ("es_precision", "es_recall", "es", "ss", "leaves_f1", "steps_f1", "intermediates_all")]
     [1.0, 0.667, 0.8, 0.8, 0.667, 0.5, 1.0]
     """
@@ -155,7 +154,7 @@ class _Pair(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether an encoder must say how similar the edges are: not if one side has all edges of the other."""
+        """Whether an encoder must compare the edges: not if one side has all edges of the other."""
         return self.common < min(len(self.gold_edges), len(self.edges))
 
 

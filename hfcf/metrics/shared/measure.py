@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
@@ -13,12 +14,13 @@ from hfcf.core import schema
 from hfcf.core.columns import iterate, without_format
 from hfcf.core.mapping import map_stage
 from hfcf.core.prepare import prepare
+from hfcf.core.progress import quiet_few
 from hfcf.core.stage import StageError
-from hfcf.core.task import task_of
+from hfcf.core.task import Task, get_task, task_of
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
-from hfcf.metrics.shared.rejected_candidates import candidates
 from hfcf.metrics.shared.summary import with_label_names
+from hfcf.tasks import DEFAULT
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
 
     Raises:
         RecipeError: there is no such metric or setting.
-        StageError: a metric that says nothing of this task, or can't be fitted to these rows.
+        StageError: a metric does not support this task, or can't be fitted to these rows.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"id": "1", "claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
@@ -99,7 +101,7 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        One row for each candidate, with the columns of these metrics and those that say what it changed.
+        One row for each candidate, with the columns of these metrics and of its texts and edits.
     """
     task = task_of(accepted.column_names)
     of_rows = {column: stage for column, stage in parse_metrics(metrics, task.name).items() if stage.of_candidates}
@@ -109,3 +111,55 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
         return texts
     measured = _measure(lost, of_rows, accepted if len(accepted) else lost, map_kwargs).select_columns(columns)
     return concatenate_datasets([texts, measured.cast(texts.features)])
+
+
+def candidates(rejected: Dataset) -> Dataset:
+    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away.
+
+    Args:
+        rejected: from `hfcf.rejected`, or a published set's `rejected` configuration.
+
+    Returns:
+        A row for each candidate whose edits fit its source, with the columns that metrics of single rows read.
+    """
+    rejected, columns = without_format(rejected), ["level", "source", "candidate"]
+    first = next(edited_rows(iterate(rejected, columns)), None)
+    if first is None:
+        return schema.no_rows(candidate_features(get_task(DEFAULT)))
+    features = candidate_features(task_of(first))
+    with quiet_few(len(rejected)):
+        return rejected.select_columns(columns).map(
+            _edited_columns, batched=True, with_indices=True, remove_columns=columns, features=features,
+            fn_kwargs={"names": list(features)}, desc="candidates", load_from_cache_file=False,  # tasks' code is not in its key
+        )  # fmt: skip
+
+
+def candidate_features(task: Task) -> Features:
+    """Return the columns of `candidates`.
+
+    Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them. Nor does one
+    read the columns that a task adds to its counterfactuals, as structures have `stale`.
+    """
+    canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
+    return Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
+
+
+def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield what each rejected candidate whose edits fit its source would be as a row; `number` of the first row is in its id."""
+    for i, row in enumerate(rejected, number):
+        if row["level"] != "candidate":
+            continue
+        source, made = json.loads(row["source"]), json.loads(row["candidate"])
+        own = task_of(source)
+        try:
+            texts = own.counterfactual_row(source, made)
+        except ValueError:  # rejected because its edits do not fit, or before it was complete
+            continue
+        edits = own.candidate_edits(source, made)
+        yield {"id": f"{source['id']}:{i}", **texts, "edits": edits, "change": made["change"]}
+
+
+def _edited_columns(batch: Mapping[str, list[Any]], indices: Sequence[int], names: Sequence[str]) -> dict[str, list[Any]]:
+    rejected = (dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True))
+    rows = list(edited_rows(rejected, indices[0]))
+    return {name: [row.get(name) for row in rows] for name in names}

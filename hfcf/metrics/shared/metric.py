@@ -19,7 +19,7 @@ from hfcf.core.artifacts import read_artifact
 from hfcf.core.columns import has_repeats, iterate
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.core.task import problem
-from hfcf.metrics.shared.changes import TEXTS_AND_EDITS, changed
+from hfcf.metrics.shared.texts import TEXTS_AND_EDITS, changed
 from hfcf.tasks import DEFAULT
 
 TEXT = Value("string")
@@ -36,7 +36,7 @@ class Metric(Stage):
     any stage does. Give the class, an instance or a function of two texts to `hfcf.measure`. Recipes know a metric of another
     package by its entry point in the group `hfcf.metrics`.
 
-    Input columns: the task's texts and `edits`, if `inputs` does not say otherwise.
+    Input columns: the task's texts and `edits`, unless `inputs` is set.
 
     Args:
         task: of the rows.
@@ -56,7 +56,7 @@ class Metric(Stage):
     of_candidates: ClassVar[bool] = True
     """Whether a single row can be scored alone, so that rejected candidates are scored too."""
     published: ClassVar[bool] = True
-    """False if the column repeats what the label says: a run then publishes only the numbers of the whole set."""
+    """False if the column repeats the label: a run then publishes only the numbers of the whole set."""
     citation: ClassVar[str] = ""
     lists: ClassVar[Mapping[str, Any]] = {"predictions": TEXT, "references": TEXT}
     """What its `evaluate.Metric` takes."""

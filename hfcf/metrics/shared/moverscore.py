@@ -40,7 +40,7 @@ class MoverScore(Engine):
 
     Args:
         model: an encoder. The authors' default is distilbert-base-uncased. Which pieces continue a word is read from WordPiece's
-            "##"; of another tokenizer, which has no such mark, every piece carries weight: a warning says so.
+            "##"; of another tokenizer, which has no such mark, every piece carries weight, with a warning.
         idf: the sha256 of a file that `fit_idf` wrote; None weighs every word alike.
         max_length: tokens of a text that are read.
         n_gram: how many neighbouring words move together: their vector is the mean of theirs, weighed by IDF, and their weight the
@@ -138,7 +138,7 @@ def _transport(reference: Any, other: Any, costs: Any) -> float:
 def fit_idf(texts: Iterable[str], model: Model) -> dict[str, Any]:
     """Count the texts, and in how many of them each token id of the model's tokenizer occurs.
 
-    Fewer than two texts can't say how common a word is: they are counted as none, and then every word weighs the same.
+    Fewer than two texts do not show how common a word is: they count as none, and every word then weighs the same.
     """
     tokenizer = read_tokenizer(model)
     counts: Counter[int] = Counter()

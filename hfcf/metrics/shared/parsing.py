@@ -17,7 +17,7 @@ from hfcf.metrics.shared.metric import FunctionMetric, Metric
 from hfcf.text.check import kind
 
 DEFAULT = ("minimality", "diversity", "copy_rate", "multi_hop", "duplicates", "label_balance")
-"""What a run measures if its recipe does not say, as far as its task has it: what needs no model."""
+"""What a run measures by default, as far as its task supports it: metrics without a model."""
 Metrics = Mapping[str, Mapping[str, Any] | Metric | None] | Sequence[str | Metric | type[Metric] | Callable[..., Any]]
 """{metric: its settings, or null}, or a list of metrics: names, stages or functions."""
 
@@ -26,7 +26,7 @@ def read_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, 
     """Read which metrics to measure: {name: settings, or a stage}.
 
     Args:
-        metrics: None means those of `DEFAULT` that say something of the task.
+        metrics: None means those of `DEFAULT` that support the task.
         task: of the rows, if it is known.
 
     Raises:
@@ -64,8 +64,8 @@ def _supports(name: str, task: str) -> bool:
 def parse_metrics(metrics: Metrics | None, task: str) -> dict[str, Metric]:
     """Make the stages of metrics by their columns, and check them before hours of work.
 
-    What was parsed before is returned as it is. Evaluation sets are read: a name, a folder or a file that is wrong shows here. What
-    the Hub has is not asked.
+    What was parsed before is returned as it is. Evaluation sets are read: a name, a folder or a file that is wrong shows here. The
+    Hub is not asked.
 
     Args:
         metrics: see `read_metrics`.

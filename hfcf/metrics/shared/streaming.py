@@ -11,9 +11,9 @@ from datasets import Dataset, Features, Value
 
 from hfcf.core.columns import decode
 from hfcf.core.task import Task, task_of
+from hfcf.metrics.shared.measure import candidate_features, edited_rows
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
-from hfcf.metrics.shared.rejected_candidates import candidate_features, edited_rows
 from hfcf.metrics.shared.summary import summarise_numbers, summarise_verdicts
 
 KEPT = 100_000
@@ -74,7 +74,7 @@ class RunningMetrics:
         for part, kind in parts.items():
             if kind.dtype != "string":
                 numbers = values if not part else [value and value[part] for value in values]
-                for side in ("after", "before") if when == "after" else ("before",):  # accepted ones are candidates, too
+                for side in ("after", "before") if when == "after" else ("before",):  # accepted rows are also candidates
                     self._summaries.setdefault((name, side, part), RunningSummary(kind)).add(numbers)
 
     def summaries(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class RunningSummary:
         self.total, self.least = self.total + float(numbers.sum()), min(self.least, float(numbers.min()))
         self.most = max(self.most, float(numbers.max()))
         places = np.arange(self.n, self.n + len(numbers))
-        # Beyond the sample's size each number takes the place of another one as often as any that came before it.
+        # Beyond the sample's size, each number replaces another with the same chance as every number before it.
         later = places >= len(self._sample)
         places[later] = (self._random.random(int(later.sum())) * (places[later] + 1)).astype(np.int64)
         kept = places < len(self._sample)
@@ -120,7 +120,7 @@ class RunningSummary:
         self.n += len(numbers)
 
     def numbers(self) -> dict[str, Any]:
-        """Return the summary; `sampled` says of how many numbers quartiles and histogram are, if not of all."""
+        """Return the summary; `sampled` is the number behind quartiles and histogram, if not all."""
         sample = self._sample[: self.n]
         if self.feature.dtype == "bool":
             return summarise_verdicts(self.n, self.null, int(self.total))

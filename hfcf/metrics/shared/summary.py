@@ -1,4 +1,4 @@
-"""What a run, its card and its report say of metrics: distributions of the columns, and numbers of the whole set."""
+"""What a run, its card and its report show of metrics: distributions of the columns, and numbers of the whole set."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def summaries(accepted: Dataset, before: Dataset | None = None, metrics: Mapping
 
     Returns:
         {metric: {"after": its summary, "before": that of all candidates, if it was measured}}, and "METRIC, whole set" with the
-        numbers, in the same way, of those that say something of a set that no row has. See `summary`.
+        numbers, in the same way, of metrics that have numbers of the whole set. See `summary`.
     """
     known = {**dict.fromkeys(names()), **(metrics or {})}
     after, earlier = summary(accepted, known), summary(before, known) if before is not None else {}
@@ -59,10 +59,10 @@ def summary(ds: Dataset, metrics: Collection[str] | None = None) -> dict[str, An
         metrics: names of the columns; those of this library if not given.
 
     Returns:
-        {metric: summary}, for a metric of several numbers {metric: {number: summary}}. Of numbers it has `n` (rows that have one),
-        `null` (rows that have none, if there are some), `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
-        `histogram`, {"edges", "counts"}: at most 30 bins; the last one holds a long tail. Of verdicts, `n`, `null`,
-        `yes`, how many, and `share`, that of yes. Texts have none.
+        {metric: summary}, for a metric of several numbers {metric: {number: summary}}. For numbers it has `n` (rows with a number),
+        `null` (rows without, if there are any), `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
+        `histogram`, {"edges", "counts"}: at most 30 bins; the last one holds a long tail. For verdicts it has `n`,
+        `null`, `yes` (their number) and `share` (of yes). Texts have no summary.
 
     >>> summary(Dataset.from_dict({"fluency": [1.0, 3.0, None]}))["fluency"]["mean"]
     2.0

@@ -28,8 +28,7 @@ from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.render import render
 from hfcf.pipeline.run import make_system
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
-from hfcf.systems.ccg.attack import CANDIDATES, build_attack, report
-from hfcf.systems.ccg.donors import KINDS
+from hfcf.systems.ccg.attack import CANDIDATES, KINDS, build_attack, report
 from hfcf.systems.ccg.system import CCG
 
 

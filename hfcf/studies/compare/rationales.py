@@ -20,8 +20,15 @@ from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.verifier_inputs import encode_spans, join_for
-from hfcf.metrics.scores.rationale_baselines import lexical_rationales, marked_share, random_rationales
-from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
+from hfcf.metrics.scores.rationales import (
+    SCORES,
+    agreement,
+    faithfulness,
+    lexical_rationales,
+    marked_share,
+    random_rationales,
+    words,
+)
 from hfcf.studies.compare.recipe import RationaleComparison
 from hfcf.studies.compare.tables import long_csv, table
 from hfcf.systems.race.explain import Explain, placed

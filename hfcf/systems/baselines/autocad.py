@@ -25,14 +25,13 @@ from hfcf.systems.baselines._shared.relation_editing import (
     CONSISTENT,
     DEFAULTS,
     GRADIENT_TERMS,
-    OFFLINE_BASE,
+    OFFLINE_EDITOR,
     ProposeRelations,
     editor_terms,
     learn_terms,
 )
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining, answer, check_search, prompt, readable
 from hfcf.systems.ccg.indicator import COLUMNS
-from hfcf.systems.ccg.system import OFFLINE
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
@@ -47,7 +46,7 @@ class FillTerms(Stage):
     """Replace a row's causal terms by the editor's first term for each new relation.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`. Output column: `candidates`, one for each
-    new relation; one for which the editor wrote no other term is rejected.
+    new relation; a candidate for which the editor wrote no other term is rejected.
 
     Args:
         editor: the model that writes terms; None trains it on the rows.
@@ -127,7 +126,7 @@ class AutoCAD(System):
     which the base model gives the new relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`:
     30 % of the words, none below 0.3 of the highest) and the objective (`hfcf.training.unlikelihood.unlikelihood`).
 
-    The base model is the R-BERT that CCG trains as its indicator on the same rows; the editor is trained on them, too.
+    The base model is the R-BERT that CCG trains as its indicator on the same rows; the editor is also trained on them.
 
     Readings and deviations:
 
@@ -148,23 +147,9 @@ class AutoCAD(System):
     """
 
     task = "relation"
-    chain = (
-        GRADIENT_TERMS,
-        ProposeRelations,
-        FillTerms,
-        CONSISTENT,
-        JudgeCandidates,
-    )
+    chain = (GRADIENT_TERMS, ProposeRelations, FillTerms, CONSISTENT, JudgeCandidates)
     defaults: ClassVar = DEFAULTS
-    presets: ClassVar = {
-        "paper": {},
-        "offline": {
-            **OFFLINE_BASE,
-            "editor_training": OFFLINE["editor_training"],
-            "closed": OFFLINE["closed"],
-            "num_beams": 4,
-        },
-    }
+    presets: ClassVar = {"paper": {}, "offline": {**OFFLINE_EDITOR, "num_beams": 4}}
     citation = """@inproceedings{wen-etal-2022-autocad,
   title = {{A}uto{CAD}: Automatically Generating Counterfactuals for Mitigating Shortcut Learning},
   author = {Wen, Jiaxin and Zhu, Yeshuang and Zhang, Jinchao and Zhou, Jie and Huang, Minlie},

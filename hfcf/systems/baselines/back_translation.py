@@ -22,7 +22,7 @@ from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, re
 TO_GERMAN, TO_ENGLISH = Model("Helsinki-NLP/opus-mt-en-de"), Model("Helsinki-NLP/opus-mt-de-en")
 """Translators of one direction each, of 74 M weights."""
 TO_CHINESE, FROM_CHINESE = Model("Helsinki-NLP/opus-mt-en-zh"), Model("Helsinki-NLP/opus-mt-zh-en")
-"""Translators of CCG's pair of languages; the first writes several kinds of Chinese, and its prompt says which."""
+"""Translators of CCG's pair of languages; the first writes several kinds of Chinese, and its prompt names the kind."""
 
 _WEIGHTS = NeedsWeights("the baseline paraphrase asks a language model for other words")
 _TRANSLATION = "the translation into the other language"
@@ -36,7 +36,7 @@ class RewriteBackTranslation(Stage):
     `candidates`, one. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected when its
     translation is empty or cut off, or a text is longer than its model reads.
 
-    Of a sentence the tokens joined by spaces are translated, brackets and quotes as people write them. A result is rejected unless
+    The tokens of a sentence are translated joined by spaces, brackets and quotes as people write them. A result is rejected unless
     it has each entity exactly once (whatever its capitals), and both in their order, for edits move no entity.
 
     Args:
@@ -118,9 +118,9 @@ class BackTranslation(System):
     train translators; Yu et al. (2018, "QANet", ICLR) translate there and back to rewrite training texts. CrossAug (Lee et al.
     2021, section 3.6) calls its paraphrasing by this name; see `Paraphrase`.
 
-    Deviations: the default models are others than theirs, and Yu et al. draw from several hypotheses where this keeps the best. CCG
+    Deviations: the default models are not theirs, and Yu et al. draw from several hypotheses where this keeps the best. CCG
     (appendix A.2) has English translated into Chinese and back by an online service; here `preset("paper", task="relation")` has
-    Marian's models of that pair. CCG does not say what becomes of a sentence whose entities do not come back: it is rejected here.
+    Marian's models of that pair. A sentence whose entities do not come back is rejected here; CCG does not mention the case.
 
     With the package sacremoses installed, Marian's tokenizer also normalises punctuation: install it always or never.
 

@@ -25,7 +25,7 @@ class RewriteEda(Stage):
     """Candidates whose claim is the source's after one of EDA's operations, for every label, which each keeps.
 
     Input columns: `claim`, `label`. Output columns: `candidates`. A row without the letters a–z is rejected, and so is a
-    candidate that changed nothing or, with several to a row, says what an earlier one says.
+    candidate that changed nothing or repeats an earlier candidate of the row.
 
     Args:
         alpha: the share of words changed; the authors advise 0.1.

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from hfcf.core.system import System
-from hfcf.systems.rgf.agen import OFFLINE_ANSWERING, GenerateAnswer, TakeContext
-from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter_question import Minimality, RoundTrip
-from hfcf.systems.rgf.generate_question import GenerateQuestion
-from hfcf.systems.rgf.system import CITATION, OFFLINE
+from hfcf.systems.rgf.agen import CHAIN, PRESETS, TakeContext
+from hfcf.systems.rgf.system import CITATION
 
 
 class GoldAgenQgen(System):
@@ -30,6 +27,6 @@ class GoldAgenQgen(System):
 
     name = "gold_agen_qgen"
     task = "qa"
-    chain = (TakeContext, GenerateAnswer, GenerateQuestion, RoundTrip, Minimality, Categorise)
-    presets: ClassVar = {"paper": {}, "offline": {**OFFLINE, **OFFLINE_ANSWERING}}
+    chain = (TakeContext, *CHAIN)
+    presets: ClassVar = PRESETS
     citation = CITATION

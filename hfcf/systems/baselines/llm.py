@@ -1,4 +1,4 @@
-"""A language model that is asked for a counterfactual: GPT-3 and ChatGPT, baselines of RACE (appendix D) and of CCG (Table 9)."""
+"""Counterfactuals by a language model: GPT-3 and ChatGPT, baselines of RACE (appendix D) and of CCG (Table 9)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RewriteLlm(Stage):
     once each and in their order.
 
     Args:
-        model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` say where it is (see `Remote`).
+        model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint (see `Remote`).
         task: of the rows.
         relations: of a corpus of relations: all but "Other", from which the model chooses by `hfcf.tasks.relation.roles`.
         temperature: of sampling; None leaves it to the server.
@@ -104,7 +104,7 @@ class LLM(System):
     cache, so two servers that serve different models under one name share their answers: give the models different names.
 
     Deviations from the papers: their models are gone, so name one that the endpoint serves; the task is explained in our words,
-    and the answer is JSON; they name no decoding settings, here the model answers greedily. CCG says nothing of answers that do
+    and the answer is JSON; they name no decoding settings, here the model answers greedily. CCG does not mention answers that do
     not have the entities once each and in their order, which are rejected here.
 
     Args:

@@ -1,4 +1,4 @@
-"""Masked-word replacement: a share of a text's words by what a masked language model says there, and the label stays."""
+"""Masked-word replacement: a masked language model replaces a share of a text's words, and the label stays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BERT = Model("bert-base-uncased")
 def maskable(claim: str) -> list[tuple[int, int]]:
     """List the words of a claim that may be masked: those of `replaceable` without a capital, which names have.
 
-    The first word always has one, and in the corpora of fact verification it is most often a name too.
+    The first word always has one, and in the corpora of fact verification it is most often a name.
     """
     return [match.span() for match in replaceable(claim) if match[0].islower()]
 
@@ -99,7 +99,7 @@ class RewriteMaskedLm(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         rewriting = rewriting_of(self.task)
-        generators = [rng_for(self, rewriting, row["id"]) for row in rows]
+        generators = [rng_for(self, self.task, row["id"]) for row in rows]
         texts = [rewriting.text(row) for row in rows]
         places = [
             masked_spans(text, rng, share=self.share, protected=rewriting.protected(row))
@@ -123,7 +123,7 @@ class MaskedLM(System):
 
     It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a sentence's words, chosen at random, BERT-base, one new text for
     each), after the augmentation of Jiao et al. (2020, "TinyBERT: Distilling BERT for Natural Language Understanding", Findings of
-    EMNLP). CCG says no more of it.
+    EMNLP). CCG gives no more detail.
 
     Deviations: function words, words that a label depends on, and entities stay, and fills are drawn from the first ten by
     probability. Where Jiao et al. mask one word after another, all masks are filled at once, each with one word.

@@ -24,7 +24,7 @@ from hfcf.systems.baselines._shared.relation_editing import (
     CONSISTENT,
     DEFAULTS,
     GRADIENT_TERMS,
-    OFFLINE_BASE,
+    OFFLINE_EDITOR,
     ProposeRelations,
     editor_terms,
     learn_terms,
@@ -34,7 +34,6 @@ from hfcf.systems.ccg.editor import EDITOR, EditorTraining, check_search, train_
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import CLASSIFIER, COLUMNS, IndicatorModel, IndicatorTraining, ask_indicators, learn_indicators
-from hfcf.systems.ccg.system import OFFLINE
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
 from hfcf.training.model_cache import check_full_tuning, ensure_steps
@@ -193,21 +192,20 @@ class EditMinimally(Stage):
 
 
 class MICE(System):
-    """Replace the words of the highest gradient by an editor's, as few as make the base model say another relation.
+    """Replace the words of the highest gradient by an editor's, as few as make the base model predict another relation.
 
     It is "Explaining NLP Models via Minimal Contrastive Editing (MiCE)" (Findings of ACL 2021) as CCG compares with it (sections 1,
     4.4, A.2): every other relation is tried, all editors are the same model, and candidates stay to which the base model gives the
-    new relation. The base model is the R-BERT that CCG trains as its indicator on these rows; the editor is trained on them, too.
+    new relation. The base model is the R-BERT that CCG trains as its indicator on these rows; the editor is also trained on them.
 
-    Readings and deviations, where neither paper says how MICE works with entities that stay and with CCG's editor:
+    Readings and deviations, as neither paper describes how MICE works with entities that stay and with CCG's editor:
 
-    - The editor reads CCG's template, which has entities and relation but not the sentence. So it is asked once for a row and a
-      relation, not once for each share, and it is trained on the words that AutoCAD's rule takes (30 %): a share drawn for each
-      example, as in MICE, would change only the answers' lengths. Its term replaces the first removed word.
+    - The editor reads CCG's template, which has entities and relation but not the sentence. So it writes once for a row and a
+      relation, not once for each share, and is trained on the words of AutoCAD's rule (30 %). Its term replaces the first removed
+      word.
     - Words are masked between the entities alone, as in CCG; shares are of these. Gradients are aggregated as in AutoCAD.
-    - Of MICE's two searches we take the linear one, up to 55 % of the words in four steps: with so few words between two entities
-      four steps are two or three different edits, and the binary search presumes that what flips at a share flips at each larger
-      one. One round of editing, of MICE's three.
+    - The search is MICE's linear search, up to 55 % of the words in four steps, with one round of editing instead of three. Its
+      binary search presumes that what flips at a share flips at each larger share.
     - Terms come from a beam search (MICE samples 15; beams give the same rows each time).
 
     Args:
@@ -221,19 +219,9 @@ class MICE(System):
     """
 
     task = "relation"
-    chain = (
-        GRADIENT_TERMS, ProposeRelations, EditMinimally, CONSISTENT, JudgeCandidates,
-    )  # fmt: skip
+    chain = (GRADIENT_TERMS, ProposeRelations, EditMinimally, CONSISTENT, JudgeCandidates)
     defaults: ClassVar = DEFAULTS
-    presets: ClassVar = {
-        "paper": {},
-        "offline": {
-            **OFFLINE_BASE,
-            "editor_training": OFFLINE["editor_training"],
-            "closed": OFFLINE["closed"],
-            **dict.fromkeys(("num_beams", "num_candidates"), 4),
-        },
-    }
+    presets: ClassVar = {"paper": {}, "offline": {**OFFLINE_EDITOR, "num_beams": 4, "num_candidates": 4}}
     citation = """@inproceedings{ross-etal-2021-explaining,
   title = {Explaining {NLP} Models via Minimal Contrastive Editing ({M}i{CE})},
   author = {Ross, Alexis and Marasovi{\\'c}, Ana and Peters, Matthew},

@@ -27,11 +27,11 @@ PROMPT = "paraphrases"
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteParaphrase(Stage):
-    """Say a claim or a sentence in other words; the label stays.
+    """Rewrite a claim or a sentence in other words; the label stays.
 
     Input columns: the task's texts (so that a broken row is rejected before a model is asked) and `label`. Output column:
     `candidates`, best first. A paraphrase that repeats its source, has no letters or was cut off is rejected, and one of a
-    sentence in which the entities do not stand once each and in their order; so is a row whose text is longer than the model
+    sentence that does not have the entities once each and in their order; so is a row whose text is longer than the model
     reads.
 
     Args:

@@ -1,7 +1,7 @@
 """Polyjuice (Wu et al. 2021, ACL): counterfactual sentences from a GPT-2 with control codes for kinds of change.
 
-The model goes on with `<claim> <|perturb|> [<code>]`: first the claim with blanks, then what fills them. So
-`It is great. <|perturb|> [negation] It is [BLANK] great. [SEP] not [ANSWER]` says "It is not great."
+The model continues `<claim> <|perturb|> [<code>]`: first the claim with blanks, then what fills them. So
+`It is great. <|perturb|> [negation] It is [BLANK] great. [SEP] not [ANSWER]` becomes "It is not great."
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def random_blank(claim: str, draw: random.Random) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RewritePolyjuice(Stage):
-    """Ask the model for a sentence that says otherwise; its label is meant to be the opposite.
+    """Ask the model for a sentence that contradicts the claim; its label is meant to be the opposite.
 
     Input columns: `claim`, `evidence` (so that a row without any is rejected before a model is asked), `label`. Output column:
     `candidates`, best first. A NOT ENOUGH INFO row is rejected: it has no opposite; so is a claim that holds one of the model's
@@ -114,7 +114,7 @@ class RewritePolyjuice(Stage):
         faults = [self._fault(row) for row in rows]
         requests = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
         blanked = [random_blank(row["claim"], self.random(row["id"])) if self.blanks == "random" else "" for row in requests]
-        # As the authors' code does, without [SEP] after the blanked claim: the model writes it, and may go on before.
+        # As the authors' code does, without [SEP] after the blanked claim: the model writes it, and may first continue.
         prompts = [f"{row['claim'].strip()} {PERTURB} [{self.code}] {b}".strip() for row, b in zip(requests, blanked, strict=True)]
         answers = iter(zip(blanked, engine.run(prompts), strict=True))
         results: list[dict[str, Any] | Reject] = []
@@ -165,17 +165,17 @@ class Polyjuice(System):
 
     - It places blanks by a parse, on words, subtrees and between words, in up to three sentences. Here is one blank, on or before a
       word, in the proportion of its mode without subtrees, and never the whole sentence.
-    - Its search stops as soon as it has as many finished sentences as beams; this one goes on while a better one can come. Its
-      limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
-    - It drops sentences that a GPT-2 finds far less fluent, or whose change it does not recognise as one of the code, and draws
-      among the others; here the best answer is taken. So this makes more: by Table 2 of RACE, 18,171 claims gave 7,019.
+    - Its search stops as soon as it has as many finished sentences as beams; this search continues while a better sentence can
+      come. Its limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
+    - It drops sentences that a GPT-2 finds far less fluent, or whose change is not that of the code, and draws from the rest; here
+      the best answer is taken, so there are more: by Table 2 of RACE, 18,171 claims gave 7,019.
 
     Args:
         generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers asks the Hub for
             its conversion to safetensors; if there is none, convert it yourself and name the folder.
         verifier: see `JudgeCandidates`; None, as in RACE, checks nothing.
 
-    Its other settings are those of its stages. There is no preset "offline", as no Polyjuice installs from the registry.
+    Its other settings are those of its stages. There is no preset "offline", since the registry has no Polyjuice.
 
     >>> Polyjuice.preset("paper", seed=7).rewrite_polyjuice.code
     'negation'

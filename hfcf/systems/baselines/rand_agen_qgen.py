@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from hfcf.core.system import System
-from hfcf.systems.rgf.agen import OFFLINE_ANSWERING, DrawPassage, GenerateAnswer
-from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter_question import Minimality, RoundTrip
-from hfcf.systems.rgf.generate_question import GenerateQuestion
-from hfcf.systems.rgf.system import CITATION, OFFLINE
+from hfcf.systems.rgf.agen import CHAIN, PRESETS, DrawPassage
+from hfcf.systems.rgf.system import CITATION
 
 
 class RandAgenQgen(System):
     """Questions that are paired with a source at random: c′ is a passage of the collection that has nothing to do with it.
 
-    What follows the answers is RGF's own: question generator, round trip, minimality, categories. `DrawPassage` says what
-    replaces the passage selector of the paper.
+    What follows the answers is RGF's own: question generator, round trip, minimality, categories. `DrawPassage` has the
+    substitute for the passage selector of the paper.
 
     Args:
         passages: the collection, see `hfcf.RGF`.
@@ -32,6 +29,6 @@ class RandAgenQgen(System):
 
     name = "rand_agen_qgen"
     task = "qa"
-    chain = (DrawPassage, GenerateAnswer, GenerateQuestion, RoundTrip, Minimality, Categorise)
-    presets: ClassVar = {"paper": {}, "offline": {**OFFLINE, **OFFLINE_ANSWERING}}
+    chain = (DrawPassage, *CHAIN)
+    presets: ClassVar = PRESETS
     citation = CITATION

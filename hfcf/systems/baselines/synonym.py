@@ -21,7 +21,7 @@ from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
 
-# The characters before a claim's first word, and after one that goes on as a name.
+# The characters before a claim's first word, and after a first word that continues as a name.
 _OPENING = re.compile(r"[\s\"'“‘(]*")
 _CAPITAL = re.compile(r"\s+[A-Z]")
 
@@ -62,7 +62,7 @@ def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
 
 
 def _may_be_a_name(net: WordNet, word: str, text: str, end: int) -> bool:
-    """Say whether a claim's first word, whose capital says nothing, goes on as a name ("Michael Jordan") or has a sense as one."""
+    """Say whether a claim's first word continues as a name ("Michael Jordan") or has a sense as a name."""
     if not word[1:].islower() or _CAPITAL.match(text, end):
         return True
     return any(word in net.names(synset) for synset in net.synsets(word))
@@ -118,7 +118,7 @@ class RewriteSynonym(Stage):
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         rewriting = rewriting_of(self.task)
-        text, rng = rewriting.text(row), rng_for(self, rewriting, row["id"])
+        text, rng = rewriting.text(row), rng_for(self, self.task, row["id"])
         replaced = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row))
         reason = f"no word {rewriting.editable} has a synonym that may take its place"
         answer = settle(rewriting.edited(row, replaced, self.name), reason)
@@ -131,7 +131,7 @@ class Synonym(System):
     """Replace words of a claim, or words around a sentence's entities, by WordNet synonyms: a baseline that keeps labels.
 
     It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun 2015), which takes a random 30 % of a sentence's words,
-    synonyms from WordNet, and makes one new sentence of each. It says no more.
+    synonyms from WordNet, and makes one new sentence of each. It gives no more detail.
 
     Deviations: function words, modal verbs, negations, numbers, names and entities stay, so a short text may have fewer than 30 %
     replaced; a synonym takes its word's inflection and must go with the article before it.

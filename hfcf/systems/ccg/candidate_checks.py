@@ -1,4 +1,4 @@
-"""The checks of CCG's candidates: is the new relation said, is the sentence still fluent, and does the new term fit into it?"""
+"""Check CCG's candidates: does the sentence have the new relation, is it still fluent, and does the new term fit into it?"""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CheckRelation(Stage):
 
     Args:
         consistency: ask the base model, as MICE, AutoCAD and CoCo do.
-        verifier: another R-BERT that filters instead of the base model (`JudgeCandidates` asks it).
+        verifier: another R-BERT that filters instead of the base model (in `JudgeCandidates`).
         indicator: the base model, an R-BERT; None trains it on the rows.
         classifier: how indicators are trained.
         folds: of the base model, see `IdentifyCausalTerms`.
@@ -130,7 +130,7 @@ class CheckRelation(Stage):
             places = [(i, n) for i, group in enumerate(of_rows) for n, new in enumerate(group) if undecided(new)]
             for (i, n), checked in zip(places, check([(rows[i], of_rows[i][n]) for i, n in places]), strict=True):
                 of_rows[i][n] = checked
-        # A row without candidates stays as it is: the stage that decides says why.
+        # A row without candidates stays as it is: the stage that decides has the reason.
         return [settle(group, "") if group else {"candidates": []} for group in of_rows]
 
     def _check_relations(self, pairs: list[tuple[Row, Candidate]]) -> list[Candidate]:
@@ -233,5 +233,5 @@ def _finite_verbs(tags: Sequence[str]) -> int:
 
 
 def _bare_determiners(tags: Sequence[str]) -> int:
-    """Count determiners after which no noun can stand."""
+    """Count determiners that no noun can follow."""
     return sum(tag in _DETERMINERS and following in _NO_NOUN for tag, following in pairwise(tags))

@@ -18,15 +18,18 @@ from hfcf.core.settings import Endpoint, NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining
 from hfcf.systems.ccg.indicator import COLUMNS, training_rows
-from hfcf.systems.ccg.llm_terms import EDITOR_PROMPT, write_terms
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
-from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
+from hfcf.tasks.relation import CANDIDATES, TASK, candidate, entities, roles, token_edits
+from hfcf.tasks.rewriting import plain
 from hfcf.training.model_cache import check_full_tuning, ensure_steps
 
+PROMPT = "relation_terms"
+SHOWN = 30
+"""Known terms that a language model is shown, the commonest first."""
 OTHERS = 4
 """A new term must not be known of any of the first so many retrieved relations; the released code's number."""
 
@@ -54,12 +57,11 @@ class EditRelation(Stage):
     the first `top_k` new relations; one without a term is rejected, with the editor's best. A row is rejected when no candidate is
     left. The new term replaces the first causal term, the others are removed; entities stay.
 
-    The paper does not say which hypothesis is taken; in the released code it is the first that is a causal term of the new relation
-    in the training rows, and neither of the old relation nor of the others among the first four that were retrieved. Terms are
-    compared without forms of "be", determiners and tense. Where the tail comes first, only terms of such rows count, for in the
-    other order they would mean the opposite.
+    As in the released code, the first hypothesis is taken that is a causal term of the new relation in the training rows, and
+    neither of the old relation nor of the other relations among the first four retrieved. Terms are compared without forms of "be",
+    determiners and tense. Where the tail comes first, only terms of such rows count: in the other order they mean the opposite.
 
-    Deviations from that code: determiners are those of a list (`hfcf.systems.ccg.terms`); case does not count; the editor goes on
+    Deviations from that code: determiners are those of a list (`hfcf.systems.ccg.terms`); case does not count; the editor continues
     where the second sentence's term begins, so that no beam copies the first entity; an encoder-decoder can be the editor too; and
     a term that repeats a word is ignored, since words that are apart in a row ("of … of") are not a term together ("of of").
 
@@ -121,7 +123,7 @@ class EditRelation(Stage):
         return save_artifact(editor.learn_editor(examples, train if self.use_editor and self.editor is None else None))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state([EDITOR_PROMPT], self.editor)}
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.editor)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         terms, fitted_editor = _fitted(self.fitted or "")
@@ -156,12 +158,9 @@ class EditRelation(Stage):
 
     def _ask_editor(self, terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
         known = [_admissible(terms, row, relation) for row, relation in requests]
-        asked = [(request, group) for request, group in zip(requests, known, strict=True) if group]
-        answers = iter(
-            write_terms(
-                model, asked, number=self.num_candidates, max_new_tokens=self.max_new_tokens, closed=self.closed, seed=self.seed
-            )
-        )
+        messages = [self._message(*request, group) for request, group in zip(requests, known, strict=True) if group]
+        number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
+        answers = iter(ask_texts(model, "terms", messages, number=number, max_tokens=max_tokens, seed=self.seed))
         results = []
         for (row, relation), group in zip(requests, known, strict=True):
             if not group:
@@ -171,6 +170,17 @@ class EditRelation(Stage):
             else:
                 results.append(_choose(terms, row, relation, answer))
         return results
+
+    def _message(self, row: Mapping[str, Any], relation: str, known: Sequence[str]) -> list[prompts.Message]:
+        tokens = plain(row["tokens"])
+        head, tail = entities({**row, "tokens": tokens})
+        first, *others = row["causal_terms"]
+        # A blank for the first causal term and none for the others, as they are edited.
+        words = ("[BLANK]" if i == first else token for i, token in enumerate(tokens) if i not in others)
+        return prompts.messages(
+            PROMPT, shots=2, sentence=" ".join(words), relation=roles(relation), known=list(known[:SHOWN]),
+            number=self.num_candidates, closed=self.closed, head=head, tail=tail,
+        )  # fmt: skip
 
 
 def _most_frequent(terms: KnownTerms, requests: Sequence[Request]) -> list[_Written]:

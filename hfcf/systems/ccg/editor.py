@@ -49,7 +49,7 @@ def engine_of(stage: Any, model: Model) -> Continuation:
 def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
     """Write the editor's prompt: the entities in the order of the sentence, and their roles in the same order.
 
-    A decoder-only model goes on with the paper's template, where the second sentence's term begins; an encoder-decoder fills the
+    A decoder-only model continues the paper's template, where the second sentence's term begins; an encoder-decoder fills the
     blank.
     """
     first, second = _in_order(row)
@@ -99,7 +99,7 @@ def rank_terms(model: Model, requests: Sequence[tuple[Mapping[str, Any], str, Se
 
     Terms that the editor can't read with the row's entities are left out.
     """
-    # Rows share entities and relations, so many pairs are equal; the engine asks each once.
+    # Rows share entities and relations, so many pairs are equal; the engine scores each once.
     pairs = [[prompt(row, relation, model), answer(row, text, model)] for row, relation, texts in requests for text in texts]
     scores = iter(Likelihood(model=model).run(pairs))
     results = []

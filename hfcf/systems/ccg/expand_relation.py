@@ -38,8 +38,8 @@ class ExpandRelation(Stage):
     the paper's K.
 
     The two head words' hypernyms are looked up in the training set's RelationNet, which it learns, nearest first;
-    `RelationNet.expand_all` says how. Rejected are rows of the label "Other", rows with a head word that WordNet knows no noun for,
-    and rows whose words have no other relation within the threshold.
+    `RelationNet.expand_all` has the rules. Rejected are rows of the label "Other", rows with a head word that WordNet knows no noun
+    for, and rows whose words have no other relation within the threshold.
 
     Args:
         ratio: H, the share of the way up to the root (section 5.8).

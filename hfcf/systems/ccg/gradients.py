@@ -31,7 +31,7 @@ class WordGradients(Engine):
         max_length: pieces that it reads.
 
     Raises:
-        ValueError: a label that the classifier does not know; null stands for the one that it predicts.
+        ValueError: a label that the classifier does not know; null is the label that it predicts.
 
     >>> WordGradients(indicator=Model("me/rbert-semeval")).max_length
     128

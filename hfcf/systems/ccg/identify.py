@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,6 +17,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.masked import MaskFiller
 from hfcf.engines.parser import Constituents
+from hfcf.engines.remote.llm_backend import ask, failure
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.indicator import (
     CLASSIFIER,
@@ -27,10 +28,11 @@ from hfcf.systems.ccg.indicator import (
     ask_indicators,
     learn_indicators,
 )
-from hfcf.systems.ccg.llm_terms import TERMS_PROMPT, name_terms
-from hfcf.tasks.relation import OTHER, TASK, between, context, overlap, requests, spans, trouble
+from hfcf.tasks.relation import OTHER, TASK, between, context, entities, overlap, requests, roles, spans, trouble
+from hfcf.tasks.rewriting import places, plain, split
 from hfcf.training.model_cache import check_full_tuning
 
+PROMPT = "causal_terms"
 STANZA = Constituents()
 WORDS = {"between": between, "context": context}
 _BRACKET = re.compile("-[LR][RSC]B-")  # as the Penn Treebank spells brackets
@@ -68,8 +70,8 @@ class IdentifyCausalTerms(Stage):
         folds: train this many indicators, each on the rows outside one fold, so that none judges a row that it was trained on. 1 is
             the paper's. An indicator that knows a few rows by heart knows them by their entities: of 34 rows of SemEval's 2-shot
             sample none flipped with one indicator, 22 with two folds.
-        min_steps: of each training: on few rows it goes on beyond its epochs until it has made so many, or the indicator gives
-            every sentence one relation. The paper has none.
+        min_steps: of each training: on few rows it continues beyond its epochs to this number, or the indicator would give every
+            sentence the same relation. The paper has none.
         top: N, how many fills of each word are tried (section 4.5).
         words: which words are masked: "between" the entities, or all the "context".
         parser: adds the words of a term's phrase; None is the ablation w/o Parser. The paper's is CoreNLP.
@@ -114,7 +116,7 @@ class IdentifyCausalTerms(Stage):
         return learn_indicators(self.name, ds, replace(self.classifier, seed=self.seed), self.folds, self.min_steps)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state([TERMS_PROMPT], self.indicator)}
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.indicator)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         reasons = [self._trouble(row) for row in rows]
@@ -144,13 +146,30 @@ class IdentifyCausalTerms(Stage):
 
     def _preliminary(self, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
         if self.indicator is not None and is_remote(self.indicator):
-            return name_terms(self.indicator, rows, [self.maskable(row) for row in rows], seed=self.seed)
+            return self._named(self.indicator, rows)
         too_long = Reject(f"the sentence is longer than the {self.max_length} pieces that the indicator reads")
 
         def ask(indicator: Model, part: list[Any]) -> list[list[int] | Reject]:
             return [too_long if terms is None else terms or _NOTHING for terms in self._flipping(part, indicator)]
 
         return ask_indicators(self.indicator, self.fitted, [row["id"] for row in rows], rows, ask, Reject(UNJUDGED))
+
+    def _named(self, model: Model, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
+        """Ask a language model which of the words that may be masked each row's relation depends on."""
+        messages, allowed = [], [self.maskable(row) for row in rows]
+        for row, words in zip(rows, allowed, strict=True):
+            tokens = plain(row["tokens"])
+            head, tail = entities({**row, "tokens": tokens})
+            values = {
+                "head": head,
+                "tail": tail,
+                "relation": roles(row["label"]),
+                "words": [tokens[i] for i in words],
+            }
+            messages.append(prompts.messages(PROMPT, shots=2, sentence=" ".join(tokens), **values))
+        fields = {"terms": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
+        answers = ask(model, fields, messages, max_tokens=128, seed=self.seed)
+        return [_named_places(*group) for group in zip(answers, rows, allowed, strict=True)]
 
     def _flipping(self, rows: Sequence[dict[str, Any]], indicator: Model) -> list[list[int] | None]:
         """List for each row the words that its indicator's prediction depends on; None where it can't read the sentence."""
@@ -179,6 +198,16 @@ class IdentifyCausalTerms(Stage):
             correct_terms(shift_tree(tree, start), terms, self.maskable(row))
             for tree, (start, _), (row, terms) in zip(trees, parts, flipping, strict=True)
         ]
+
+
+def _named_places(answer: Mapping[str, Any], row: Mapping[str, Any], allowed: Sequence[int]) -> list[int] | Reject:
+    if why := failure(answer):
+        return Reject(why)
+    tokens, may = plain(row["tokens"]), set(allowed)
+    open_ = [token if i in may else "\0" for i, token in enumerate(tokens)]
+    terms = [split(term, tokens) for term in answer["answer"]["terms"]]
+    named = {start + i for term in terms for start in places(open_, term) for i in range(len(term))}
+    return sorted(named) or Reject("the language model names no word that could be masked")
 
 
 def _is_word(token: str) -> bool:

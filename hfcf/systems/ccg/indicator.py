@@ -1,6 +1,6 @@
 """Train CCG's indicator, an R-BERT, on the given rows; or one for each fold, so that none judges a row it was trained on.
 
-It is the base model of MICE, AutoCAD and CoCo too. Equal rows and settings give the same models, whichever stage asks.
+It is the base model of MICE, AutoCAD and CoCo too. Equal rows and settings give the same models in every stage.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def learn_indicators(
     """Train an indicator on the rows, or one on the rows outside each fold; return the sha256 of what `ask_indicators` reads.
 
     Args:
-        stage: the name of the stage that asks, for errors.
+        stage: the name of the stage, for errors.
         ds: the rows.
         hp: how.
         folds: how many.

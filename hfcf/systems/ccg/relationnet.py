@@ -43,7 +43,7 @@ class RelationNet:
     """Counts of relations for every pair of hypernyms of a row's two head words, as arrays.
 
     Where the paper leaves something open, the released code decides: a word's sense is the commonest noun sense of its first lemma,
-    in any part of speech. Of several hypernyms the first in WordNet's file counts; the released code takes whichever its reader,
+    in any part of speech. The first of several hypernyms in WordNet's file counts; the released code takes whichever its reader,
     NLTK, gives first, which is not the same in all versions.
 
     Args:
@@ -109,9 +109,9 @@ class RelationNet:
         """Rank the relations that the head words of rows may have.
 
         A pair of hypernyms i and j steps above the words is i + j hops away. From hop 0 up to the threshold the relations of each
-        hop's pairs are added, most frequent first (counts summed over its pairs), unless a nearer hop had them. Of equally frequent
-        ones the first counted comes first, as in the released code: pairs of a hop are read from the head's lowest hypernym on, and
-        a pair has its relations in the order of the training rows.
+        hop's pairs are added, most frequent first (counts summed over its pairs), unless a nearer hop had them. Equally frequent
+        relations come in the order of counting, as in the released code: pairs of a hop are read from the head's lowest hypernym
+        on, and a pair has its relations in the order of the training rows.
 
         Deviation: Algorithm 1 has the hops below (m + n)·H, with paths of m and n synsets, more than any pair of them has. As in
         the released code, the last hop here is ⌈(m − 1 + n − 1)·H⌉: H = 1 is all the way up, 0 the words alone.
@@ -119,7 +119,8 @@ class RelationNet:
         Args:
             requests: both head words and the row's own relation, which is left out.
             ratio: H, from 0 to 1.
-            order: "lca", as above; "pooled": all hops up to the threshold are one, without a preference for low hypernyms.
+            order: "lca", as above; "pooled": all hops up to the threshold count as a single hop, without a preference for low
+                hypernyms.
         """
         noun, rows = wordnet().noun, list(requests)
         nouns = [(noun(row.head), noun(row.tail)) for row in rows]

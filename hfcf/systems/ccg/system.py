@@ -47,7 +47,7 @@ class CCG(System):
     keeps trained models under a digest of rows and settings.
 
     Deviation: the indicator is trained for all its epochs. The paper chooses the base model's epoch on the development set, and
-    does not say so of the indicator.
+    does not mention the indicator's.
 
     Its settings are those of its stages. The ablations of the paper are `method="gradient"` (w/o MII), `parser=None`,
     `order="pooled"` (w/o LCA), `order="random"` (w/o WBR) and `use_editor=False`. `judge_folds`, `language_model`, `tagger` and

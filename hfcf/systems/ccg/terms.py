@@ -18,7 +18,7 @@ _DETERMINERS = "a an the this that these those some any every each all both no a
 _LEFT_OUT = frozenset(f"{_BE} {_DETERMINERS}".split())
 
 _SIGN = re.compile(r"``|''|-[LR][RSC]B-", re.IGNORECASE)
-"""The Penn Treebank's own signs, which stand for other characters."""
+"""The Penn Treebank's own signs for other characters."""
 
 FORWARD, BACKWARD = "forward", "backward"
 

@@ -8,20 +8,18 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from datasets import List
 
-from hfcf import prompts
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Flat, Positive
-from hfcf.core.stage import Reject, Stage
-from hfcf.engines.remote.engine import Remote
-from hfcf.systems.checkwhy.causal_claims import sentence_problem
-from hfcf.systems.checkwhy.chat import Chat
-from hfcf.systems.checkwhy.predicates import PAIR
+from hfcf.core.stage import Reject
+from hfcf.engines.remote.llm_backend import failure
+from hfcf.systems.checkwhy.causal_claims import PAIR, sentence_problem
+from hfcf.systems.checkwhy.chat import Chat, ChatStage
 from hfcf.text.normalise import normalise
 
 TEMPLATE = "causal_steps"
 REASON, CONDITION, FINISH = ACTIONS = ("further reasoning", "add a condition", "finish")
 STEPS = List({"thought": TEXT, "action": TEXT, "inference": TEXT})
-"""The steps of an argument; the inference of the last one, whose action is "finish", is no evidence."""
+"""The steps of an argument; the inference of the last step, whose action is "finish", is not evidence."""
 _SCHEMA = {"thought": {"type": "string"}, "action": {"type": "string", "enum": list(ACTIONS)}, "inference": {"type": "string"}}
 
 
@@ -71,8 +69,8 @@ class Loop:
                 break
             answers = chat.ask(TEMPLATE, _SCHEMA, [self._question(arguments[i], traces[i]) for i in unfinished], seed)
             for i, answer in zip(unfinished, answers, strict=True):
-                if "error" in answer:
-                    faults[i] = f"the language model: {answer['error']}"
+                if why := failure(answer):
+                    faults[i] = why
                     continue
                 step = {name: " ".join(answer["answer"][name].split()) for name in _SCHEMA}
                 faults[i] = self._problem(step, traces[i], arguments[i])
@@ -99,7 +97,7 @@ class Loop:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupportClaim(Stage):
+class SupportClaim(ChatStage):
     """Argue from the cause to the effect: the evidence of the SUPPORTS row.
 
     Input columns: `cause`, `effect`, and `explanation` where the corpus has it, on which the argument then rests. Output column:
@@ -117,17 +115,9 @@ class SupportClaim(Stage):
     inputs: ClassVar = PAIR
     optional: ClassVar = {"explanation": List(TEXT)}
     outputs: ClassVar = {"support": STEPS}
+    template: ClassVar = TEMPLATE
 
-    engines: ClassVar = (Remote,)
-
-    chat: Annotated[Chat, Flat()] = Chat()
     loop: Annotated[Loop, Flat()] = Loop()
-
-    def check(self) -> None:
-        prompts.check_shots(TEMPLATE, self.chat.shots)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "prompt": prompts.contents(TEMPLATE)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         arguments = [Argument(row["cause"], row["effect"], _anchor(row["explanation"])) for row in rows]
@@ -135,7 +125,7 @@ class SupportClaim(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefuteClaim(Stage):
+class RefuteClaim(ChatStage):
     """Argue from the cause to the counterfactual effect: the evidence of the REFUTES row.
 
     Input columns: `cause`, `opposite_effect`. Output column: `refutation`, the steps. Rows are rejected as by `SupportClaim`.
@@ -151,17 +141,9 @@ class RefuteClaim(Stage):
     inputs: ClassVar = {"cause": TEXT, "opposite_effect": TEXT}
     outputs: ClassVar = {"refutation": STEPS}
     produced_by: ClassVar = {"opposite_effect": "checkwhy.write_opposite_effect"}
+    template: ClassVar = TEMPLATE
 
-    engines: ClassVar = (Remote,)
-
-    chat: Annotated[Chat, Flat()] = Chat()
     loop: Annotated[Loop, Flat()] = Loop()
-
-    def check(self) -> None:
-        prompts.check_shots(TEMPLATE, self.chat.shots)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "prompt": prompts.contents(TEMPLATE)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         # Without the explanation, which leads to the effect.

@@ -13,7 +13,7 @@ from hfcf.core.schema import NAMES, STRUCTURE, TEXT
 from hfcf.core.settings import Share
 from hfcf.core.stage import Stage
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
-from hfcf.systems.checkwhy.structure import SIDES
+from hfcf.systems.checkwhy.link_evidence import SIDES
 from hfcf.tasks.structures import TASK
 from hfcf.tasks.structures.model import Step, Structure
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
@@ -33,7 +33,7 @@ class MakeNei(Stage):
     Input columns: `support`, `refutation`. Output column: `nei_evidence`. Pieces keep their order; of each argument at least one
     piece is kept, and at least one is removed. The draw depends on the row's id and the seed.
 
-    What remains may still decide the claim, since a last inference can say all; the paper's annotators check it.
+    What remains may still decide the claim, since a last inference may be enough; the paper's annotators check it.
 
     Args:
         mixed: share of the rows that mix both arguments; the others lose pieces of one argument, drawn at random.

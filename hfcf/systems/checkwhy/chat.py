@@ -1,19 +1,19 @@
-"""Ask the language model of a stage a question in one of the forms of `hfcf/prompts/`."""
+"""Ask a language model by a template of `hfcf/prompts/`: the settings of the stages that do, and their base."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core.model import REMOTE, Model
-from hfcf.core.settings import Endpoint, NonNegative, Positive
+from hfcf.core.settings import Endpoint, Flat, NonNegative, Positive
+from hfcf.core.stage import Stage
+from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import ask
-
-Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Chat:
     temperature: Annotated[float, Field(ge=0)] | None = 0.1
     max_tokens: Positive = 512
     attempts: Positive = 3
-    # The paper prints one example of each kind and does not say how many it used.
+    # The paper prints one example of each kind and gives no number.
     shots: NonNegative = 1
 
     def __post_init__(self) -> None:
@@ -54,3 +54,19 @@ class Chat:
             self.model, schema, [prompts.dialogue(template, shots=self.shots, **values) for values in questions],
             temperature=self.temperature, max_tokens=self.max_tokens, seed=seed, attempts=self.attempts,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatStage(Stage):
+    """A stage that asks a language model by one template; other words in the template give other rows."""
+
+    template: ClassVar[str] = ""
+    engines: ClassVar = (Remote,)
+
+    chat: Annotated[Chat, Flat()] = Chat()
+
+    def check(self) -> None:
+        prompts.check_shots(self.template, self.chat.shots)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "prompt": prompts.contents(self.template)}

@@ -10,9 +10,8 @@ from hfcf.engines.parser import Parser
 from hfcf.systems.checkwhy.add_distractors import AddDistractors
 from hfcf.systems.checkwhy.arguments import RefuteClaim, SupportClaim
 from hfcf.systems.checkwhy.assemble import AssembleSet, MakeNei
-from hfcf.systems.checkwhy.causal_claims import WriteClaim, WriteOppositeEffect
-from hfcf.systems.checkwhy.predicates import CheckPredicates
-from hfcf.systems.checkwhy.structure import LinkEvidence
+from hfcf.systems.checkwhy.causal_claims import CheckPredicates, WriteClaim, WriteOppositeEffect
+from hfcf.systems.checkwhy.link_evidence import LinkEvidence
 
 _LOCAL: dict[str, Any] = {
     "parser": Parser(backend="spacy", model=Model("offline:spacy")), "scorer": Model("offline:minilm"),
@@ -23,7 +22,7 @@ OFFLINE: dict[str, Any] = {
     # SmolLM2 behind a server on this machine; `transformers serve` knows a model by its folder, another server by another name.
     "model": Model("llm:smollm2"), **_LOCAL, "temperature": 0.0, "max_tokens": 96, "attempts": 2, "max_steps": 7,
 }  # fmt: skip
-"""The same stages with a model of 135 M weights, which fails at most pairs: the checks say where."""
+"""The same stages with a model of 135 M weights, which fails at most pairs; the reasons of rejection show where."""
 
 
 class CheckWhy(System):
@@ -33,8 +32,8 @@ class CheckWhy(System):
 
     From a pair of cause and effect it makes a set of three rows of causal fact verification: a claim with evidence that supports
     it, that refutes it, and that does neither. The first two have the argument structure from the evidence to the claim, all three
-    have distractors. A language model writes; every text is checked, and a row that fails has its reason in `hfcf.rejected`. The
-    paper's next step, people who edit and filter, is in `docs/checkwhy.md`.
+    have distractors. A language model writes; every text is checked, and `hfcf.rejected` has the reason of each row that fails.
+    `docs/checkwhy.md` has the paper's next step, people who edit and filter.
 
     `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint, see `hfcf.engines.remote.engine.Remote`. Every answer is stored when it
     comes, so that a run that was killed asks nothing twice. `limit` cuts the rows first, since distractors are learned from the

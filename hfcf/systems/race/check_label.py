@@ -17,7 +17,7 @@ from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK,
 
 @dataclass(frozen=True, kw_only=True)
 class CheckEdit(Stage):
-    """Keep E′ where the verifier says that it refutes the original claim: (c, E′) → REFUTES (section 3.2).
+    """Keep E′ where, by the verifier, it refutes the original claim: (c, E′) → REFUTES (section 3.2).
 
     Input columns: `claim`, `label`, `edits`, `edited_evidence`. Output column: `candidates`: for a row whose evidence was edited (a
     SUPPORTS row), one of change "evidence"; for others, none. It is accepted, or rejected as under-edited (→ SUPPORTS) or

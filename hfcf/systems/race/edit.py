@@ -40,15 +40,15 @@ class EditEvidence(Stage):
     - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and form in the dataset's table
       (`hfcf.text.entities.form`) that the row does not hold yet; different values get different substitutes.
     - *in-instance*: PERSONs change places with PERSONs and ORGs with ORGs, in one random cycle, when there are two or more in
-      different pieces. Deviation: the paper swaps "PERSON/ORG", but a person in a company's place reads as an error. A name in the
-      title that all pieces share is not swapped: on one page a swap only renames the page's subject, which decides no claim.
+      different pieces. Deviation: the paper swaps "PERSON/ORG". A name in the title that all pieces share is not swapped, since
+      this would only rename the page's subject.
     - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words, the
       longest mention first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
       (first or last name, or without the middle name) follow the full name.
-    - *plausible*, on request (the paper draws by type alone): a place is replaced by one of its kind, births stay before deaths,
-      only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity
-      ("5 km (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown
-      place where there is one. See `hfcf.systems.race.plausible`.
+    - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, births stay before
+      deaths, only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity ("5 km
+      (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown place
+      where there is one. See `hfcf.systems.race.plausible`.
     - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or a
       year in a title stays, as does a place in the title that all pieces share: with another year, "2014 World Championship" is
       another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are.
@@ -93,7 +93,7 @@ class EditEvidence(Stage):
         return save_artifact({"entities": table.values, **({"tags": table.tags} if self.plausible else {})})
 
     def check_available(self) -> None:
-        """Raise where WordNet, which `plausible` asks, is not installed."""
+        """Raise if `plausible` is set and WordNet is not installed."""
         if self.plausible and self.edit:
             wordnet()
 
@@ -202,7 +202,7 @@ def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bo
     """Whether a place is in the title that all pieces share, or a number or a year of a date in any."""
     if type_ == "GPE":
         return mentions(subject, value)
-    return any(mentions(title, one) for title in titles for one in (value, *map(str, find_years(value))))
+    return any(mentions(title, text) for title in titles for text in (value, *map(str, find_years(value))))
 
 
 def _subject(row: Mapping[str, Any]) -> str:
@@ -294,7 +294,7 @@ def _moved(
         if edit["start"] >= entity["end"]:
             break
         if not (entity["start"] <= edit["start"] and edit["end"] <= entity["end"]):
-            # "New York" was tagged inside "New York City": what the longer name became is what stands there.
+            # "New York" was tagged inside "New York City": the new text of the longer name is there now.
             begin = edit["start"] + start - entity["start"]
             return {**entity, "start": begin, "end": begin + len(edit["after"]), "text": edit["after"]}
         end += len(edit["after"]) - len(edit["before"])

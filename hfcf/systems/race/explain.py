@@ -1,8 +1,9 @@
-"""Which words and which pieces of the evidence the verifier's label rests on (RACE, section 3.1)."""
+"""The words and pieces of the evidence that the verifier's label depends on (RACE, section 3.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,16 +17,25 @@ from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
+from hfcf.engines.remote.llm_backend import ask, failure
 from hfcf.engines.verifier_inputs import join_for
-from hfcf.systems.race import claim_llm
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
 from hfcf.text.evidence import locate
+from hfcf.text.phrase_match import WORD_END, WORD_START
 
+PROMPT = "deciding_words"
 CURE = "cure"
 LLM = "llm"
 NO_LABEL = "a NOT ENOUGH INFO row has no label that evidence could flip"
 SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
+_WORDS = {
+    "type": "array",
+    "items": {
+        "type": "object", "properties": {"piece": {"type": "integer"}, "text": {"type": "string"}},
+        "required": ["piece", "text"], "additionalProperties": False,
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +48,7 @@ class Explain(Stage):
 
     - "cure" (Si et al. 2023), the paper's: the words and the pieces whose gate is open with a probability above ½, or else the
       likeliest piece; scores are these probabilities (of joined words, the highest). It explains the verifier's prediction,
-      whatever the row's label is. `hfcf.training.explainer` says where it deviates.
+      whatever the row's label is. `hfcf.training.explainer` lists the deviations.
     - Gradients of the logit of the row's label: token rationales are the fewest words that together have `token_share` of the
       attribution, sentence rationales the fewest pieces that have `sentence_share` of it. A piece counts with its mean over words,
       so that long pieces have no advantage. Scores are shares of the attribution. Deviation: the shares replace CURE's loss for
@@ -81,7 +91,7 @@ class Explain(Stage):
         if self.explainer != LLM and is_remote(self.verifier):
             raise ValueError(
                 f"explainer={self.explainer!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} "
-                "does not give: give explainer='llm', which asks which words decide"
+                "does not give: give explainer='llm', by which a language model names the words that decide"
             )
         if self.explainer == CURE and self.explainer_model is None:
             raise ValueError(
@@ -90,29 +100,41 @@ class Explain(Stage):
                 "data_dir=FOLDER) and give explainer_model='out/explainer', or give explainer='gradient_x_input', which needs no "
                 "training"
             )
-        if self.explainer not in (CURE, LLM):  # it is not read, and another one is not another result
+        if self.explainer not in (CURE, LLM):  # it is not read, and must not change the state
             object.__setattr__(self, "explainer_model", None)
 
     def __getstate__(self) -> dict[str, Any]:
-        asked = prompts.state([claim_llm.EXPLAINER], self.language_model) if self.explainer == LLM else {}
+        asked = prompts.state([PROMPT], self.language_model) if self.explainer == LLM else {}
         return {**super().__getstate__(), **asked}
 
     @property
     def language_model(self) -> Model:
-        """The language model that "llm" asks: the explainer's, else the verifier."""
+        """The language model of "llm": the explainer's, else the verifier."""
         models = [model for model in (self.explainer_model, self.verifier) if model is not None]
         return next(filter(is_remote, models), models[0])
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         if self.explainer == LLM:
             labelled = [row for row in rows if row["label"] != NOT_ENOUGH_INFO]
-            named = iter(claim_llm.name_rationales(self.language_model, labelled, seed=self.seed))
+            named = iter(self._named(labelled))
             return [Reject(NO_LABEL) if row["label"] == NOT_ENOUGH_INFO else next(named) for row in rows]
         joined = [join_for(self.verifier, row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
-        ask, mark = (self._gates, self._gated) if self.explainer == CURE else (self._scores, self._attributed)
-        answers = dict(zip(two_way, ask([(rows[i], *joined[i]) for i in two_way]), strict=True))
+        score, mark = (self._gates, self._gated) if self.explainer == CURE else (self._scores, self._attributed)
+        answers = dict(zip(two_way, score([(rows[i], *joined[i]) for i in two_way]), strict=True))
         return [mark(joined[i][1], answers[i]) if i in answers else Reject(NO_LABEL) for i in range(len(rows))]
+
+    def _named(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        """Ask a language model which words and pieces of the evidence decide each row's label."""
+        messages = [
+            prompts.messages(PROMPT, shots=2, claim=row["claim"], evidence=row["evidence"], label=row["label"]) for row in rows
+        ]
+        fields = {"words": _WORDS, "pieces": {"type": "array", "items": {"type": "integer"}}}
+        answers = ask(self.language_model, fields, messages, seed=self.seed)
+        return [
+            Reject(why) if (why := failure(answer)) else _named_rationales(row["evidence"], answer["answer"])
+            for row, answer in zip(rows, answers, strict=True)
+        ]
 
     def _gates(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         assert self.explainer_model is not None
@@ -185,3 +207,25 @@ def _fewest(shares: Sequence[float], required: float) -> set[int]:
         chosen.add(i)
         held += shares[i]
     return chosen
+
+
+def _named_rationales(evidence: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> dict[str, Any] | Reject:
+    """Make rationales of the words that are in their piece; the sentence rationales are their pieces if no other is named."""
+    places = {place for word in answer["words"] if (place := _find(evidence, word["piece"], word["text"]))}
+    if not places:
+        return Reject("the language model names no words that stand in the evidence")
+    order = sorted(places, key=lambda place: (place[0], place[1] == "evidence", *place[2:]))
+    spans = [{"field": field, "piece": piece, "start": start, "end": end, "score": None} for piece, field, start, end in order]
+    pieces = {piece for piece in answer["pieces"] if 0 <= piece < len(evidence)} or {piece for piece, *_ in places}
+    return {"rationales": spans, "sentence_rationales": [{"piece": piece, "score": None} for piece in sorted(pieces)]}
+
+
+def _find(evidence: Sequence[Mapping[str, Any]], piece: int, words: str) -> tuple[int, str, int, int] | None:
+    """Find words in the text of a piece, then in its title, as whole words in any case: piece, field, start and end."""
+    if not (0 <= piece < len(evidence) and words.split()):
+        return None
+    pattern = WORD_START + r"\s+".join(map(re.escape, words.split())) + WORD_END
+    for field, text in (("evidence", evidence[piece]["text"]), ("evidence.title", evidence[piece]["title"] or "")):
+        if match := re.search(pattern, text, re.IGNORECASE):
+            return piece, field, match.start(), match.end()
+    return None

@@ -40,7 +40,7 @@ class FilterClaim(Stage):
 
     - *Semantic fidelity* is the MoverScore of c and c′; its IDF weights are learned from the claims of the whole set.
     - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names, 0 when c has
-      none; the paper says "the overlap rate of entities", and does not say over which set.
+      none; the paper's "overlap rate of entities" does not name the set that it is over.
     - *Fluency* is the claim's perplexity by `fluency_model` after the evidence (of a SUPPORTS row, the edited evidence), rounded to
       three digits; see `hfcf.engines.perplexity`. A claim that is too long to have one comes last.
 
@@ -72,7 +72,7 @@ class FilterClaim(Stage):
     def check(self) -> None:
         if self.max_perplexity is not None and self.fluency_model is None:
             raise ValueError(
-                f"max_perplexity={self.max_perplexity} needs a fluency_model, which says how fluent a claim is: give one"
+                f"max_perplexity={self.max_perplexity} needs a fluency_model, which measures the perplexity of claims: give one"
             )
 
     @property
@@ -124,7 +124,7 @@ class FilterClaim(Stage):
             before = join(TASK.apply_edits(row, row["edits"] or [])["evidence"])[0] + AHEAD if own else ""
             requests += [[before, f" {claim}"] for claim in own]
         answers = Perplexity(model=self.fluency_model).run(requests)
-        # Of a long text further digits differ with the batch that it is in.
+        # Further digits of a long text's score differ with its batch.
         return [[] if answer is None else [{"name": PERPLEXITY, "value": float(f"{answer:.3g}")}] for answer in answers]
 
     def _decide(self, row: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | Reject:

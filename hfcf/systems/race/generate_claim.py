@@ -15,9 +15,8 @@ from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.generator import Generator, restore_words
 from hfcf.engines.label_preserving import why_preserving
-from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.race import claim_llm
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
 from hfcf.text.check import text_problem
@@ -25,11 +24,13 @@ from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
 
+PROMPT = "evidence_claims"
+
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
     """List a row's constraints (equation 1): the causal entities of each piece of the sentence rationales, no clause twice."""
     # Deviation: equation 1 has a clause for every piece of the evidence. The generator reads the sentence rationales alone, also in
-    # the paper, and can say nothing of other pieces.
+    # the paper, and knows nothing of other pieces.
     pieces = [sentence["piece"] for sentence in row["sentence_rationales"]]
     entities = (tuple(dict.fromkeys(e["text"] for e in row["edited_entities"] if e["piece"] == piece)) for piece in pieces)
     return [list(clause) for clause in dict.fromkeys(entities) if clause]
@@ -81,19 +82,19 @@ class GenerateClaim(Stage):
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
             an endpoint. It is asked for all k claims at once, with the constraints in the prompt, and has no log-probabilities.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
-        edit: True asks for a claim that the evidence supports. False is the ablation −EDIT (section 5.2): the generator, trained on
-            rows of both labels (`prefixed: true` in its recipe), is told to support or to refute, whichever the row's label is not.
+        edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2): a generator that was
+            trained on rows of both labels (`prefixed: true` in its recipe) gets the prefix of the label that the row does not have.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
         exclude_same: reject a claim that, as far as English WordNet knows, can't have another label than the source's: one that
             differs only in articles, case or inflection, or by a synonym (of a SUPPORTS row also by a broader word), or, of a
-            SUPPORTS row, by a name that stands in one list of the evidence with the old one; see
+            SUPPORTS row, by a name that is in one list of the evidence with the old name; see
             `hfcf.engines.label_preserving.why_preserving`. The paper has no such check.
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
-            "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not say that it does.
+            "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not mention this.
         exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
-            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write what
-            stands in them; see `why_malformed`. The paper has no such check.
+            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write
+            their contents; see `why_malformed`. The paper has no such check.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.
@@ -135,10 +136,10 @@ class GenerateClaim(Stage):
             raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state([claim_llm.GENERATOR], self.generator)}
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.generator)}
 
     def check_available(self) -> None:
-        """Raise where WordNet, which `exclude_same` asks, is not installed."""
+        """Raise if `exclude_same` is set and WordNet is not installed."""
         if self.exclude_same:
             wordnet()
 
@@ -174,10 +175,13 @@ class GenerateClaim(Stage):
         return [{**hypothesis, "text": text} for hypothesis, text in zip(answer, texts, strict=True)]
 
     def _ask(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
-        requests = list(zip(evidence, required, [label == REFUTES for label in labels], strict=True))
-        return claim_llm.write_claims(
-            self.generator, requests, number=self.num_candidates, max_new_tokens=self.max_new_tokens, seed=self.seed
-        )
+        # A language model may ignore the constraints, so `_candidate` checks them again.
+        number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
+        messages = [
+            prompts.messages(PROMPT, shots=2, evidence=pieces, clauses=constraints, refuted=label == REFUTES, number=number)
+            for pieces, constraints, label in zip(evidence, required, labels, strict=True)
+        ]
+        return ask_texts(self.generator, "claims", messages, number=number, max_tokens=max_tokens, seed=self.seed)
 
     def _candidate(self, row: Mapping[str, Any], hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
         text, claim = hypothesis["text"], row["claim"]
@@ -206,5 +210,5 @@ def _same_label(row: Mapping[str, Any], text: str) -> str | None:
     """Say why a claim can't have another label than the row's."""
     supports = row["label"] == SUPPORTS
     evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
-    # A name that changed places with another stands in the evidence, of course: only a list says the same of both.
+    # The evidence has each name that changed places with another: only a list makes the same statement of both.
     return why_preserving(row["claim"], text, evidence, broader=supports, listed=True)

@@ -1,10 +1,13 @@
-"""RACE as one system; not to be confused with the reading-comprehension set of that name."""
+"""RACE as one system, with its first stage; not to be confused with the reading-comprehension set of that name."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from hfcf.core import schema
 from hfcf.core.model import Model
+from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner
 from hfcf.systems.race.check_label import CheckClaim, CheckEdit
@@ -12,7 +15,8 @@ from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import LLM, Explain
 from hfcf.systems.race.filter_claim import FilterClaim
 from hfcf.systems.race.generate_claim import GenerateClaim
-from hfcf.systems.race.tag import TagEntities
+from hfcf.text.check import script
+from hfcf.text.evidence import evidence_texts
 
 OFFLINE: dict[str, Any] = {
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
@@ -30,9 +34,9 @@ OFFLINE: dict[str, Any] = {
     "num_beams": 10,
     "max_new_tokens": 64,
     "no_repeat": 4,
-    # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which is no sign of a flipped label.
+    # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which does not mean that the label flipped.
     "flip": "opposite",
-    # Of substitutes that are drawn by type alone, many read as errors: a country in a city's place, a death before a birth.
+    # Many substitutes that are drawn by type alone read as errors: a country in a city's place, a death before a birth.
     "plausible": True,
     "near": True,
     # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
@@ -40,7 +44,7 @@ OFFLINE: dict[str, Any] = {
     # T5's vocabulary lacks many letters with marks: names lose them.
     "restore_letters": True,
     "exclude_malformed": True,
-    # Of a small generator's claims the closest to the source's is often one with a slip of grammar.
+    # The claim of a small generator that is closest to the source's often has a slip of grammar.
     "fluency_model": Model("offline:smollm2"),
     "max_perplexity": 2.5,
     "unique": True,
@@ -60,12 +64,55 @@ REMOTE: dict[str, Any] = {
 """A language model behind `HFCF_LLM_URL` verifies, explains and writes; MiniLM (the filter) and spaCy (entities) are local."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TagEntities(Stage):
+    """Find the entities of the five types ORG, PERSON, DATE, GPE and NUM (RACE, section 3.2).
+
+    Input columns: `claim`, `evidence`. Output column: `entities`, spans of the claim (`field` "claim", `piece` −1), of the pieces'
+    texts ("evidence") and of their titles ("evidence.title"), in reading order.
+
+    A row whose claim is mostly in another script than `script` is rejected: an English tagger finds nonsense in it.
+
+    Args:
+        ner: the tagger. The paper's is Stanza.
+        script: the script that the models read, as in Unicode's names; None takes every row.
+
+    >>> TagEntities(ner=Ner(backend="spacy", model=Model("offline:spacy"))).name
+    'tag_entities'
+    """
+
+    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE}
+    outputs: ClassVar = {"entities": schema.ENTITIES}
+    batch_size: ClassVar[int] = 1000
+    engines: ClassVar = (Ner,)
+
+    ner: Ner = field(default_factory=Ner)
+    script: str | None = "LATIN"
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        places = [[("claim", -1, row["claim"]), *evidence_texts(row)] for row in rows]
+        spans = iter(self.ner.run([text for row in places for _, _, text in row]))
+        results: list[dict[str, Any] | Reject] = []
+        for row, texts in zip(rows, places, strict=True):
+            entities = [
+                {"field": where, "piece": piece, "start": start, "end": end, "text": text[start:end], "type": type_}
+                for where, piece, text in texts
+                for start, end, type_ in next(spans)
+            ]
+            other = script(row["claim"])
+            if self.script and other != self.script:
+                results.append(Reject(f"the claim is mostly in {other.lower()} script; the models read {self.script.lower()}"))
+            else:
+                results.append({"entities": entities})
+        return results
+
+
 class RACE(System):
     """Find the evidence that a label rests on, edit it there, and generate claims, so that the label of a multi-hop claim flips.
 
     `ds = RACE(verifier=…, generator=…, explainer_model=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
-    For a SUPPORTS row the evidence is edited so that the verifier says that it refutes the claim: (c, E′, REFUTES); a claim
+    For a SUPPORTS row the evidence is edited so that, by the verifier, it refutes the claim: (c, E′, REFUTES); a claim
     generated from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated
     from its own evidence and must be supported by it: (c′, E, SUPPORTS). The entity table and the claims' word frequencies are
     learned from the whole set.
@@ -81,9 +128,9 @@ class RACE(System):
         max_length: tokens of claim and evidence that the verifier reads (section 4).
         explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
         explainer_model: the gates that "cure" needs, trained for this verifier (`recipes/train_explainer.yaml`), or the language
-            model that "llm" asks. The other explainers need no training.
+            model of "llm". The other explainers need no training.
         edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
-            generator that is told to support or to refute (`prefixed: true` in its recipe).
+            generator that reads a prefix of the label (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, claims to a row (section 3.3).
         fluency_model: a decoder-only model that chooses the most fluent of a row's claims; None, as in the paper, keeps the claim

@@ -22,12 +22,12 @@ from hfcf.systems.rgf.answer_candidates import (
     passage_problem,
 )
 from hfcf.systems.rgf.retrieve import NO_COLLECTION, Collection
+from hfcf.systems.rgf.system import OFFLINE, RGF
 from hfcf.tasks.qa import ANSWERS, TASK
 
 SENTENCE_ENDS = (".", "!", "?", "。", "।", "؟")
 DRAWS = 1_000
 """How many passages are drawn for a row before it is rejected."""
-OFFLINE_ANSWERING: dict[str, Any] = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class DrawPassage(Stage):
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Raise `Reject` for a row without an answer: without it, no answer is known to be another."""
+    """Raise `Reject` for a row without an answer: without an answer, no other can be told from it."""
     if not row["answers"]["text"]:
         raise Reject("the row has no answer")
 
@@ -165,3 +165,9 @@ class GenerateAnswer(Stage):
                 )
             results.append(settle(candidates, "there is no passage"))
         return results
+
+
+CHAIN = (GenerateAnswer, *RGF.chain[2:])
+"""What follows the passages in both baselines: answers, then RGF's questions and filters."""
+_ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
+PRESETS: dict[str, dict[str, Any]] = {"paper": {}, "offline": {**OFFLINE, **_ANSWERING}}

@@ -18,7 +18,7 @@ PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank"
 """The passages of a row: what the collection has of them, the retriever's score (higher is nearer), and the rank from 1."""
 CANDIDATES = List(TASK.candidate_features)
 ALIASES = {"aliases": List(TEXT)}
-"""The column in which some corpora have right answers that do not stand in the context."""
+"""The column in which some corpora have right answers that are not in the context."""
 
 RANK, RETRIEVAL, READER = "retrieval rank", "retrieval score", "reader probability"
 ANSWER, QUESTION = "log-probability of the answer", "log-probability of the question"
@@ -54,7 +54,7 @@ def answer_candidates(
     """Make a candidate of each answer in a passage, without a question yet; answers that can't be used are rejected.
 
     Args:
-        stage: the name of the stage that asks.
+        stage: the name of the stage, for reasons.
         passage: a passage of the column `passages`.
         gold: the source's answers, with their aliases.
         answers: (text, start in the passage or −1, scores as (name, value)), the best first.

@@ -15,7 +15,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
 from hfcf.engines.remote.engine import Remote
 from hfcf.systems.rgf.answer_candidates import AGREE, CANDIDATES, DISTANCE, QUESTION, RANK, value
-from hfcf.systems.rgf.question_llm import PROMPTS, read_answers
+from hfcf.systems.rgf.retrieve import PROMPTS, read_answers
 from hfcf.tasks.qa import TASK
 from hfcf.text.normalise import matches
 
@@ -109,7 +109,7 @@ class Minimality(Stage):
 
     Input columns: `question`, `candidates`. Output column: `candidates`, with their distances among their scores. Equal distances
     are decided by the retrieval rank, then by the probability of the question, then by its text. The paper (section 3.4) does not
-    say what a word is: see `hfcf.core.edits.word_distance`.
+    define a word: see `hfcf.core.edits.word_distance`.
 
     Args:
         keep: how many questions are kept: 1 for training data; None, all, for evaluation sets and analyses.

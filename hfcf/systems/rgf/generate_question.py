@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle, undecided
 from hfcf.core.edits import plain_words
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION
-from hfcf.systems.rgf.question_llm import PROMPTS, write_questions
+from hfcf.systems.rgf.retrieve import PROMPTS, WORDS
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
+from hfcf.text.questions import mark_answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,3 +104,23 @@ def place(candidate: Mapping[str, Any]) -> list[Any]:
     """Return title, passage, start and end of a candidate's answer."""
     (text,), (start,) = candidate["answers"]["text"], candidate["answers"]["answer_start"]
     return [candidate["title"], candidate["context"], start, start + len(text)]
+
+
+def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: int) -> list[Any]:
+    """Answer as `QuestionGenerator` does, by its model or over an endpoint.
+
+    A language model is asked for all questions at once, and reads the words around the answer of a long passage. It gives no
+    scores: they are None, and its order counts. Instead of a list, an answer may be `{"error": why}`.
+    """
+    if not is_remote(engine.model):
+        return engine.run(requests)
+    number = engine.num_return_sequences
+    messages = []
+    for title, context, start, end in requests:
+        first = [match.start() for match in re.finditer(r"\S+", context[:start])][-WORDS:][:1]
+        last = [match.end() for match in re.finditer(r"\S+", context[end:])][:WORDS][-1:]
+        window = mark_answer(context, start, end)[first[0] if first else 0 :]
+        window = window[: len(window) - (len(context) - end - last[0])] if last else window
+        values = {"title": title, "marked": window, "answer": context[start:end], "number": number}
+        messages.append(prompts.messages("questions", shots=2, **values))
+    return ask_texts(engine.model, "questions", messages, number=number, max_tokens=engine.max_new_tokens * number, seed=seed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,12 +11,13 @@ from pydantic import BeforeValidator
 
 from hfcf import prompts
 from hfcf.core.candidates import settle
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.passage_store import Passages
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader
 from hfcf.engines.remote.engine import Remote
+from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.retriever import Retriever
 from hfcf.systems.rgf.answer_candidates import (
     ALIASES,
@@ -23,12 +25,16 @@ from hfcf.systems.rgf.answer_candidates import (
     PASSAGES,
     READER,
     answer_candidates,
+    find_answer,
     gold_answers,
     passage_problem,
 )
-from hfcf.systems.rgf.question_llm import PROMPTS, read_answers
 from hfcf.tasks.qa import ANSWERS, TASK
 
+WORDS = 300
+"""Words of a passage on either side of the answer that a language model is shown, and half of those that it reads."""
+PROMPTS = ("questions", "answers")
+"""The prompts by which a language model is question generator and reader, in the state of all stages that ask it."""
 NO_COLLECTION = (
     "takes passages from a collection, and has none: give the system passages=…, a file or a "
     "Dataset with the columns title and text"
@@ -63,9 +69,9 @@ class Retrieve(Stage):
 
     Input columns: the task's. Output column: `passages`, the best first, with `rank` from 1. A row without an answer is rejected; a
     row without a context (an open question) is not. The source's own passage may be among the passages, as in the paper: another
-    answer in it is a counterfactual, too.
+    answer in it also gives a counterfactual.
 
-    The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` says what stands in for the paper's REALM.
+    The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` names the substitutes for the paper's REALM.
 
     Args:
         passages: the collection: a `Passages`, a `Dataset` with the column `text` (and `id`, `title`), a file, or what else
@@ -137,11 +143,11 @@ class Read(Stage):
     it repeats another answer of the same passage.
 
     Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
-    encoder-decoder, whose texts count where they stand in the passage) reads each passage by itself.
+    encoder-decoder, whose texts count where the passage has them) reads each passage by itself.
 
     Args:
         reader: the reader, or "llm:NAME" for a language model behind an endpoint.
-        n_best: answers that are read in each passage; the paper does not say how many.
+        n_best: answers that are read in each passage; the paper gives no number.
         reader_length: tokens of a window of the passage, with the question.
         keep_partial: keep an answer that holds a gold answer, or is part of it, as the paper does. The offline preset does not: a
             small reader often cuts the gold answer too short or too long.
@@ -184,3 +190,29 @@ class Read(Stage):
                 candidates += answer_candidates(self.name, passage, gold_answers(row), read, seen, keep_partial=self.keep_partial)
             results.append(settle(candidates, "there is no passage"))
         return results
+
+
+def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
+    """Answer `[question, context, title]` requests as `Reader` does, by its model or over an endpoint.
+
+    A language model's answers are searched in the passage; their probabilities and scores are None. It reads the beginning of a
+    long passage. A question that it can't answer, even in several attempts, has no answer.
+    """
+    if not is_remote(engine.model):
+        return engine.run(requests)
+    messages = []
+    for question, context, title in requests:
+        last = [match.end() for match in re.finditer(r"\S+", context)][: 2 * WORDS][-1:]
+        values = {"title": title, "context": context[: last[0]] if last else "", "question": question, "number": engine.n_best}
+        messages.append(prompts.messages("answers", shots=2, **values))
+    answers = ask_texts(engine.model, "answers", messages, number=engine.n_best, max_tokens=64 + 64 * engine.n_best, seed=seed)
+    results = []
+    for answer, (_, context, _) in zip(answers, requests, strict=True):
+        places = [] if failure(answer) else [find_answer(text["text"], context) for text in answer]
+        results.append(
+            [
+                {"text": text, "start": start, "end": start + len(text) if start >= 0 else -1, "score": None, "probability": None}
+                for text, start in places[: engine.n_best]
+            ]
+        )
+    return results

@@ -61,8 +61,8 @@ class RGF(System):
 
     Its settings are those of its stages. `readers` of the round trip may be (), which goes without it. `reader`, `generator` and
     each of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote`
-    has its environment variables). The preset "llm" has one for all; its one reader checks questions of its own, so another model
-    there is better.
+    has its environment variables). The preset "llm" has one for all; its only reader checks its own questions, so another reader is
+    better.
 
     Raises:
         ValueError: a model that has no default is not given, or settings do not fit together.

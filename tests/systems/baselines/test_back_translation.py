@@ -64,11 +64,11 @@ def test_every_row_once_more_with_its_label(demo: Dataset, monkeypatch: pytest.M
     ]
     assert made["label"] == labels
     assert made["id"] == [f"{i}:back_translation:claim" for i in range(3)]
-    for one, source in zip(made, ds, strict=True):
-        assert one["claim"].startswith("The city: ")
-        assert one["edits"] == edits.rewrite("claim", source["claim"], one["claim"])
-        assert one["evidence"] == source["evidence"]
-        assert one["change"] == "claim"
+    for row, source in zip(made, ds, strict=True):
+        assert row["claim"].startswith("The city: ")
+        assert row["edits"] == edits.rewrite("claim", source["claim"], row["claim"])
+        assert row["evidence"] == source["evidence"]
+        assert row["change"] == "claim"
 
 
 FATES: dict[str, tuple[Any, Any, str]] = {
@@ -164,7 +164,7 @@ def test_however_it_is_mapped_the_rows_are_the_same(demo: Dataset, marian: Model
 
     def ends(self: Continuation, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         # Random weights seldom end a text.
-        return [[{**one, "finished": True} for one in found] for found in search(self, loaded, encoded)]
+        return [[{**row, "finished": True} for row in found] for found in search(self, loaded, encoded)]
 
     monkeypatch.setattr(Continuation, "forward", ends)
     system = BackTranslation(forward=marian, backward=marian, num_beams=3, max_new_tokens=8)

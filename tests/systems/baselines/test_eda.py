@@ -54,7 +54,7 @@ def slow_operations(text: str, rng: random.Random, alpha: float, number: int) ->
         for word in unlike:
             if synonyms := slow_synonyms(word):
                 synonym = rng.choice(synonyms)
-                new = [synonym if one == word else one for one in new]
+                new = [synonym if old == word else old for old in new]
                 done += 1
             if done >= n:
                 break
@@ -119,7 +119,7 @@ def test_draws_are_distributed_as_the_authors(claim: str, alpha: float, number: 
     assert sum(ours.values()) == sum(theirs.values()) >= 5900
     for mine, other in ((ours, theirs), (left, lost)):
         total = sum(other.values())
-        assert max(abs(mine[one] - other[one]) / total for one in mine | other) < 0.03, (mine, other)
+        assert max(abs(mine[kind] - other[kind]) / total for kind in mine | other) < 0.03, (mine, other)
     assert len(theirs) > 3
 
 
@@ -131,15 +131,15 @@ def test_as_many_of_each_operation_as_the_authors_make(number: int, monkeypatch:
     most: Counter[str] = Counter()
 
     def count(kind: str, words: list[str], *_: Any) -> list[str]:
-        one[kind] += 1
+        counts[kind] += 1
         return words
 
     monkeypatch.setattr(word_edits, "_edit", count)
     for seed in range(2000):
-        one: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         assert len(eda(CLAIM, random.Random(seed), num_augmentations=number)) == number
-        drawn += one
-        most |= one
+        drawn += counts
+        most |= counts
     assert all(abs(drawn[kind] / (2000 * number) - 0.25) < 0.03 for kind in "sird")
     assert max(most.values()) <= number // 4 + 1
 

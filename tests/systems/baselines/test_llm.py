@@ -117,7 +117,7 @@ def test_a_verifier_checks_when_one_is_given(start: Start, tiny_model: Callable[
     start(negate)
     done = LLM(model="m", verifier=tiny_model("verifier"))(rows(*["SUPPORTS", "REFUTES"] * 4))
     judged = [new for row in done for new in row["candidates"]]
-    assert all(one["scores"][0]["name"].startswith("verifier: ") for one in judged)
+    assert all(candidate["scores"][0]["name"].startswith("verifier: ") for candidate in judged)
     assert {row["status"]["stage"] for row in done} == {"judge_candidates"}
 
 

@@ -92,9 +92,9 @@ def test_a_real_server_answers_and_a_rerun_needs_none(
 
     assert [status["accepted"] is not None for status in done["status"]] == [True] * ROWS
     assert (told.calls, told.attempts) == (ROWS, len(raw))
-    assert told.tokens == sum(sum(one["usage"].values()) for one in raw) > 200 * ROWS
+    assert told.tokens == sum(sum(answer["usage"].values()) for answer in raw) > 200 * ROWS
     assert told.cost > 0
-    assert {one["model"] for one in raw} == {f"{model}@main"}
+    assert {answer["model"] for answer in raw} == {f"{model}@main"}
     valid = [row for row in done if "the language model" not in (row["status"]["reason"] or "")]
     assert valid, "no answer of the server was valid JSON"
 

@@ -52,11 +52,11 @@ def test_every_row_once_more_with_its_label(
     assert made["label"] == list(LABELS)
     assert made["claim"] == ["They say: Rome is old."] * 3
     assert made["id"] == [f"{i}:paraphrase:claim" for i in range(3)]
-    for one, source in zip(made, ds, strict=True):
-        assert one["edits"] == edits.rewrite("claim", source["claim"], one["claim"])
-        assert one["evidence"] == source["evidence"]
-        assert one["change"] == "claim"
-        assert one["scores"] == [{"name": "log-probability", "value": -0.25}]
+    for row, source in zip(made, ds, strict=True):
+        assert row["edits"] == edits.rewrite("claim", source["claim"], row["claim"])
+        assert row["evidence"] == source["evidence"]
+        assert row["change"] == "claim"
+        assert row["scores"] == [{"name": "log-probability", "value": -0.25}]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_writes_what_the_models_trainer_measures(demo: Dataset, tiny_model: Call
     found = Generator(model=model, num_beams=5, num_return_sequences=1, max_new_tokens=12).run([[claim, []] for claim in claims])
     stage = Paraphrase(generator=model, max_new_tokens=12).rewrite_paraphrase
     done = map_stage(hfcf.prepare(demo.select(range(6)), stage), stage, {})
-    assert [row["candidates"][0]["claim"] for row in done] == [one[0]["text"] for one in found]
+    assert [row["candidates"][0]["claim"] for row in done] == [row[0]["text"] for row in found]
 
 
 @pytest.mark.usefixtures("no_request_cache")

@@ -145,13 +145,13 @@ def test_the_label_flips_and_the_claim_is_one_edit(demo: Dataset, monkeypatch: p
     ds = rows(demo, {"label": "SUPPORTS"}, {"label": "REFUTES"})
     made = hfcf.expand(Polyjuice()(ds))
     assert made["label"] == ["REFUTES", "SUPPORTS"]
-    for i, one in enumerate(made):
+    for i, row in enumerate(made):
         blanked = random_blank(CLAIM, random.Random(f"13:rewrite_polyjuice:{i}"))
-        assert one["claim"] == blanked.replace("[BLANK]", "not good")
-        assert one["edits"] == edits.rewrite("claim", CLAIM, one["claim"])
-        assert one["evidence"] == ds[i]["evidence"]
-        assert (one["system"], one["change"], one["source_id"]) == ("polyjuice", "claim", str(i))
-        assert one["scores"] == [{"name": "log-probability", "value": -0.5}]
+        assert row["claim"] == blanked.replace("[BLANK]", "not good")
+        assert row["edits"] == edits.rewrite("claim", CLAIM, row["claim"])
+        assert row["evidence"] == ds[i]["evidence"]
+        assert (row["system"], row["change"], row["source_id"]) == ("polyjuice", "claim", str(i))
+        assert row["scores"] == [{"name": "log-probability", "value": -0.5}]
 
 
 FATES: dict[str, tuple[dict[str, Any], Any, str]] = {
@@ -247,9 +247,9 @@ def test_however_it_is_mapped_the_rows_are_the_same(blanks: str, demo: Dataset, 
     if blanks == "random":
         ways["two processes"] = ds.map(stage, batched=True, batch_size=2, num_proc=2)
     for way, found in ways.items():
-        for one, other in zip(found, expected, strict=True):
-            assert without_scores(one) == without_scores(other), way
-            assert scores(one) == pytest.approx(scores(other), abs=1e-4), way
+        for first, other in zip(found, expected, strict=True):
+            assert without_scores(first) == without_scores(other), way
+            assert scores(first) == pytest.approx(scores(other), abs=1e-4), way
 
 
 def without_scores(row: dict[str, Any]) -> dict[str, Any]:

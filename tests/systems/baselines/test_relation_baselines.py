@@ -28,12 +28,12 @@ from hfcf.systems.baselines.back_translation import BackTranslation
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 from hfcf.systems.baselines.masked_lm import MaskedLM, masked_spans
 from hfcf.systems.baselines.synonym import Synonym, synonym_edits
-from hfcf.tasks import sentence
+from hfcf.tasks import rewriting
 from hfcf.tasks.relation import entities, roles
 
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
-SENTENCE = sentence.SentenceRewriting()
+SENTENCE = rewriting.SentenceRewriting()
 # Entities in brackets, the head with a star.
 SENTENCES = [
     ("The large [*eggs] were quickly moved into old metal [buckets] near the house .", "Entity-Destination(e1,e2)"),
@@ -83,7 +83,7 @@ def test_edits_of_a_text_become_edits_of_its_tokens() -> None:
         for i in range(len(text))
         if text.startswith("dark", i) and i not in SENTENCE.protected(source)
     ]
-    made = apply_edits(source, sentence.token_edits(source["tokens"], found))
+    made = apply_edits(source, rewriting.token_edits(source["tokens"], found))
     assert " ".join(made["tokens"]) == "A half-very dim , dark very dim-ish room is very dim"
     assert (made["head"]["start"], made["tail"]["start"]) == (4, 7)
 
@@ -94,7 +94,7 @@ def test_two_edits_of_one_token_are_one() -> None:
         {"field": "claim", "piece": -1, "start": start, "end": start + 5, "before": before, "after": after}
         for start, before, after in ((2, "black", "dark"), (8, "white", "pale"))
     ]
-    assert sentence.token_edits(source["tokens"], found) == [
+    assert rewriting.token_edits(source["tokens"], found) == [
         {"field": "tokens", "piece": -1, "start": 1, "end": 2, "before": "black/white", "after": "dark/pale"}
     ]
 
@@ -154,10 +154,10 @@ def test_entities_that_share_words_are_told() -> None:
 
 
 def test_tokens_are_cut_as_in_corpora() -> None:
-    assert sentence.split("He can't say \"U.S.\" dogs' names...", ["U.S."])[:5] == ["He", "ca", "n't", "say", '"']
-    assert sentence.split("don't", ["don't"]) == ["don't"]
-    assert sentence.split("(don't)", ["don't"]) == ["(", "don't", ")"]
-    assert sentence.split("... -- $5, a-b", []) == ["...", "--", "$", "5", ",", "a-b"]
+    assert rewriting.split("He can't say \"U.S.\" dogs' names...", ["U.S."])[:5] == ["He", "ca", "n't", "say", '"']
+    assert rewriting.split("don't", ["don't"]) == ["don't"]
+    assert rewriting.split("(don't)", ["don't"]) == ["(", "don't", ")"]
+    assert rewriting.split("... -- $5, a-b", []) == ["...", "--", "$", "5", ",", "a-b"]
 
 
 # A row in the Penn Treebank's spelling, and one with brackets of its own.
@@ -175,7 +175,7 @@ TREEBANK = "He `` moved '' the [*key -LRB- old -RRB-] into a [chest] -LRB- 5 -RR
 )
 def test_brackets_and_quotes_come_back_as_the_row_has_them(said: str, made: str) -> None:
     source = row(TREEBANK, "a")
-    assert " ".join(sentence.plain(source["tokens"])) == 'He " moved " the key ( old ) into a chest ( 5 ) .'
+    assert " ".join(rewriting.plain(source["tokens"])) == 'He " moved " the key ( old ) into a chest ( 5 ) .'
     found = SENTENCE.rewritten(source, said, "b", "stage")
     assert (found["status"], found["text"]) == (None, made)
     check_kept(source, apply_edits(source, found["edits"]) | {"edits": found["edits"]})
@@ -222,15 +222,15 @@ def test_each_row_once_more_with_its_relation(keeping: System) -> None:
     assert len(made) == 5
     assert made["label"] == [label for _, label in SENTENCES]
     assert made["id"] == [f"row-{i}:{keeping.name}:relation" for i in range(5)]
-    for source, one in zip(ds, made, strict=True):
-        check_kept(source, one)
+    for source, row in zip(ds, made, strict=True):
+        check_kept(source, row)
     # 30 % of the first one's thirteen words; a full stop is none.
     assert len(made[0]["edits"]) == 4
 
 
 def test_rows_that_leave_nothing_to_edit_are_rejected(keeping: System) -> None:
     ds = keeping(rows(("[*Old storms] or [big floods]", "Other"), ("The [*x] is the [y] of 2 Romes", "Other"), SENTENCES[0]))
-    assert [one["status"]["accepted"] for one in ds] == [False, False, True]
+    assert [row["status"]["accepted"] for row in ds] == [False, False, True]
     assert "no word outside the entities" in ds[0]["status"]["reason"]
     assert ds[0]["candidates"] == []
 
@@ -256,11 +256,11 @@ def real_rows(folder: Path) -> Dataset:
     found = json.loads((folder / "ccg_semeval" / "semeval" / "0.01" / "train-0.01.json").read_text(encoding="utf-8"))[:40]
     made = [
         {
-            "id": one["id"], "tokens": one["token"], "head": {"start": one["subj_start"], "end": one["subj_end"] + 1, "type": None},
-            "tail": {"start": one["obj_start"], "end": one["obj_end"] + 1, "type": None}, "label": one["relation"],
-            "group_id": one["id"], "corpus": "ccg_semeval", "split": "train",
+            "id": row["id"], "tokens": row["token"], "head": {"start": row["subj_start"], "end": row["subj_end"] + 1, "type": None},
+            "tail": {"start": row["obj_start"], "end": row["obj_end"] + 1, "type": None}, "label": row["relation"],
+            "group_id": row["id"], "corpus": "ccg_semeval", "split": "train",
         }
-        for one in found
+        for row in found
     ]  # fmt: skip
     return Dataset.from_list(made, features=get_task("relation").features)
 
@@ -273,8 +273,8 @@ def test_real_sentences_all_come_out(data: Path) -> None:
         assert made["source_id"] == ds["id"]
         assert made["label"] == ds["label"]
         assert "Other" in set(made["label"])
-        for source, one in zip(ds, made, strict=True):
-            check_kept(source, one)
+        for source, row in zip(ds, made, strict=True):
+            check_kept(source, row)
 
 
 # --- there and back
@@ -345,10 +345,10 @@ def test_a_sentence_without_a_translation_shifts_nothing(monkeypatch: pytest.Mon
     there = iter([answer("eins"), None, [], answer("drei")])
     script(monkeypatch, lambda text: next(there), lambda text: answer(f"A key ( {text} ) in the chest"))
     done = translator(forward_prompt="{}")(rows(*[CHEST] * 4))
-    assert [one["status"]["accepted"] for one in done] == [True, False, False, True]
+    assert [row["status"]["accepted"] for row in done] == [True, False, False, True]
     assert "the sentence is longer than the model reads" in done[1]["status"]["reason"]
     assert done[2]["status"]["reason"] == "the translation into the other language is empty"
-    assert [one["tokens"][3] for one in hfcf.expand(done)] == ["eins", "drei"]
+    assert [row["tokens"][3] for row in hfcf.expand(done)] == ["eins", "drei"]
 
 
 @pytest.mark.usefixtures("no_request_cache")
@@ -357,8 +357,8 @@ def test_real_translators_run(tiny_model: Callable[[str], str]) -> None:
         task="relation", forward=Model(tiny_model("bart")), backward=Model(tiny_model("t5")), num_beams=2, max_new_tokens=8,
     )  # fmt: skip
     done = system(rows())
-    assert all(one["status"]["accepted"] is bool(one["counterfactuals"]) for one in done)
-    assert all(one["status"]["reason"] for one in done if not one["status"]["accepted"])
+    assert all(row["status"]["accepted"] is bool(row["counterfactuals"]) for row in done)
+    assert all(row["status"]["reason"] for row in done if not row["status"]["accepted"])
 
 
 # --- a prompt
@@ -393,7 +393,7 @@ def test_the_model_chooses_a_relation_and_writes_its_sentence(start: Start) -> N
     assert made["id"] == ["row-0:llm:relation"]
     assert [(edit["before"], edit["after"]) for edit in made["edits"][0]] == [("moved into", "taken from")]
     check_kept(done[0], made[0])
-    assert [one["status"]["reason"] for one in done][1:] == [
+    assert [row["status"]["reason"] for row in done][1:] == [
         "the relation Other has no counterfactual",
         "the relation 'PHYS' is not in the setting `relations`: name the corpus's there",
     ]
@@ -492,4 +492,4 @@ def test_draws_are_those_of_the_stored_comparisons() -> None:
     stage = Synonym(task="relation").rewrite_synonym
     text = SENTENCE.text(source)
     made = synonym_edits(text, random.Random("13:rewrite_relation_synonym:row-0"), protected=SENTENCE.protected(source))
-    assert stage.row(source)["candidates"][0]["edits"] == sentence.token_edits(source["tokens"], made)
+    assert stage.row(source)["candidates"][0]["edits"] == rewriting.token_edits(source["tokens"], made)

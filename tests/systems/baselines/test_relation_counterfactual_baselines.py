@@ -25,10 +25,9 @@ from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.baselines import autocad
-from hfcf.systems.baselines._shared.dependency_paths import FindPaths, path, semantic, syntactic
 from hfcf.systems.baselines._shared.relation_editing import ProposeRelations, editor_terms, read_fitted
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
-from hfcf.systems.baselines.coco import CoCo, SubstituteTerms
+from hfcf.systems.baselines.coco import CoCo, FindPaths, SubstituteTerms, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE, EditMinimally
 from hfcf.systems.ccg.candidate_checks import CheckRelation
 from hfcf.systems.ccg.gradients import WordGradients
@@ -177,10 +176,10 @@ def test_the_filter_asks_the_base_model_that_has_not_seen_the_row(system: Any, m
 
     monkeypatch.setattr(RelationClassifier, "run", run)
     rows = [{**row(), "id": name} for name in ("a", "b", "c")]
-    for one in rows:
-        one["candidates"] = [candidate(one, "of", token_edits(one["tokens"], [3], f"sunk-{one['id']}"))]
+    for item in rows:
+        item["candidates"] = [candidate(item, "of", token_edits(item["tokens"], [3], f"sunk-{item['id']}"))]
     check = system().check_relation.with_fitted("sha")
-    a, b, c = (check(one) for one in rows)
+    a, b, c = (check(row) for row in rows)
     assert asked == {
         "first": ["the eggs were sunk-a slowly into buckets ."],
         "second": ["the eggs were sunk-b slowly into buckets ."],
@@ -218,9 +217,9 @@ def test_mice_searches_with_the_base_model_that_has_not_seen_the_row(
 
 def test_nothing_is_learned_from_rows_of_the_relation_other() -> None:
     rows = [{**row(label=label), "causal_terms": [3], "term_places": ["VBN ROOT both"]} for label in ("to", "Other", "of")]
-    made = [{key: value for key, value in one.items() if key != "candidates"} for one in rows]
+    made = [{key: value for key, value in row.items() if key != "candidates"} for row in rows]
     features = {**get_task("relation").features, "causal_terms": List(schema.INT), "term_places": List(schema.TEXT)}
-    ds = Dataset.from_list([{name: one.get(name, "x") for name in features} for one in made], features=schema.Features(features))
+    ds = Dataset.from_list([{name: row.get(name, "x") for name in features} for row in made], features=schema.Features(features))
     settings: dict[str, Any] = {"editor": Model("mine"), "closed": True}
     for system in (MICE(indicator=Model("i"), **settings), AutoCAD(indicator=Model("i"), **settings), CoCo(indicator=Model("i"))):
         assert learned(system.propose_relations.fit(ds))["relations"] == ["of", "to"]
@@ -552,7 +551,7 @@ def test_coco_from_rows_to_counterfactuals(thinks: Any) -> None:
     assert {(new["label"], " ".join(new["tokens"])) for new in found} == {
         ("of", "the eggs were made from buckets"), ("to", "the shoes were moved into leather"),
     }  # fmt: skip
-    sources = {one["id"]: one for one in ds}
+    sources = {row["id"]: row for row in ds}
     for new in found:
         assert entities(new) == entities(sources[new["source_id"]])
     thinks(lambda text: {"of": 0.5, "to": 0.4, "Other": 0.6})

@@ -158,9 +158,9 @@ def check_claims(claims: list[str]) -> None:
     for row, answer in zip(rows, stage.batch(rows), strict=True):
         if isinstance(answer, dict):
             made += 1
-            one = answer["candidates"][0]
-            assert edits.replace_text(row["claim"], one["edits"]) == one["claim"]
-            for edit in one["edits"]:
+            candidate = answer["candidates"][0]
+            assert edits.replace_text(row["claim"], candidate["edits"]) == candidate["claim"]
+            for edit in candidate["edits"]:
                 assert edit["before"].islower() or edit["start"] <= 2
                 assert edit["after"].isprintable()
                 assert "_" not in edit["after"]

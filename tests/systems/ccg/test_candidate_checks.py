@@ -123,7 +123,7 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
     trained: list[tuple[list[str], int]] = []
 
     def train(part: Any, hp: Hyperparameters, labels: Any) -> str:
-        trained.append(([one["id"] for one in part], hp.seed))
+        trained.append(([row["id"] for row in part], hp.seed))
         return f"digest {len(trained)}"
 
     monkeypatch.setattr(indicators, "_train", train)
@@ -138,8 +138,8 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
     assert all(row_id not in parts[fold] for row_id, fold in judges["folds"].items())
     assert len(judges["folds"]) == 24
     assert any(
-        (finders["folds"][one] == finders["folds"]["0"]) != (judges["folds"][one] == judges["folds"]["0"])
-        for one in judges["folds"]
+        (finders["folds"][judge] == finders["folds"]["0"]) != (judges["folds"][judge] == judges["folds"]["0"])
+        for judge in judges["folds"]
     )
     # An indicator of one's own finds the terms; the judges are trained all the same.
     own = CCG(indicator=Model("mine"), judge_folds=2)

@@ -177,10 +177,10 @@ def test_bad_rows_come_back_as_they_were(ccg: CCG, tiny_model: Callable[[str], s
     assert status["empty"]["reason"] == "there are no tokens"
     assert "outside" in status["outside"]["reason"]
     assert status["null"]["reason"] == "the tail has no place"
-    assert all(one["accepted"] or one["reason"] for one in status.values())
+    assert all(row["accepted"] or row["reason"] for row in status.values())
     # The broken ones teach nothing: without them the others fare the same.
     sound = ds.filter(lambda row: row["id"].startswith(("good", "odd")))
-    assert {row["id"]: row["status"] for row in given(sound)} == {i: one for i, one in status.items() if i in sound["id"]}
+    assert {row["id"]: row["status"] for row in given(sound)} == {i: row for i, row in status.items() if i in sound["id"]}
 
 
 def test_a_word_that_wordnet_does_not_know_is_named(ccg: CCG) -> None:
@@ -281,7 +281,7 @@ def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, 
     seen = [set(ids) for ids in trained_on["indicator"]]
     assert len(seen) == len(set(judge.values())) == 2
     assert all(row_id not in seen[fold] for row_id, fold in folds.items())
-    assert all((folds[one] == folds[other]) == (judge[one] == judge[other]) for one in judge for other in judge)
+    assert all((folds[first] == folds[other]) == (judge[first] == judge[other]) for first in judge for other in judge)
     assert set.union(*seen) == set(judge)
     # Each indicator has seen every relation that has two rows.
     labels = dict(zip(ds["id"], ds["label"], strict=True))
@@ -289,7 +289,7 @@ def test_with_folds_no_row_is_judged_by_an_indicator_that_has_seen_it(ccg: CCG, 
     assert all(twice <= {labels[row_id] for row_id in ids} for ids in seen)
     identified = hfcf.prepare(ds, stage).map(stage, batched=True)
     alone = {
-        row["id"]: hfcf.prepare(ds.filter(lambda one, row_id=row["id"]: one["id"] == row_id), ccg).map(
+        row["id"]: hfcf.prepare(ds.filter(lambda other, row_id=row["id"]: other["id"] == row_id), ccg).map(
             ccg.replace(indicator=judge[row["id"]]).identify_causal_terms, batched=True
         )[0]
         for row in identified

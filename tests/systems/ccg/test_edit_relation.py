@@ -70,12 +70,12 @@ def test_the_first_hypothesis_that_is_a_term_of_the_new_relation_replaces_the_ol
     asked = says("xyzzy", "The", "moved into", "was takes from the", "taken from")
     source = row()
     made = stage(source)
-    (one,) = made["candidates"]
-    assert one["text"] == "the eggs were was takes from the slowly old buckets ."
-    assert (one["label"], one["status"], one["scores"]) == ("from", None, [{"name": "editor", "value": -3.0}])
-    edited = apply_edits(source, one["edits"])
+    (candidate,) = made["candidates"]
+    assert candidate["text"] == "the eggs were was takes from the slowly old buckets ."
+    assert (candidate["label"], candidate["status"], candidate["scores"]) == ("from", None, [{"name": "editor", "value": -3.0}])
+    edited = apply_edits(source, candidate["edits"])
     assert entities(edited) == entities(source) == ("eggs", "old buckets")
-    assert revert_edits(edited, one["edits"]) == {name: source[name] for name in ("tokens", "head", "tail")}
+    assert revert_edits(edited, candidate["edits"]) == {name: source[name] for name in ("tokens", "head", "tail")}
     assert asked == ["eggs (from) <mask> old buckets"]
     assert made["status"] is None
 
@@ -95,9 +95,9 @@ def test_without_such_a_hypothesis_the_row_is_rejected(
 ) -> None:
     says(*texts)
     made = stage(row())
-    (one,) = made["candidates"]
-    assert one["status"] == {"accepted": False, "stage": "edit_relation", "reason": reason}
-    assert one["text"] == f"the eggs were {term} slowly old buckets ."
+    (candidate,) = made["candidates"]
+    assert candidate["status"] == {"accepted": False, "stage": "edit_relation", "reason": reason}
+    assert candidate["text"] == f"the eggs were {term} slowly old buckets ."
     assert made["status"] == {
         "accepted": False, "stage": "edit_relation", "reason": f"no candidate is left of 1: {reason} (1)"
     }  # fmt: skip
@@ -145,9 +145,9 @@ def test_the_answer_ends_at_the_second_entity(says: Any, stage: EditRelation, ti
 
 def test_a_repeated_term_keeps_its_best_place(says: Any, stage: EditRelation) -> None:
     says("taken from", "from", "taken  from")
-    (one,) = stage(row(new_relations=["from"]))["candidates"]
-    assert one["text"] == "the eggs were taken from slowly old buckets ."
-    assert one["scores"] == [{"name": "editor", "value": 0.0}]
+    (candidate,) = stage(row(new_relations=["from"]))["candidates"]
+    assert candidate["text"] == "the eggs were taken from slowly old buckets ."
+    assert candidate["scores"] == [{"name": "editor", "value": 0.0}]
 
 
 def test_a_term_with_a_word_twice_in_a_row_is_none(says: Any, stage: EditRelation) -> None:
@@ -164,10 +164,16 @@ def test_the_order_of_the_entities_is_told_from_the_other(says: Any, stage: Edit
     stage = stage.with_fitted(save_artifact({"terms": both, "editor": None}))
     head = row("[eggs] into {buckets}", 1, new_relations=["PART-WHOLE"])
     tail = row("{eggs} into [buckets]", 1, new_relations=["PART-WHOLE"])
-    assert [stage(one)["candidates"][0]["text"] for one in (head, tail)] == ["eggs away from buckets", "eggs from buckets"]
+    assert [stage(source)["candidates"][0]["text"] for source in (head, tail)] == [
+        "eggs away from buckets",
+        "eggs from buckets",
+    ]
     assert asked == ["eggs (part-whole) <mask> buckets"] * 2
     plain = EditRelation(use_editor=False).with_fitted(stage.fitted)
-    assert [plain(one)["candidates"][0]["text"] for one in (head, tail)] == ["eggs away from buckets", "eggs from buckets"]
+    assert [plain(source)["candidates"][0]["text"] for source in (head, tail)] == [
+        "eggs away from buckets",
+        "eggs from buckets",
+    ]
 
 
 @pytest.mark.parametrize("relation", ["Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)"])
@@ -206,7 +212,7 @@ def test_without_editor_the_commonest_term_is_taken(says: Any, stage: EditRelati
 def test_rows_without_terms_or_relations_are_rejected(says: Any, stage: EditRelation) -> None:
     says("taken from")
     rows = [row(), row(causal_terms=[]), row(new_relations=[]), row()]
-    made = stage({name: [one[name] for one in rows] for name in rows[0]})
+    made = stage({name: [row[name] for row in rows] for name in rows[0]})
     assert [status and status["reason"] for status in made["status"]] == [
         None, "there are no causal terms", "there is no new relation", None
     ]  # fmt: skip
@@ -261,9 +267,9 @@ def test_a_trained_editor_writes_what_the_relation_had(
 ) -> None:
     model = trained(kind, rows, tiny_model, tmp_path)
     engine = Continuation(model=model, num_beams=2, max_new_tokens=6)
-    answers = engine.run([editors.prompt(one, one["label"], model) for one in rows])
-    told = [editors.cut(answer[0]["text"], one) for answer, one in zip(answers, rows, strict=True)]
-    assert told == [term(one) for one in rows]
+    answers = engine.run([editors.prompt(row, row["label"], model) for row in rows])
+    told = [editors.cut(answer[0]["text"], row) for answer, row in zip(answers, rows, strict=True)]
+    assert told == [term(row) for row in rows]
     assert (kind == "gpt2") == answers[0][0]["text"].endswith(entities(rows[0])[1])
 
 
@@ -301,7 +307,7 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(
         hp = Hyperparameters(model=Model(tiny_model(kind)), max_length=48)
         caplog.clear()
         editors.train_editor([long, *ROWS, wide], hp)
-        assert seen.pop() == [editors.answer(one, term(one), hp.model) for one in ROWS]
+        assert seen.pop() == [editors.answer(row, term(row), hp.model) for row in ROWS]
         assert "2 of the editor's 5 training pairs are left out" in caplog.text
         with pytest.raises(ValueError, match=r"2 pairs.*editor_training\.max_length.*max_new_tokens"):
             editors.train_editor([long, wide], hp)
@@ -330,12 +336,12 @@ def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str],
     # Of "from" two terms are left, as "the" is none; "into" is the old relation's, "inside" and "from" are others' too.
     scores = Likelihood(model=model).run([[editors.prompt(row(), "from", model), text] for text in ("taken from", "from")])
     assert made[0]["label"] == "from"
-    told = {one["label"]: (one["status"] or {}).get("reason") for one in made}
+    told = {row["label"]: (row["status"] or {}).get("reason") for row in made}
     assert told["from"] is None
     assert made[0]["scores"] == [{"name": "editor", "value": max(scores[0], -1e9)}]
     assert "taken from" in made[0]["text"]
     assert told["by"] is None
-    assert "by" in next(one["text"] for one in made if one["label"] == "by").split()
+    assert "by" in next(row["text"] for row in made if row["label"] == "by").split()
     assert told["for"] is not None
 
 

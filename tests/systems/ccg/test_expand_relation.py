@@ -48,11 +48,11 @@ def row(id_: str, text: str, label: str) -> dict[str, Any]:
 
 @pytest.fixture
 def fitted() -> str:
-    return save_artifact({"relation_net": fit_relation_net([row(*one) for one in TRAIN]).content})
+    return save_artifact({"relation_net": fit_relation_net([row(*entry) for entry in TRAIN]).content})
 
 
 def answer(stage: ExpandRelation, id_: str) -> dict[str, Any]:
-    given = next(row(*one) for one in ASKED if one[0] == id_)
+    given = next(row(*entry) for entry in ASKED if entry[0] == id_)
     return stage({**given, **dict.fromkeys(stage.columns())})
 
 
@@ -97,15 +97,15 @@ def test_random_relations_are_all_the_others_and_need_no_wordnet(fitted: str, mo
 
 
 def test_a_single_relation_leaves_none_to_draw() -> None:
-    one = save_artifact({"relation_net": fit_relation_net([row(*TRAIN[0])]).content})
-    found = answer(ExpandRelation(order="random").with_fitted(one), "1")
+    net = save_artifact({"relation_net": fit_relation_net([row(*TRAIN[0])]).content})
+    found = answer(ExpandRelation(order="random").with_fitted(net), "1")
     assert found["status"]["reason"] == "the training set has no other relation"
 
 
 @pytest.mark.parametrize("order", ["lca", "pooled", "random"])
 def test_it_maps_alike_however_it_is_mapped(fitted: str, order: Any) -> None:
     stage = ExpandRelation(order=order).with_fitted(fitted)
-    ds = prepare(Dataset.from_list([row(*one) for one in ASKED], features=get_task("relation").features), stage)
+    ds = prepare(Dataset.from_list([row(*entry) for entry in ASKED], features=get_task("relation").features), stage)
     rows = ds.map(stage, batched=True).to_list()
     assert [row["id"] for row in rows] == [asked[0] for asked in ASKED]
     assert sum(bool(row["new_relations"]) for row in rows) == {"lca": 4, "pooled": 4, "random": 7}[order]

@@ -176,8 +176,8 @@ def test_gradients_do_not_hang_on_the_batch(indicator: Model, no_request_cache: 
     asked = [[*request[:3], label] for request in unlabelled() for label in (None, "PHYS")]
     engine = WordGradients(indicator=indicator)
     together = engine.run(asked)
-    for one, request in zip(together, asked, strict=True):
-        assert one == pytest.approx(engine.run([request])[0], abs=1e-4)
+    for item, request in zip(together, asked, strict=True):
+        assert item == pytest.approx(engine.run([request])[0], abs=1e-4)
     assert together[0] != together[1]
 
 

@@ -42,9 +42,9 @@ def counted(rows: Iterable[Triple]) -> dict[tuple[str, str], Counter[str]]:
     """The net, by Algorithm 1's own loops."""
     net: dict[tuple[str, str], Counter[str]] = {}
     for row in rows:
-        for one in path(row.head):
+        for above in path(row.head):
             for other in path(row.tail):
-                net.setdefault((one, other), Counter())[row.relation] += 1
+                net.setdefault((above, other), Counter())[row.relation] += 1
     return net
 
 

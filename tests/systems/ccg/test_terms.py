@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline Wo
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("was caused by", "causes by"),
         ("is being caused by the", "Cause by"),
@@ -21,15 +21,15 @@ pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline Wo
         ("πηγαίνει", "was ΠΗΓΑΊΝΕΙ"),
     ],
 )
-def test_be_determiners_tense_and_case_do_not_tell_terms_apart(one: str, other: str) -> None:
-    assert normalised(one) == normalised(other) != ""
+def test_be_determiners_tense_and_case_do_not_tell_terms_apart(first: str, other: str) -> None:
+    assert normalised(first) == normalised(other) != ""
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("caused by", "caused"), ("from", "of"), ("moved into", "moved to"), ("into", "in"), ("goes", "going")]
+    ("first", "other"), [("caused by", "caused"), ("from", "of"), ("moved into", "moved to"), ("into", "in"), ("goes", "going")]
 )
-def test_other_words_do(one: str, other: str) -> None:
-    assert normalised(one) != normalised(other)
+def test_other_words_do(first: str, other: str) -> None:
+    assert normalised(first) != normalised(other)
 
 
 @pytest.mark.parametrize("text", ["", "is", "was the", "That", " the these "])

@@ -24,7 +24,7 @@ from hfcf.core.splits import group_safe_split
 from hfcf.core.stage import StageError
 from hfcf.engines.parser import Parser
 from hfcf.engines.remote.endpoint import RemoteError
-from hfcf.systems.checkwhy.predicates import CheckPredicates
+from hfcf.systems.checkwhy.causal_claims import CheckPredicates
 from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK
 from hfcf.tasks.structures.legality import problems
@@ -313,10 +313,10 @@ def test_after_a_kill_no_question_is_asked_twice(start: Start, system: CheckWhy,
         server = start(scripted_llm.behave(), dies_after=dies_after)
         with pytest.raises(RemoteError):
             system(pairs(), load_from_cache_file=False)
-        asked += [json.dumps(one["messages"]) for one in server.asked]
+        asked += [json.dumps(request["messages"]) for request in server.asked]
     server = start(scripted_llm.behave())
     assert list(system(pairs(), load_from_cache_file=False)) == expected
-    asked += [json.dumps(one["messages"]) for one in server.asked]
+    asked += [json.dumps(request["messages"]) for request in server.asked]
     assert len(asked) == len(set(asked)) == QUESTIONS * len(expected)
 
 

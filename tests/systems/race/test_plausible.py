@@ -69,7 +69,7 @@ def test_what_is_no_place_stays() -> None:
 
 def test_the_collector_votes_and_sorts_by_kind() -> None:
     rows = [[("Rome", "GPE"), ("Polonium", "GPE"), ("France", "GPE"), ("Foobury", "GPE")], [("Rome", "PERSON"), ("Foobury", "ORG")]]
-    made = [[{"text": text, "type": type_} for text, type_ in one] for one in rows]
+    made = [[{"text": text, "type": type_} for text, type_ in row] for row in rows]
     for order in (made, made[::-1]):
         table = Collector(order, form_of=plausible_form, votes=True).table()
         assert table.values == {"GPE": {"": [], "city": ["Rome"], "country": ["France"]}}
@@ -79,11 +79,11 @@ def test_the_collector_votes_and_sorts_by_kind() -> None:
 def test_votes_take_bounded_memory_and_follow_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entities, "VOTES", 20)
     made = [[{"text": f"Place {i % 100}", "type": "ORG" if i % 3 else "GPE"}] for i in range(600)]
-    one, other = (Collector(rows, votes=True) for rows in (made, made[::-1]))
-    assert len(one._votes or ()) <= 40
-    assert one.table().tags == other.table().tags
-    assert set(one.table().tags.values()) == {"ORG"}
-    assert one.table().values == other.table().values == {"GPE": {"": []}}
+    first, other = (Collector(rows, votes=True) for rows in (made, made[::-1]))
+    assert len(first._votes or ()) <= 40
+    assert first.table().tags == other.table().tags
+    assert set(first.table().tags.values()) == {"ORG"}
+    assert first.table().values == other.table().values == {"GPE": {"": []}}
 
 
 def test_births_stay_before_deaths() -> None:
@@ -102,8 +102,8 @@ def test_a_date_and_its_year_agree_afterwards() -> None:
     for text in ("It opened on 3 May 1900; since 1900 it is open.", "Since 1900 it is open: it opened on 3 May 1900."):
         given = row([("", text)], {"3 May 1900": "DATE", "1900": "DATE"})
         for seed in range(10):
-            one, other = find_years(edit(given, seed)[0])
-            assert one == other != 1900
+            first, other = find_years(edit(given, seed)[0])
+            assert first == other != 1900
 
 
 def test_both_sides_of_a_converted_quantity_change() -> None:
@@ -131,8 +131,8 @@ def test_near_years_and_numbers() -> None:
 def test_near_years_stay_in_their_order() -> None:
     given = row([("", "In 1900 it rained, in 1910 it did not.")], {"1900": "DATE", "1910": "DATE"})
     found = [find_years(edit(given, seed, near=True)[0]) for seed in range(40)]
-    assert all(one <= other for one, other in found)
-    assert any(one > other for one, other in (find_years(edit(given, seed)[0]) for seed in range(40)))
+    assert all(row <= other for row, other in found)
+    assert any(first > other for first, other in (find_years(edit(given, seed)[0]) for seed in range(40)))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_table_of_one_form_has_no_other_to_fall_back_to() -> None:
 def test_claims_that_say_the_same_are_rejected(label: str, text: str, why: str | None) -> None:
     source = {"claim": "Ada has a dog.", "label": label, "evidence": [{"title": "", "text": "Ada: dog, cat and bird."}]}
     found = {"text": text, "score": -0.5, "finished": True}
-    one = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, found, [])
-    assert (one["status"] is None) == (why is None)
-    assert why is None or why in one["status"]["reason"]
+    candidate = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, found, [])
+    assert (candidate["status"] is None) == (why is None)
+    assert why is None or why in candidate["status"]["reason"]
     assert GenerateClaim(generator=Model("x"))._candidate(source, found, [])["status"] is None

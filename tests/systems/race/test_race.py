@@ -302,8 +302,8 @@ def test_clauses_are_the_entities_of_each_rationale_piece() -> None:
 def found_claim(text: str, finished: bool = True) -> Any:
     stage = GenerateClaim(generator=Model("x"))
     found = {"text": text, "score": -0.5, "finished": finished}
-    one = stage._candidate({"claim": "Rome fell in 410."}, found, [["Rome"], ["410", "411"]])
-    return one["status"] and one["status"]["reason"]
+    candidate = stage._candidate({"claim": "Rome fell in 410."}, found, [["Rome"], ["410", "411"]])
+    return candidate["status"] and candidate["status"]["reason"]
 
 
 def test_claims_that_break_a_rule_are_rejected() -> None:
@@ -320,8 +320,8 @@ def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for()
     text = "Rome fell in 411, and Rome fell in 411."
     assert found_claim(text) is None
     found = {"text": text, "score": -0.5, "finished": True}
-    one = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, found, [])
-    assert one["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
+    candidate = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, found, [])
+    assert candidate["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
     assert not says_twice("Rome is old, Rome is big.", 4)
 
 
@@ -397,7 +397,7 @@ def test_an_edit_is_kept_when_it_refutes(says: Any, found: str, reason: str | No
     )[0]
     assert asked == [["c", "T: t."]]
     made = answer["candidates"] if reason is None else answer.outputs["candidates"]  # type: ignore[index,union-attr]
-    assert [(one["claim"], one["label"], one["change"], one["status"]["accepted"]) for one in made] == [
+    assert [(row["claim"], row["label"], row["change"], row["status"]["accepted"]) for row in made] == [
         ("c", REFUTES, "evidence", not reason)
     ]
     assert made[0]["scores"] == [{"name": f"verifier: {found}", "value": 0.8}]
@@ -424,18 +424,18 @@ def candidate(claim: str, **changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_claim_is_kept_when_it_flips_the_label(says: Any, flip: str, label: str, kept: list[str]) -> None:
-    asked = says({one: one for one in LABELS})
+    asked = says({label: label for label in LABELS})
     given = {
         "evidence": [{"title": "", "text": "the original"}],
         "label": label,
-        "candidates": [candidate(one) for one in LABELS],
+        "candidates": [candidate(label) for label in LABELS],
     }
     answer = RULES.replace(flip=flip).check_claim.batch([given])[0]
     made = answer["candidates"]  # type: ignore[index]
     assert {text for _, text in asked} == {"the original"}
-    assert [one["claim"] for one in made if one["status"] is None] == kept
-    assert {one["label"] for one in made} == {SUPPORTS if label == REFUTES else REFUTES}
-    rejections = {one["claim"]: one["status"]["reason"] for one in made if one["status"]}
+    assert [row["claim"] for row in made if row["status"] is None] == kept
+    assert {row["label"] for row in made} == {SUPPORTS if label == REFUTES else REFUTES}
+    rejections = {row["claim"]: row["status"]["reason"] for row in made if row["status"]}
     assert all(reason.endswith(f"makes it {claim}") for claim, reason in rejections.items())
 
 
@@ -450,8 +450,8 @@ def test_decided_candidates_are_not_asked_about_again(says: Any) -> None:
 
 
 def test_equal_probabilities_are_no_accident_of_order() -> None:
-    one, other = {SUPPORTS: 0.4, REFUTES: 0.4, NEI: 0.2}, {NEI: 0.2, REFUTES: 0.4, SUPPORTS: 0.4}
-    assert choose(one, LABELS) == choose(other, LABELS) == SUPPORTS
+    first, other = {SUPPORTS: 0.4, REFUTES: 0.4, NEI: 0.2}, {NEI: 0.2, REFUTES: 0.4, SUPPORTS: 0.4}
+    assert choose(first, LABELS) == choose(other, LABELS) == SUPPORTS
 
 
 def test_an_unknown_flip_is_an_error() -> None:
@@ -499,37 +499,41 @@ def filtered(
 
 def test_the_best_sum_of_both_fidelities_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = filtered(monkeypatch, {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "C here": (0.9, ["C"])})
-    assert [one["claim"] for one in answer["counterfactuals"]] == ["A and B"]
-    assert {one["claim"]: [s["value"] for s in one["scores"]] for one in answer["candidates"]} == {
+    assert [counterfactual["claim"] for counterfactual in answer["counterfactuals"]] == ["A and B"]
+    assert {candidate["claim"]: [s["value"] for s in candidate["scores"]] for candidate in answer["candidates"]} == {
         "A only": [0.7, 0.5], "A and B": [0.3, 1.0], "C here": [0.9, 0.0],
     }  # fmt: skip
-    assert [one["status"]["accepted"] for one in answer["candidates"]] == [False, True, False]
+    assert [candidate["status"]["accepted"] for candidate in answer["candidates"]] == [False, True, False]
     assert answer["status"] == {"accepted": True, "stage": "filter_claim", "reason": None}
-    one = answer["counterfactuals"][0]
-    assert (one["id"], one["source_id"], one["group_id"], one["label"]) == ("r:race:claim", "r", "g", SUPPORTS)
+    row = answer["counterfactuals"][0]
+    assert (row["id"], row["source_id"], row["group_id"], row["label"]) == ("r:race:claim", "r", "g", SUPPORTS)
 
 
 def test_equal_sums_are_decided_by_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     for order in (["A x", "A b"], ["A b", "A x"]):
         answer = filtered(monkeypatch, {claim: (0.5, ["A"]) for claim in order})
-        assert [one["claim"] for one in answer["counterfactuals"]] == ["A b"]
+        assert [counterfactual["claim"] for counterfactual in answer["counterfactuals"]] == ["A b"]
 
 
 def test_with_a_fluency_model_the_most_fluent_claim_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "A B": (0.1, ["A", "B"]), "A long": (0.9, ["A"])}
     answer = filtered(monkeypatch, claims, [9.5, 30.0, 9.5, None])
-    assert [one["claim"] for one in answer["counterfactuals"]] == ["A only"]  # equally fluent, and closer to the source
-    assert [one["scores"][2:] for one in answer["candidates"]][:2] == [[{"name": "perplexity", "value": v}] for v in (9.5, 30.0)]
-    reasons = [one["status"]["reason"] for one in answer["candidates"][1:]]
+    assert [counterfactual["claim"] for counterfactual in answer["counterfactuals"]] == [
+        "A only"
+    ]  # equally fluent, and closer to the source
+    assert [candidate["scores"][2:] for candidate in answer["candidates"]][:2] == [
+        [{"name": "perplexity", "value": v}] for v in (9.5, 30.0)
+    ]
+    reasons = [candidate["status"]["reason"] for candidate in answer["candidates"][1:]]
     assert reasons == ["another claim of the row is more fluent"] * 3
     alone = filtered(monkeypatch, {"A long": (0.9, ["A"])}, [None])
-    assert [one["claim"] for one in alone["counterfactuals"]] == ["A long"]
+    assert [counterfactual["claim"] for counterfactual in alone["counterfactuals"]] == ["A long"]
 
 
 def test_claims_that_are_too_perplexing_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "A long": (0.9, ["A"])}
     answer = filtered(monkeypatch, claims, [2.6, 2.5, None], max_perplexity=2.5)
-    assert [one["claim"] for one in answer["counterfactuals"]] == ["A and B"]
+    assert [counterfactual["claim"] for counterfactual in answer["counterfactuals"]] == ["A and B"]
     assert "2.6" in answer["candidates"][0]["status"]["reason"]
     lost = filtered(monkeypatch, {"A only": (0.7, ["A"])}, [2.6], max_perplexity=2.5)
     assert isinstance(lost, Reject)
@@ -582,12 +586,12 @@ def test_every_source_is_accepted_or_rejected_and_nothing_is_lost(finished: Data
     made, lost = hfcf.expand(finished), hfcf.rejected(finished)
     assert made.features == get_task("verification").counterfactual
     assert lost.features == schema.REJECTED
-    whole = [one["source_id"] for one in lost if one["level"] == "row"]
+    whole = [rejection["source_id"] for rejection in lost if rejection["level"] == "row"]
     assert len(set(made["source_id"])) >= 5
     assert len(whole) >= 5
     assert sorted([*set(made["source_id"]), *whole]) == sorted(demo["id"])
     assert list(finished["id"]) == list(demo["id"])
-    assert finished.filter(hfcf.accepted)["id"] == [one for one in demo["id"] if one in set(made["source_id"])]
+    assert finished.filter(hfcf.accepted)["id"] == [row for row in demo["id"] if row in set(made["source_id"])]
     assert all(row["status"]["accepted"] == bool(row["counterfactuals"]) for row in finished)
 
 
@@ -595,28 +599,32 @@ def test_candidates_are_all_accounted_for(finished: Dataset) -> None:
     lost = hfcf.rejected(finished)
     candidates = sum(len(row["candidates"] or []) for row in finished)
     assert len(hfcf.expand(finished)) + lost["level"].count("candidate") == candidates
-    for one in lost:
-        assert one["reason"]
-        assert one["stage"] in RACE.parts
-        assert one["system"] == "race"
-        assert json.loads(one["source"])["id"] == one["source_id"]
-        assert (one["candidate"] is None) == (one["level"] == "row")
+    for rejection in lost:
+        assert rejection["reason"]
+        assert rejection["stage"] in RACE.parts
+        assert rejection["system"] == "race"
+        assert json.loads(rejection["source"])["id"] == rejection["source_id"]
+        assert (rejection["candidate"] is None) == (rejection["level"] == "row")
 
 
 def test_a_counterfactual_is_its_source_with_its_edits_and_another_label(finished: Dataset, demo: Dataset) -> None:
-    sources = {one["id"]: one for one in demo}
+    sources = {row["id"]: row for row in demo}
     made = hfcf.expand(finished)
-    assert {(one["change"], sources[one["source_id"]]["label"]) for one in made} == {
+    assert {(row["change"], sources[row["source_id"]]["label"]) for row in made} == {
         ("claim", SUPPORTS), ("claim", REFUTES), ("evidence", SUPPORTS),
     }  # fmt: skip
-    for one in made:
-        source = sources[one["source_id"]]
-        assert one["label"] != source["label"]
-        assert apply_edits(source, one["edits"]) == {"claim": one["claim"], "evidence": one["evidence"]}
-        assert revert_edits(one, one["edits"]) == {"claim": source["claim"], "evidence": source["evidence"]}
-        assert one["edits"]
-        assert (one["claim"] == source["claim"]) == (one["change"] == "evidence")
-        assert (one["group_id"], one["corpus"], one["split"]) == (source["group_id"], source["corpus"], source["split"])
+    for candidate in made:
+        source = sources[candidate["source_id"]]
+        assert candidate["label"] != source["label"]
+        assert apply_edits(source, candidate["edits"]) == {"claim": candidate["claim"], "evidence": candidate["evidence"]}
+        assert revert_edits(candidate, candidate["edits"]) == {"claim": source["claim"], "evidence": source["evidence"]}
+        assert candidate["edits"]
+        assert (candidate["claim"] == source["claim"]) == (candidate["change"] == "evidence")
+        assert (candidate["group_id"], candidate["corpus"], candidate["split"]) == (
+            source["group_id"],
+            source["corpus"],
+            source["split"],
+        )
     assert len(set(made["id"])) == len(made)
 
 
@@ -630,12 +638,12 @@ def test_verbs_on_rows_without_a_system_or_without_rows(demo: Dataset, finished:
 
 def test_fit_does_not_depend_on_order_or_doubles_and_is_named_by_its_content(race: RACE, demo: Dataset) -> None:
     tagged = map_stage(hfcf.prepare(demo, race), race.tag_entities, {})
-    one, other, stream = race.fit(tagged), race.fit(tagged.shuffle(seed=3)), race.fit(tagged.to_iterable_dataset())
-    assert list(one.fitted) == ["edit_evidence", "filter_claim"]
-    assert one.fitted == other.fitted == stream.fitted != race.fit(tagged.select(range(20))).fitted
+    first, other, stream = race.fit(tagged), race.fit(tagged.shuffle(seed=3)), race.fit(tagged.to_iterable_dataset())
+    assert list(first.fitted) == ["edit_evidence", "filter_claim"]
+    assert first.fitted == other.fitted == stream.fitted != race.fit(tagged.select(range(20))).fitted
     assert race.fitted == {}
-    assert one.fitted == {stage.name: stage.fitted for stage in (one.edit_evidence, one.filter_claim)}
-    values = json.loads(artifact_path(one.edit_evidence.fitted).read_text())["entities"]
+    assert first.fitted == {stage.name: stage.fitted for stage in (first.edit_evidence, first.filter_claim)}
+    values = json.loads(artifact_path(first.edit_evidence.fitted).read_text())["entities"]
     assert values == Collector([e for e in row["entities"] if e["field"] != "claim"] for row in tagged).table().values
     assert set(values) == {"GPE", "DATE", "NUM"}
 
@@ -666,7 +674,7 @@ def test_letters_that_the_generator_lost_are_put_back(monkeypatch: pytest.Monkey
     def claims(**settings: bool) -> list[str]:
         stage = GenerateClaim(generator=Model("offline:t5"), **settings)
         result = stage.batch([row])[0]
-        return [one["claim"] for one in result["candidates"]]
+        return [candidate["claim"] for candidate in result["candidates"]]
 
     assert claims() == ["He played for Medelln."]
     assert claims(restore_letters=True) == ["He played for Medellín."]

@@ -84,7 +84,7 @@ def test_counterfactuals_lead_back_to_their_source_and_hold_their_answers_exactl
         assert TASK.validate(row) is None
         (text,), (start,) = row["answers"]["text"], row["answers"]["answer_start"]
         assert row["context"][start : start + len(text)] == text
-        assert text.lower() not in {one.lower() for one in source["answers"]["text"]}
+        assert text.lower() not in {answer.lower() for answer in source["answers"]["text"]}
         assert row["change"] in ("reference", "predicate", "both", "question")
         assert row["title"] in {passage["title"] for passage in near_misses.PASSAGES}
         by = "references by noun phrases"
@@ -103,7 +103,7 @@ def test_nothing_is_lost(name: str, passages: Passages) -> None:
     ds, system = make(name, passages)(rows), make(name, passages)
     assert list(ds["id"]) == list(rows["id"])
     made, rejections = hfcf.expand(ds), list(hfcf.rejected(ds, system=name))
-    lost = {one["source_id"]: one["reason"] for one in rejections if one["level"] == "row"}
+    lost = {rejection["source_id"]: rejection["reason"] for rejection in rejections if rejection["level"] == "row"}
     assert lost.keys() | set(made["source_id"]) == set(rows["id"])
     assert not lost.keys() & set(made["source_id"])
     assert lost["no answer"] == "the row has no answer"
@@ -116,11 +116,11 @@ def test_nothing_is_lost(name: str, passages: Passages) -> None:
         assert lost["open"] == "the row has no context"
     # One counterfactual to a question; every other candidate has its reason.
     assert len(made) == len(set(made["source_id"]))
-    candidates = [one for row in ds for one in row["candidates"] or []]
-    refused = [json.loads(one["candidate"]) for one in rejections if one["level"] == "candidate"]
+    candidates = [candidate for row in ds for candidate in row["candidates"] or []]
+    refused = [json.loads(rejection["candidate"]) for rejection in rejections if rejection["level"] == "candidate"]
     assert len(candidates) == len(refused) + len(made)
-    assert any(one["question"] is None for one in refused)
-    assert all(one["status"]["reason"] for one in candidates if not one["status"]["accepted"])
+    assert any(candidate["question"] is None for candidate in refused)
+    assert all(candidate["status"]["reason"] for candidate in candidates if not candidate["status"]["accepted"])
     stages = {entry["stage"]: entry for entry in funnel(ds, list(system.parts))}
     assert sum(entry["candidates_rejected"] for entry in stages.values()) == len(refused)
     assert stages["categorise"]["rows_out"] == len(made)
@@ -155,8 +155,8 @@ def test_without_a_collection_the_first_stage_names_the_cure(name: str) -> None:
 
 
 def test_a_collection_is_a_reference_a_dataset_or_what_settings_write(passages: Passages) -> None:
-    one, other = make("rgf", passages), make("rgf", passages=near_misses.collection())
-    assert one == other == make("rgf", one.settings["passages"])
+    first, other = make("rgf", passages), make("rgf", passages=near_misses.collection())
+    assert first == other == make("rgf", first.settings["passages"])
 
 
 @every_system

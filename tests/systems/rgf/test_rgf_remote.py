@@ -18,7 +18,8 @@ from hfcf import prompts
 from hfcf.core.model import Model, commit
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.reader import Reader
-from hfcf.systems.rgf.question_llm import PROMPTS, WORDS, read_answers, write_questions
+from hfcf.systems.rgf.generate_question import write_questions
+from hfcf.systems.rgf.retrieve import PROMPTS, WORDS, read_answers
 
 CHAT = Model("llm:m")
 

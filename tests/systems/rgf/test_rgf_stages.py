@@ -52,7 +52,7 @@ def candidate(question: str | None = None, *, rank: float = 1, score: float = -1
 
 
 def reasons(candidates: Sequence[Any]) -> list[str | None]:
-    return [one["status"] and one["status"]["reason"] for one in candidates]
+    return [candidate["status"] and candidate["status"]["reason"] for candidate in candidates]
 
 
 # --- read
@@ -76,7 +76,9 @@ def test_reading_keeps_what_is_no_gold_answer(monkeypatch: pytest.MonkeyPatch) -
     (result,) = Read(reader=MODEL, n_best=8).batch([row])
     assert asked == [["who?", first, "T"], ["who?", second, ""], ["who?", first, "copy"]]
     assert not isinstance(result, Reject)
-    made = [(one["answers"]["text"], one["status"] and one["status"]["reason"]) for one in result["candidates"]]
+    made = [
+        (candidate["answers"]["text"], candidate["status"] and candidate["status"]["reason"]) for candidate in result["candidates"]
+    ]
     assert made == [
         (["The Beatles"], "the answer is a gold answer of the source"),
         (["Fab Four"], "the answer is a gold answer of the source"),
@@ -91,10 +93,10 @@ def test_reading_keeps_what_is_no_gold_answer(monkeypatch: pytest.MonkeyPatch) -
         (["e\u0301douard"], "the answer repeats another one of the passage"),
         (["Four"], None),
     ]
-    for one in result["candidates"]:
-        for text, start in zip(one["answers"]["text"], one["answers"]["answer_start"], strict=False):
-            assert one["context"][start : start + len(text)] == text
-    assert [value(one, RANK) for one in result["candidates"]] == [1.0] * 8 + [2.0, 3.0, 4.0, 4.0]
+    for item in result["candidates"]:
+        for text, start in zip(item["answers"]["text"], item["answers"]["answer_start"], strict=False):
+            assert item["context"][start : start + len(text)] == text
+    assert [value(candidate, RANK) for candidate in result["candidates"]] == [1.0] * 8 + [2.0, 3.0, 4.0, 4.0]
 
 
 def test_a_row_whose_answers_are_all_gold_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +114,10 @@ def test_an_alias_is_a_gold_answer_and_a_part_of_one_may_be(monkeypatch: pytest.
     row = {"id": ["1"], "question": ["who?"], "answers": [{"text": ["Jeff Hogg"], "answer_start": [0]}], "aliases": [["Hulk"]]}
     rows = {**row, "passages": [[passage(text)]], "candidates": [None], "status": [None]}
     reasons = {
-        keep: [one["status"] and one["status"]["reason"] for one in Read(reader=MODEL, keep_partial=keep)(rows)["candidates"][0]]
+        keep: [
+            candidate["status"] and candidate["status"]["reason"]
+            for candidate in Read(reader=MODEL, keep_partial=keep)(rows)["candidates"][0]
+        ]
         for keep in (True, False)
     }
     assert reasons[True] == ["the answer is a gold answer of the source", None, None]
@@ -175,8 +180,8 @@ def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         (result,) = RoundTrip(readers=readers, agree=agree).batch([row])
         assert not isinstance(result, Reject)
         assert asked == expected
-        assert all((value(one, AGREE) >= agree) == (one["status"] is None) for one in result["candidates"])
-        assert [one["status"] is None for one in result["candidates"]] == [count >= agree for count in range(7)]
+        assert all((value(candidate, AGREE) >= agree) == (candidate["status"] is None) for candidate in result["candidates"])
+        assert [candidate["status"] is None for candidate in result["candidates"]] == [count >= agree for count in range(7)]
         assert reasons(result["candidates"])[0] == f"fewer than {agree} of 6 readers give the answer"
     assert RoundTrip(readers=()).batch([row]) == [{"candidates": row["candidates"]}]
 
@@ -207,7 +212,7 @@ def test_the_nearest_question_is_kept() -> None:
         "candidates": [candidate("Who led Richmond"), candidate("who was the captain of Richmond"), candidate("why")],
     }  # fmt: skip
     result = Minimality().row(row)
-    assert [value(one, DISTANCE) for one in result["candidates"]] == [4.0, 1.0, 6.0]
+    assert [value(candidate, DISTANCE) for candidate in result["candidates"]] == [4.0, 1.0, 6.0]
     assert reasons(result["candidates"]) == [
         "another question is nearer (distance 1, of this one 4)", None, "another question is nearer (distance 1, of this one 6)",
     ]  # fmt: skip
@@ -215,17 +220,17 @@ def test_the_nearest_question_is_kept() -> None:
     assert reasons(Minimality(keep=None).row(row)["candidates"]) == [None] * 3
 
 
-@pytest.mark.parametrize(("one", "other"), [
+@pytest.mark.parametrize(("first", "other"), [
     (candidate("who was she", rank=1, score=-9.0), candidate("who was he", rank=2, score=-1.0)),
     (candidate("who was she", rank=2, score=-1.0), candidate("who was he", rank=2, score=-1.1)),
     (candidate("who was he", rank=2), candidate("who was she", rank=2)),
     (candidate("who was he", rank=2, answer="Ada"), candidate("who was he", rank=2, answer="Bob")),
 ])  # fmt: skip
-def test_ties_go_to_rank_then_score_then_text(one: dict[str, Any], other: dict[str, Any]) -> None:
-    for candidates in ([one, other], [other, one]):
+def test_ties_go_to_rank_then_score_then_text(first: dict[str, Any], other: dict[str, Any]) -> None:
+    for candidates in ([first, other], [other, first]):
         result = Minimality().row({"id": "1", "question": "who was it", "candidates": candidates})
         kept, lost = (next(c for c in result["candidates"] if (c["status"] is None) is state) for state in (True, False))
-        assert (kept["question"], kept["answers"]) == (one["question"], one["answers"])
+        assert (kept["question"], kept["answers"]) == (first["question"], first["answers"])
         assert reasons([lost]) == ["another question is as near (distance 1, of this one 1)"]
 
 
@@ -275,11 +280,14 @@ def test_the_examples_of_table_1(monkeypatch: pytest.MonkeyPatch) -> None:
     (result,) = Categorise(system="rgf", decomposer=MODEL).batch([row])
     assert asked[:2] == [[SOURCE["question"], "R", SOURCE["context"], 0, 13], [TABLE_1[0][0], "S", CONTEXT, 0, 12]]
     assert not isinstance(result, Reject)
-    assert [one["change"] for one in result["counterfactuals"]] == [change for *_, change, _ in TABLE_1]
-    assert [one["predicate"] for one in result["decompositions"]] == ["who is the captain of X", *(p for *_, p in TABLE_1)]
-    assert {one["by"] for one in result["decompositions"]} == {"QED"}
+    assert [counterfactual["change"] for counterfactual in result["counterfactuals"]] == [change for *_, change, _ in TABLE_1]
+    assert [decomposition["predicate"] for decomposition in result["decompositions"]] == [
+        "who is the captain of X",
+        *(p for *_, p in TABLE_1),
+    ]
+    assert {decomposition["by"] for decomposition in result["decompositions"]} == {"QED"}
     assert value(result["counterfactuals"][1], "references by QED") == 2.0
-    assert [one["id"] for one in result["counterfactuals"]] == [
+    assert [counterfactual["id"] for counterfactual in result["counterfactuals"]] == [
         "1:rgf:reference",
         "1:rgf:predicate",
         "1:rgf:both",
@@ -292,7 +300,7 @@ def test_a_decomposer_that_finds_nothing_categorises_nothing(monkeypatch: pytest
     plant(monkeypatch, Decomposer, [None, [{"text": "richmond = it", "score": -1.0, "finished": True}]])
     (result,) = Categorise(system="rgf", decomposer=MODEL).batch([{**SOURCE, "candidates": [candidate("who leads richmond?")]}])
     assert not isinstance(result, Reject)
-    assert [one["change"] for one in result["counterfactuals"]] == ["question"]
+    assert [counterfactual["change"] for counterfactual in result["counterfactuals"]] == ["question"]
 
 
 @pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
@@ -303,7 +311,7 @@ def test_noun_phrases_stand_in_and_are_named() -> None:
     (made,) = result["counterfactuals"]
     assert made["change"] == "reference"
     assert value(made, "references by noun phrases") == 1.0
-    assert {one["by"] for one in result["decompositions"]} == {"noun phrases"}
+    assert {decomposition["by"] for decomposition in result["decompositions"]} == {"noun phrases"}
     text = "which team did he beat at the 👩‍🚀 cup of nations in 1994"
     assert [text[start:end] for start, end in NounPhrases().run([text])[0]] == ["nations"]
 
@@ -318,14 +326,15 @@ def test_written_answers_are_found_in_the_passage(monkeypatch: pytest.MonkeyPatc
     row = {"id": "1", "answers": {"text": ["zoë"]}, "passages": [{**passage(context), "rank": None, "score": None}]}
     (result,) = GenerateAnswer(answerer=MODEL).batch([row])
     assert not isinstance(result, Reject)
-    assert [one["answers"]["text"] for one in result["candidates"]] == [["Ada Lovelace"], ["met  Ada"], ["Lovelace"], ["Zoë"],
-                                                                        ["nobody"], ["the"]]  # fmt: skip
+    assert [candidate["answers"]["text"] for candidate in result["candidates"]] == [
+        ["Ada Lovelace"], ["met  Ada"], ["Lovelace"], ["Zoë"], ["nobody"], ["the"],
+    ]  # fmt: skip
     assert reasons(result["candidates"]) == [
         None, None, None, "the answer is a gold answer of the source", *["the answer does not stand in the passage"] * 2,
     ]  # fmt: skip
-    for one in result["candidates"]:
-        assert [score["name"] for score in one["scores"]] == ["log-probability of the answer"]
-        for text, start in zip(one["answers"]["text"], one["answers"]["answer_start"], strict=False):
+    for item in result["candidates"]:
+        assert [score["name"] for score in item["scores"]] == ["log-probability of the answer"]
+        for text, start in zip(item["answers"]["text"], item["answers"]["answer_start"], strict=False):
             assert context[start : start + len(text)] == text
     assert find_answer("", context) == ("", -1)
     beams: list[int] = []

@@ -74,6 +74,8 @@ DEFAULTS = {"max_length": 128, "consistency": True}
 
 OFFLINE_BASE = {name: OFFLINE[name] for name in ("classifier", "min_steps", "folds")}
 """The base model of the offline presets: CCG's indicator, for the same rows."""
+OFFLINE_EDITOR = {**OFFLINE_BASE, **{name: OFFLINE[name] for name in ("editor_training", "closed")}}
+"""The base model and the editor of the offline presets, CCG's."""
 
 
 def labelled_rows(ds: Dataset | IterableDataset, *filled: str) -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
     each word is deleted with probability alpha; `num_augmentations // 4 + 1` sentences of each operation, shuffled, and the first
     `num_augmentations` of them. Sentences come in lower case and without punctuation, digits and letters outside a–z.
 
-    Deviations: only the sentences that are kept are made. An insertion draws any synonym of its word, as the paper says; the
+    Deviations: only the sentences that are kept are made. An insertion draws any synonym of its word, as in the paper; the
     code takes the first of a set, whose order depends on the process's hash seed. Synonyms without a letter ("7" for "seven") are
     left out; there they delete the word.
 
@@ -136,7 +136,7 @@ def _replace(words: list[str], n: int, net: WordNet, rng: random.Random) -> list
 
 
 def _insert(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
-    """Insert a synonym of some word before some word, n times; of a stop word too, as in the code, not as in the paper."""
+    """Insert a synonym of some word before some word, n times; also of a stop word, as in the code and not in the paper."""
     words = list(words)
     for _ in range(n):
         for _ in range(9):  # the authors draw ten times and throw the tenth answer away

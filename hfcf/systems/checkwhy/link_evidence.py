@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from hfcf import prompts
 from hfcf.core.schema import NAMES, STRUCTURE, TEXT
-from hfcf.core.settings import Flat
-from hfcf.core.stage import Reject, Stage
-from hfcf.engines.remote.engine import Remote
+from hfcf.core.stage import Reject
+from hfcf.engines.remote.llm_backend import failure
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
-from hfcf.systems.checkwhy.chat import Chat
+from hfcf.systems.checkwhy.chat import ChatStage
 from hfcf.tasks.structures.legality import problems, repair
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
-TEMPLATE = "argument_programs"
 SIDES = {SUPPORTS: "support", REFUTES: "refutation"}
 """Label → the column of its argument, which is also the prefix of the columns of its program and its structure."""
 _SCHEMA = {"lines": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkEvidence(Stage):
+class LinkEvidence(ChatStage):
     """Ask for the structure of each argument as program text, which is parsed and never executed, and keep the legal ones.
 
     Input columns: `causal_claim`, `support`, `refutation`. Output columns: `support_program` and `refutation_program`, the texts as
@@ -36,8 +33,8 @@ class LinkEvidence(Stage):
     no other label, and is legal (`hfcf.tasks.structures.legality.problems`): connected, without cycles, ending in the claim, with
     every piece of evidence used.
 
-    Deviation: the paper's code has the cause and the effect as nodes, too (Figure 13), which annotators replaced by the claim; here
-    the claim is the root from the start, as in its Table 14 and in the released rows.
+    Deviation: in the paper's code cause and effect are nodes (Figure 13), which annotators replaced by the claim. Here the claim is
+    the root from the start, as in its Table 14 and in the released rows.
 
     Args:
         chat: the language model.
@@ -57,16 +54,9 @@ class LinkEvidence(Stage):
         "causal_claim": "checkwhy.write_claim", "support": "checkwhy.support_claim", "refutation": "checkwhy.refute_claim",
     }  # fmt: skip
 
-    engines: ClassVar = (Remote,)
+    template: ClassVar = "argument_programs"
 
-    chat: Annotated[Chat, Flat()] = Chat()
     repair: bool = False
-
-    def check(self) -> None:
-        prompts.check_shots(TEMPLATE, self.chat.shots)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "prompt": prompts.contents(TEMPLATE)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         results: list[dict[str, Any]] = [{"repairs": []} for _ in rows]
@@ -79,10 +69,10 @@ class LinkEvidence(Stage):
                 {"claim": rows[i]["causal_claim"], "label": label, "sentences": _name_pieces(pieces)}
                 for i, pieces in zip(passing, texts, strict=True)
             ]
-            answers = self.chat.ask(TEMPLATE, _SCHEMA, questions, self.seed)
+            answers = self.chat.ask(self.template, _SCHEMA, questions, self.seed)
             for i, pieces, answer in zip(passing, texts, answers, strict=True):
-                if "error" in answer:
-                    faults[i] = f"the structure of {label}: the language model: {answer['error']}"
+                if why := failure(answer):
+                    faults[i] = f"the structure of {label}: {why}"
                     continue
                 results[i][f"{side}_program"] = program = "\n".join(answer["answer"]["lines"])
                 structure, why, repairs = read_structure(program, rows[i]["causal_claim"], pieces, label, mend=self.repair)
