@@ -85,7 +85,7 @@ def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Da
     """Load a recipe's rows; return those to train on, those held out, and how many an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
     # Salted: the halves of `half` are chosen with the same seed.
-    split = group_safe_split(rows, recipe.held_out, seed=recipe.seed, groups=regroup(rows), salt="held out:")
+    split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, groups=regroup(rows), salt="held out:")
     training, held_out = split["train"], split["validation"]
     return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
 
@@ -114,7 +114,7 @@ def calibrate_trained(out: Path) -> dict[str, Any]:
         raise ValueError(f"{out} is calibrated already: a second temperature would hide what the first one changed")
     held_out = _divide(parsed, parsed.limit)[1]
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
-    held_out = with_nei(held_out, parsed.nei, parsed.seed)
+    held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
     write_record(out, content, command)
     _write_report(content, parsed, report, command, out)

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 from datasets import Dataset
+from pydantic import Field
 from torch.nn.functional import cross_entropy
 
 from hfcf.core import recipe as recipes
+from hfcf.core.settings import NonNegative, Positive, check_fields
 from hfcf.training.bias_model import encoder_bias, ngram_bias
 from hfcf.training.contrast import GroupSampler, contrast, pool
 from hfcf.training.reweight import row_weights
@@ -30,7 +32,6 @@ SETTINGS = {
     "contrast": ("weight", "temperature"),
 }
 """What can be set, for each kind."""
-BIASES = ("encoder", "ngrams")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,62 +51,41 @@ class Debias:
         temperature: contrast: of the similarities.
 
     Raises:
-        ValueError: an unknown kind or bias, or an invalid value.
+        ValueError: a value has another type or is out of range; the message names the field.
     """
 
-    kind: str
-    sizes: tuple[int, ...] = (2,)
-    common: int = 10
-    at_least: int = 5
-    top: int = 0
-    penalty: float = 0.01
-    bias: str = "encoder"
-    folds: int = 5
-    weight: float = 0.5
-    temperature: float = 0.1
+    kind: Literal["reweight", "poe", "contrast"]
+    sizes: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(min_length=1)] = (2,)
+    common: NonNegative = 10
+    at_least: Positive = 5
+    top: NonNegative = 0
+    penalty: Annotated[float, Field(ge=0)] = 0.01
+    bias: Literal["encoder", "ngrams"] = "encoder"
+    folds: Annotated[int, Field(ge=2)] = 5
+    weight: Annotated[float, Field(ge=0)] = 0.5
+    temperature: Annotated[float, Field(gt=0)] = 0.1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.sizes, list | tuple):
-            raise ValueError(f"sizes={self.sizes!r}: a list is needed: sizes: [2]")
+        check_fields(self)
         object.__setattr__(self, "sizes", tuple(self.sizes))
-        for name, allowed in (("kind", tuple(SETTINGS)), ("bias", BIASES)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(allowed)}")
-        for name in ("penalty", "weight", "temperature"):
-            _check_type(name, getattr(self, name), (int, float), "a number is needed (YAML reads 1e-3 as text: write 1.0e-3)")
-        for name in ("common", "at_least", "top", "folds"):
-            _check_type(name, getattr(self, name), int, "a whole number is needed")
-        for size in self.sizes:
-            _check_type("sizes", size, int, "whole numbers are needed: sizes: [2]")
-        least = {"common": 0, "at_least": 1, "top": 0, "penalty": 0, "folds": 2, "weight": 0}
-        for name, lowest in least.items():
-            if not getattr(self, name) >= lowest:
-                raise ValueError(f"{name}={getattr(self, name)}: {lowest} or more")
-        if not self.sizes or min(self.sizes) < 1:
-            raise ValueError(f"sizes={self.sizes}: lengths of n-grams, 1 or more")
-        if not self.temperature > 0:
-            raise ValueError(f"temperature={self.temperature}: above 0")
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: str = "debias") -> Debias:
         """Read a recipe's mapping: `kind`, and settings of that kind alone."""
         if not isinstance(content, Mapping):
-            raise recipes.RecipeError(f"{where}: {content!r} is no mapping: write {{kind: poe}}, with one of {', '.join(SETTINGS)}")
+            raise recipes.RecipeError(
+                f"{where} must be a mapping such as {{kind: poe}}, with one of {', '.join(SETTINGS)}, got {content!r}"
+            )
         kind = content.get("kind")
         recipes.check(content, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
         try:
             return cls(**{"kind": kind, **content})
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise recipes.RecipeError(f"{where}: {error}") from error
 
     def settings(self) -> dict[str, Any]:
         """Return what its numbers depend on: the kind and the settings of that kind."""
         return {name: getattr(self, name) for name in ("kind", *SETTINGS[self.kind])}
-
-
-def _check_type(name: str, value: Any, types: type | tuple[type, ...], cure: str) -> None:
-    if not isinstance(value, types) or isinstance(value, bool):
-        raise ValueError(f"{name}={value!r}: {cure}")
 
 
 def prepare(

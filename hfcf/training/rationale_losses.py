@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from pydantic import Field
 
+from hfcf.core.settings import check_fields
 from hfcf.engines.gates import is_open, membership, not_shut
 
 
@@ -26,13 +29,11 @@ class Weights:
     complement: float = 0.5
     consistency: float = 1.0
     salience: float = 10.0
-    token_budget: float = 0.3
-    sentence_budget: float = 0.5
+    token_budget: Annotated[float, Field(gt=0, le=1)] = 0.3
+    sentence_budget: Annotated[float, Field(gt=0, le=1)] = 0.5
 
     def __post_init__(self) -> None:
-        for name, budget in (("token_budget", self.token_budget), ("sentence_budget", self.sentence_budget)):
-            if not 0 < budget <= 1:
-                raise ValueError(f"{name}={budget}: above 0, up to 1")
+        check_fields(self)
 
 
 def divergence(full: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:

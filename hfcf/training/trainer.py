@@ -6,18 +6,19 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from datasets import Dataset
+from pydantic import Field
 
 from hfcf.core.local_paths import short
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive, Share, check_fields
 from hfcf.engines.adapters import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
 from hfcf.training.progress import training_progress
 
-TUNE = ("full", "lora", "lowrank")
 WEIGHTS = (
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
     "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", "graph.safetensors", OPEN_DOMAIN,
@@ -30,40 +31,42 @@ CHECKPOINTS = "checkpoints"
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """The settings of a training. The defaults are RACE's (section 4, appendix B); the paper gives no number of epochs.
+    """The settings of a training, which recipes take as keys. The defaults are RACE's (section 4, appendix B).
 
     Args:
         model: the model to start from.
         max_length: tokens of an input.
         batch_size: rows to a step.
-        learning_rate: AdamW's, falling linearly to zero (the paper names no schedule).
-        epochs: passes over the rows (not in the paper).
+        learning_rate: of AdamW; it falls linearly to zero (the paper names no schedule).
+        epochs: passes over the rows (the paper gives no number).
         warmup: share of the steps in which the learning rate rises.
-        weight_decay: AdamW's.
+        weight_decay: of AdamW.
         tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters; "lowrank" trains all weights but the
             embeddings and stores the best low-rank form of what changed, which keeps more of a small encoder's gain.
-        rank: of the stored matrices.
+        rank: of the stored matrices, with "lora" or "lowrank".
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
             half of the time; others take longer.
-        seed: order of the rows and the new weights.
+        seed: of the order of the rows and of new weights.
+
+    Raises:
+        ValueError: a value has another type or is out of range; the message names the field.
     """
 
     model: Model
-    max_length: int = 130
-    batch_size: int = 4
-    learning_rate: float = 1e-5
-    epochs: float = 3.0
-    warmup: float = 0.0
-    weight_decay: float = 0.01
-    tune: str = "full"
-    rank: int = 16
+    max_length: Positive = 130
+    batch_size: Positive = 4
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-5
+    epochs: Annotated[float, Field(gt=0)] = 3.0
+    warmup: Share = 0.0
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    tune: Literal["full", "lora", "lowrank"] = "full"
+    rank: Positive = 16
     bf16: bool = False
     seed: int = 13
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", Model.of(self.model))
-        if self.tune not in TUNE:
-            raise ValueError(f"tune={self.tune!r}: choose one of {', '.join(TUNE)}")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
