@@ -13,8 +13,8 @@ from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.core.settings import settings_of
 from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
+from hfcf.training.explainer import Weights
 from hfcf.training.open_domain import OpenDomain
-from hfcf.training.rationale_losses import Weights
 from hfcf.training.trainer import Hyperparameters
 
 _METRICS_SCHEMA = {

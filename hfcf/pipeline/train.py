@@ -188,9 +188,8 @@ def _train_generator(recipe: recipes.GeneratorRecipe, training: Dataset, held_ou
 
 
 def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.claim_pairs import claim_pairs
     from hfcf.training.generator import train_texts
-    from hfcf.training.rewriter import evaluate_rewriter
+    from hfcf.training.rewriter import claim_pairs, evaluate_rewriter
 
     hp, judge = recipe.hyperparameters(), recipe.judge
     engine = Classifier(model=judge.model, max_length=judge.max_length) if judge else None
@@ -214,8 +213,7 @@ def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out:
 
 
 def _train_explainer(recipe: recipes.ExplainerRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.explainer import train_explainer
-    from hfcf.training.explainer_scores import evaluate_explainer
+    from hfcf.training.explainer import evaluate_explainer, train_explainer
 
     hp = recipe.hyperparameters()
     train_explainer(training, hp, out, recipe.explainer)
@@ -223,8 +221,7 @@ def _train_explainer(recipe: recipes.ExplainerRecipe, training: Dataset, held_ou
 
 
 def _train_masked_lm(recipe: recipes.MaskedLMRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.masked_lm import cloze, evaluate_masked_lm, train_masked_lm
-    from hfcf.training.text import collect
+    from hfcf.training.masked_lm import cloze, collect, evaluate_masked_lm, train_masked_lm
 
     hp = recipe.hyperparameters()
     excluded = [load_rows(_arguments([source], recipe.data_dir)) for source in recipe.exclude]
@@ -354,7 +351,7 @@ def load_evaluation_sets(
 
 def with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
     """Add NEI rows for the corpora that have none of their own."""
-    from hfcf.training.nei import add_nei
+    from hfcf.training.verifier import add_nei
 
     parts = divide(rows, rows["corpus"]).items()
     extended = [add_nei(part, seed=seed) if corpus in names else part for corpus, part in parts]

@@ -23,8 +23,7 @@ from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import debias as debias_module
 from hfcf.training.bias_model import FLOOR, encoder_bias, ngram_bias, related_groups
-from hfcf.training.contrast import GroupSampler, contrast, pool
-from hfcf.training.debias import SETTINGS, Debias, prepare, product_of_experts, weighted_cross_entropy
+from hfcf.training.debias import SETTINGS, Debias, GroupSampler, contrast, pool, prepare, product_of_experts, weighted_cross_entropy
 from hfcf.training.reweight import balance, bias, most_biased, ngrams, objective, row_weights
 from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import predict, scores, train_verifier

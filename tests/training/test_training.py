@@ -31,9 +31,8 @@ from hfcf.training import classifier
 from hfcf.training import generator as generator_module
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.generator import evaluate_generator, train_generator
-from hfcf.training.nei import add_nei
 from hfcf.training.trainer import Hyperparameters, trained_model
-from hfcf.training.verifier import evaluate_verifier, scores, train_verifier
+from hfcf.training.verifier import add_nei, evaluate_verifier, scores, train_verifier
 
 Tiny = Callable[[str], str]
 
