@@ -79,7 +79,7 @@ def held_out(folder: str, models: Sequence[Model]) -> Dataset:
         raise SystemExit("the models have seen every row: give another --verifier or --judge")
     of_label = zip(rows["corpus"], rows["label"], strict=True)
     complete = {corpus for corpus, label in of_label if label == NOT_ENOUGH_INFO}
-    return with_nei(rows, sorted(set(rows["corpus"]) - complete), parsed.seed)
+    return with_nei(rows, sorted(set(rows["corpus"]) - complete), parsed.hyperparameters().seed)
 
 
 def accepted(rulings: Sequence[Verdict], judges: int, certainty: float) -> list[str | None]:

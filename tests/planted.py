@@ -18,8 +18,7 @@ from hfcf.core.model import Model
 from hfcf.core.task import get_task
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
-from hfcf.training.explainer import train_explainer
-from hfcf.training.rationale_losses import Weights
+from hfcf.training.explainer import Weights, train_explainer
 from hfcf.training.trainer import Hyperparameters
 
 SIGNAL = {SUPPORTS: "film", REFUTES: "born"}

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from hfcf.core.describe import arguments
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
 from hfcf.core.redact import short_path, short_paths
 from hfcf.core.safe_yaml import PlainLoader, read_yaml
+from hfcf.core.settings import BOUNDS, problem, quote, settings_of
 
 
 class RecipeError(ValueError):
@@ -65,7 +66,7 @@ def _model(value: Any) -> Any:
         if "name" not in value:
             raise ValueError(": the key 'name' is missing")
     if not value or not isinstance(value, Mapping | str | Model):
-        raise ValueError(f": give a name, or a mapping such as {{name: t5-base, revision: …}}; this is {quote(value)}")
+        raise ValueError(f" must be a name, or a mapping such as {{name: t5-base, revision: …}}, got {quote(value)}")
     return Model.of(dict(value) if isinstance(value, Mapping) else value)
 
 
@@ -88,6 +89,21 @@ ModelReference = Annotated[Model, BeforeValidator(_model), WithJsonSchema(_MODEL
 """Weights: a name (a Hub id, a folder, offline:NAME), or a mapping of the fields of `Model`."""
 
 
+def takes(config: type[Any], *, without: Sequence[str] = ()) -> Callable[[type[R]], type[R]]:
+    """Make a decorator that adds the fields of a dataclass to a recipe as keys, each with its range, default and meaning."""
+
+    def decorate(cls: type[R]) -> type[R]:
+        meanings = arguments(config)
+        keys: dict[str, Any] = {
+            name: (setting.annotation, Field(default=setting.default, description=meanings[name][:1].upper() + meanings[name][1:]))
+            for name, setting in settings_of(config).items()
+            if name not in without
+        }
+        return create_model(cls.__name__, __base__=cls, __module__=cls.__module__, __doc__=cls.__doc__, **keys)
+
+    return decorate
+
+
 def parse(model: type[R], content: Any, where: str) -> R:
     """Make a recipe's model of its content."""
     try:
@@ -107,23 +123,19 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
         return f"{_at(where, path)}{error['msg']}"
     if kind == "value_error":
         text = str(error["ctx"]["error"])
-        return _at(where, path) + (text if text.startswith(":") else f": {text}")
+        return _at(where, path) + (text if text.startswith((":", " ")) else f": {text}")
     if error["loc"][-1:] == ("[key]",):
         return f"{_at(where, path)}: its keys are texts, and one was {quote(value)}: put it in quotes"
     if not path:
-        return f"{where}: a mapping of keys to values is expected; this is {quote(value)}"
+        return f"{where} must be a mapping of keys to values, got {quote(value)}"
     choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]
     if kind == "literal_error" and choices:
-        return f"{_at(where, path)}: must be one of {', '.join(choices)}; this is {quote(value)}{did_you_mean(value, choices)}"
+        return f"{_at(where, path)} must be one of {', '.join(choices)}, got {quote(value)}{did_you_mean(value, choices)}"
     if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str", "is_instance_of")):
-        return f"{_at(where, path)} is of type {type_name(annotation)}, and was {quote(value)}"
-    return f"{_at(where, path)}: {error['msg'].removeprefix('Input ')}, and was {quote(value)}"
-
-
-def quote(value: Any) -> str:
-    """Quote a value in an error, which stays one line."""
-    text = repr(value)
-    return text if len(text) <= 300 else f"{text[:300]} …"
+        return f"{_at(where, path)} must be of type {type_name(annotation)}, got {quote(value)}"
+    if kind in BOUNDS:
+        return f"{_at(where, path)} {problem(error, '')}"
+    return f"{_at(where, path)} {error['msg'].removeprefix('Input ')}, got {quote(value)}"
 
 
 def _at(where: str, path: Sequence[str | int]) -> str:
@@ -245,7 +257,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         isinstance(name, str) and isinstance(content, Mapping | None) for name, content in presets.items()
     ):
         what = repr(presets if not isinstance(presets, Mapping) else dict(presets))
-        raise RecipeError(f"presets: a mapping of each preset's name to the keys that it changes is expected; this is {what[:80]}")
+        raise RecipeError(f"presets must be a mapping of each preset's name to the keys that it changes, got {what[:80]}")
     recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))
     if isinstance(recipe["preset"], str):  # another type is told with the other keys
         _merge(recipe, presets.get(recipe["preset"]) or {})
@@ -320,20 +332,6 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     for key in keys:
         if key not in names:
             raise RecipeError(f"{where}: unknown key {key!r}{did_you_mean(key, names)} (allowed: {', '.join(names)})")
-
-
-_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,), "None": (NoneType,)}
-
-
-def check_types(settings: Mapping[str, Any], types: Mapping[str, str], where: str) -> None:
-    """Raise `RecipeError` on a plain setting of another type than its field's."""
-    for key, value in settings.items():
-        kinds = types.get(key, "").split(" | ")
-        if not set(kinds) <= set(_TYPES):
-            continue
-        allowed = tuple(chain.from_iterable(_TYPES[kind] for kind in kinds))
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise RecipeError(f"{where}: {key} is of type {types[key]}, and was {value!r}")
 
 
 def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:

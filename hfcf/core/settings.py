@@ -105,7 +105,7 @@ class Setting:
         try:
             value = _adapter(self.annotation).validate_python(value)
         except ValidationError as error:
-            raise ValueError(f"{self.name} {_problem(error.errors(include_url=False)[0], self.type)}") from None
+            raise ValueError(f"{self.name} {problem(error.errors(include_url=False)[0], self.type)}") from None
         for model in value if isinstance(value, tuple) else (value,):
             if isinstance(model, Model) and is_remote(model) and self.marker(Endpoint) is None:
                 why = self.marker(NeedsWeights)
@@ -125,6 +125,12 @@ def _settings_of(cls: Any) -> dict[str, Setting]:
     defaults = {field.name: field.default for field in fields(cls) if field.init}
     defaults |= {field.name: field.default_factory() for field in fields(cls) if field.default_factory is not MISSING}
     return {name: Setting(name, hints[name], default) for name, default in defaults.items()}
+
+
+def check_fields(config: Any) -> None:
+    """Raise `ValueError` for a field of a dataclass that has another type than is declared, or is out of range."""
+    for name, setting in settings_of(type(config)).items():
+        setting.validate(getattr(config, name))
 
 
 def models_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Model]]:
@@ -184,17 +190,17 @@ def _type_name(annotation: Any) -> str:
     return " | ".join(names)
 
 
-_BOUNDS = {
+BOUNDS = {
     "greater_than_equal": ("at least", "ge"), "greater_than": ("above", "gt"),
     "less_than_equal": ("at most", "le"), "less_than": ("below", "lt"),
 }  # fmt: skip
 
 
-def _problem(error: ErrorDetails, type_name: str) -> str:
-    """Describe an invalid value: "must be at least 1, got -3"."""
-    got, kind = _quote(error["input"]), error["type"]
-    if kind in _BOUNDS:
-        words, bound = _BOUNDS[kind]
+def problem(error: ErrorDetails, type_name: str) -> str:
+    """Say what is wrong with a value: "must be at least 1, got -3"."""
+    got, kind = quote(error["input"]), error["type"]
+    if kind in BOUNDS:
+        words, bound = BOUNDS[kind]
         return f"must be {words} {error['ctx'][bound]:g}, got {got}"
     if kind == "literal_error":
         return f"must be one of {error['ctx']['expected']}, got {got}"
@@ -203,6 +209,7 @@ def _problem(error: ErrorDetails, type_name: str) -> str:
     return f"must be of type {type_name}, got {got}"
 
 
-def _quote(value: Any) -> str:
+def quote(value: Any) -> str:
+    """Quote a value in an error, which stays one line."""
     text = repr(value)
     return text if len(text) <= 300 else f"{text[:300]} …"

@@ -174,7 +174,7 @@ class GraphClassifier(Engine):
     `edges` are (premise, conclusion) as numbers of texts, −1 for the claim, or None: then every node leads to every other one.
 
     Args:
-        model: a folder that `hfcf.training.graph_verifier.train_graph_verifier` wrote, or its Hub id.
+        model: a folder that `hfcf.training.structures.train_graph_verifier` wrote, or its Hub id.
         max_length: tokens of a node, the claim included; evidence past it is not read.
     """
 

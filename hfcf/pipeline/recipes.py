@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, WithJsonSchema, field_validator, model_validator
@@ -11,10 +10,11 @@ from pydantic import Field, WithJsonSchema, field_validator, model_validator
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
+from hfcf.core.settings import settings_of
 from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
+from hfcf.training.explainer import Weights
 from hfcf.training.open_domain import OpenDomain
-from hfcf.training.rationale_losses import Weights
 from hfcf.training.trainer import Hyperparameters
 
 _METRICS_SCHEMA = {
@@ -65,8 +65,9 @@ StartModel = Annotated[ModelReference, Field(description="The weights to start f
 EvaluationSources = Annotated[Sequence[Source], Field(description="More rows to score on.")]
 
 
+@recipes.takes(Hyperparameters, without=["model"])
 class TrainRecipe(Recipe):
-    """The keys that the recipes of all trainings have in common."""
+    """The keys that the recipes of all trainings have in common; those of `Hyperparameters` are among them."""
 
     start: ClassVar[str] = "model"
     """The key that names the weights to start from."""
@@ -90,21 +91,6 @@ class TrainRecipe(Recipe):
     """Share of the groups that is held out, to score on."""
     ways: int = 3
     """3, or 2: without NOT ENOUGH INFO."""
-    max_length: Annotated[int, Field(ge=1)] = Hyperparameters.max_length
-    """Tokens of an input."""
-    batch_size: Annotated[int, Field(ge=1)] = Hyperparameters.batch_size
-    learning_rate: Annotated[float, Field(gt=0)] = Hyperparameters.learning_rate
-    epochs: Annotated[float, Field(gt=0)] = Hyperparameters.epochs
-    warmup: Annotated[float, Field(ge=0, le=1)] = Hyperparameters.warmup
-    """Share of the steps in which the learning rate rises."""
-    weight_decay: Annotated[float, Field(ge=0)] = Hyperparameters.weight_decay
-    tune: Literal["full", "lora", "lowrank"] = "full"
-    """Train and store all weights, adapters, or the best low-rank form of the changes."""
-    rank: Annotated[int, Field(ge=1)] = Hyperparameters.rank
-    """Of the stored matrices, with `tune: lora` or `lowrank`."""
-    bf16: bool = False
-    """Compute in bfloat16."""
-    seed: int = Hyperparameters.seed
 
     @model_validator(mode="before")
     @classmethod
@@ -125,7 +111,7 @@ class TrainRecipe(Recipe):
 
     def hyperparameters(self) -> Hyperparameters:
         """Return the settings of the training loop."""
-        names = [field.name for field in fields(Hyperparameters) if field.name != "model"]
+        names = settings_of(Hyperparameters).keys() - {"model"}
         return Hyperparameters(model=getattr(self, self.start), **{name: getattr(self, name) for name in names})
 
 
@@ -207,8 +193,7 @@ class ExplainerRecipe(TrainRecipe):
     @classmethod
     def _check_weights(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
-            recipes.check(map(str, value), [field.name for field in fields(Weights)], "")
-            recipes.check_types(value, {field.name: str(field.type) for field in fields(Weights)}, "")
+            recipes.check(map(str, value), settings_of(Weights), "")
             return Weights(**value)
         return value or Weights()
 
@@ -329,5 +314,5 @@ def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainR
         raise RecipeError(f"{where}: this is a recipe of hfcf run, not of hfcf train")
     if not isinstance(kind, str) or kind not in TRAININGS:
         near = recipes.did_you_mean(str(kind), TRAININGS)
-        raise RecipeError(f"{where}: train: must be one of {', '.join(TRAININGS)}; this is {kind!r}{near}")
+        raise RecipeError(f"{where}: train must be one of {', '.join(TRAININGS)}, got {kind!r}{near}")
     return recipes.parse(TRAININGS[kind], content, where)

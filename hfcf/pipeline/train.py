@@ -85,7 +85,7 @@ def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Da
     """Load a recipe's rows; return those to train on, those held out, and how many an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
     # Salted: the halves of `half` are chosen with the same seed.
-    split = group_safe_split(rows, recipe.held_out, seed=recipe.seed, groups=regroup(rows), salt="held out:")
+    split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, groups=regroup(rows), salt="held out:")
     training, held_out = split["train"], split["validation"]
     return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
 
@@ -116,7 +116,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         raise ValueError(f"{out} is calibrated already: a second temperature would hide what the first one changed")
     held_out = _divide(parsed, parsed.limit)[1]
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
-    held_out = with_nei(held_out, parsed.nei, parsed.seed)
+    held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
     write_record(out, content, command)
     _write_report(content, parsed, report, command, out)
@@ -190,9 +190,8 @@ def _train_generator(recipe: recipes.GeneratorRecipe, training: Dataset, held_ou
 
 
 def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.claim_pairs import claim_pairs
     from hfcf.training.generator import train_texts
-    from hfcf.training.rewriter import evaluate_rewriter
+    from hfcf.training.rewriter import claim_pairs, evaluate_rewriter
 
     hp, judge = recipe.hyperparameters(), recipe.judge
     engine = Classifier(model=judge.model, max_length=judge.max_length) if judge else None
@@ -216,8 +215,7 @@ def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out:
 
 
 def _train_explainer(recipe: recipes.ExplainerRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.explainer import train_explainer
-    from hfcf.training.explainer_scores import evaluate_explainer
+    from hfcf.training.explainer import evaluate_explainer, train_explainer
 
     hp = recipe.hyperparameters()
     train_explainer(training, hp, out, recipe.explainer)
@@ -225,8 +223,7 @@ def _train_explainer(recipe: recipes.ExplainerRecipe, training: Dataset, held_ou
 
 
 def _train_masked_lm(recipe: recipes.MaskedLMRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.masked_lm import cloze, evaluate_masked_lm, train_masked_lm
-    from hfcf.training.text import collect
+    from hfcf.training.masked_lm import cloze, collect, evaluate_masked_lm, train_masked_lm
 
     hp = recipe.hyperparameters()
     excluded = [load_rows(_arguments([source], recipe.data_dir)) for source in recipe.exclude]
@@ -356,7 +353,7 @@ def load_evaluation_sets(
 
 def with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
     """Add NEI rows for the corpora that have none of their own."""
-    from hfcf.training.nei import add_nei
+    from hfcf.training.verifier import add_nei
 
     parts = divide(rows, rows["corpus"]).items()
     extended = [add_nei(part, seed=seed) if corpus in names else part for corpus, part in parts]

@@ -2,25 +2,29 @@
 
 - `reweight`: rows count so that no n-gram of the claims tells the label (Schuster et al. 2019; `hfcf.training.reweight`).
 - `poe`: a product of experts, the verifier and one that reads claims alone (Karimi Mahabadi et al. 2020; `bias_model`).
-- `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; `hfcf.training.contrast`).
+- `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; see `contrast`).
 
 CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two. The stored verifier is like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 from datasets import Dataset
+from pydantic import Field
 from torch.nn.functional import cross_entropy
+from torch.utils.data import Sampler
 
 from hfcf.core import recipe as recipes
+from hfcf.core.settings import NonNegative, Positive, check_fields
 from hfcf.training.bias_model import encoder_bias, ngram_bias
-from hfcf.training.contrast import GroupSampler, contrast, pool
 from hfcf.training.reweight import row_weights
 from hfcf.training.trainer import Hyperparameters, Loss
 
@@ -30,7 +34,6 @@ SETTINGS = {
     "contrast": ("weight", "temperature"),
 }
 """What can be set, for each kind."""
-BIASES = ("encoder", "ngrams")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,52 +53,36 @@ class Debias:
         temperature: contrast: of the similarities.
 
     Raises:
-        ValueError: an unknown kind or bias, or an invalid value.
+        ValueError: a value has another type or is out of range; the message names the field.
     """
 
-    kind: str
-    sizes: tuple[int, ...] = (2,)
-    common: int = 10
-    at_least: int = 5
-    top: int = 0
-    penalty: float = 0.01
-    bias: str = "encoder"
-    folds: int = 5
-    weight: float = 0.5
-    temperature: float = 0.1
+    kind: Literal["reweight", "poe", "contrast"]
+    sizes: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(min_length=1)] = (2,)
+    common: NonNegative = 10
+    at_least: Positive = 5
+    top: NonNegative = 0
+    penalty: Annotated[float, Field(ge=0)] = 0.01
+    bias: Literal["encoder", "ngrams"] = "encoder"
+    folds: Annotated[int, Field(ge=2)] = 5
+    weight: Annotated[float, Field(ge=0)] = 0.5
+    temperature: Annotated[float, Field(gt=0)] = 0.1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.sizes, list | tuple):
-            raise ValueError(f"sizes={self.sizes!r}: a list is needed: sizes: [2]")
+        check_fields(self)
         object.__setattr__(self, "sizes", tuple(self.sizes))
-        for name, allowed in (("kind", tuple(SETTINGS)), ("bias", BIASES)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(allowed)}")
-        for name in ("penalty", "weight", "temperature"):
-            _check_type(name, getattr(self, name), (int, float), "a number is needed (YAML reads 1e-3 as text: write 1.0e-3)")
-        for name in ("common", "at_least", "top", "folds"):
-            _check_type(name, getattr(self, name), int, "a whole number is needed")
-        for size in self.sizes:
-            _check_type("sizes", size, int, "whole numbers are needed: sizes: [2]")
-        least = {"common": 0, "at_least": 1, "top": 0, "penalty": 0, "folds": 2, "weight": 0}
-        for name, lowest in least.items():
-            if not getattr(self, name) >= lowest:
-                raise ValueError(f"{name}={getattr(self, name)}: {lowest} or more")
-        if not self.sizes or min(self.sizes) < 1:
-            raise ValueError(f"sizes={self.sizes}: lengths of n-grams, 1 or more")
-        if not self.temperature > 0:
-            raise ValueError(f"temperature={self.temperature}: above 0")
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: str = "debias") -> Debias:
         """Read a recipe's mapping: `kind`, and settings of that kind alone."""
         if not isinstance(content, Mapping):
-            raise recipes.RecipeError(f"{where}: {content!r} is no mapping: write {{kind: poe}}, with one of {', '.join(SETTINGS)}")
+            raise recipes.RecipeError(
+                f"{where} must be a mapping such as {{kind: poe}}, with one of {', '.join(SETTINGS)}, got {content!r}"
+            )
         kind = content.get("kind")
         recipes.check(content, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
         try:
             return cls(**{"kind": kind, **content})
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise recipes.RecipeError(f"{where}: {error}") from error
 
     def settings(self) -> dict[str, Any]:
@@ -103,9 +90,75 @@ class Debias:
         return {name: getattr(self, name) for name in ("kind", *SETTINGS[self.kind])}
 
 
-def _check_type(name: str, value: Any, types: type | tuple[type, ...], cure: str) -> None:
-    if not isinstance(value, types) or isinstance(value, bool):
-        raise ValueError(f"{name}={value!r}: {cure}")
+def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Average a layer over each row's real tokens: not every encoder trains its first token."""
+    weights = mask[..., None].to(hidden.dtype)
+    return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Average over rows −log of the share of rows of the same label in the similarities (cosine / temperature) to the batch.
+
+    A row that is alone with its label is only a negative; a batch of such rows has loss 0. An original and its counterfactual share
+    nearly all words and have different labels, so each is the other's hardest negative; `GroupSampler` puts them into one batch.
+
+    Source: Khosla et al. 2020, "Supervised Contrastive Learning".
+    """
+    vectors = torch.nn.functional.normalize(vectors.float(), dim=-1)
+    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    shares = (vectors @ vectors.T / temperature).masked_fill(itself, -1e9).log_softmax(-1)
+    same = (labels[:, None] == labels) & ~itself
+    anchors = same.any(-1)
+    means = (shares * same).sum(-1) / same.sum(-1).clamp(min=1)
+    return -(means * anchors).sum() / anchors.sum().clamp(min=1)
+
+
+class GroupSampler(Sampler[int]):
+    """Shuffle the rows anew in every epoch, so that the rows of a group fall into the same batch.
+
+    Batches are filled with complete groups, in random order. If the next group does not fit, the largest later group that fits is
+    taken; if none fits, a group is cut. The loader cuts the order into batches of `batch_size`.
+    """
+
+    def __init__(self, groups: Sequence[Hashable], batch_size: int, seed: int) -> None:
+        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+        members: dict[Hashable, list[int]] = defaultdict(list)
+        for i, group in enumerate(groups):
+            members[group].append(i)
+        self.members = list(members.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self.members))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch, as the trainer does: a resumed training has the same order."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        order = random.Random(f"{self.seed}:{self.epoch}")
+        waiting = [order.sample(rows, len(rows)) for rows in order.sample(self.members, len(self.members))]
+        by_size: dict[int, deque[int]] = defaultdict(deque)
+        for number, rows in enumerate(waiting):
+            by_size[len(rows)].append(number)
+        placed, space = [False] * len(waiting), self.batch_size
+        for number, rows in enumerate(waiting):
+            while not placed[number]:
+                fits = len(rows) <= space or space == self.batch_size
+                chosen = number if fits else _largest(by_size, space, placed, otherwise=number)
+                placed[chosen] = True
+                yield from waiting[chosen]
+                space = (space - len(waiting[chosen])) % self.batch_size or self.batch_size
+
+
+def _largest(by_size: Mapping[int, deque[int]], space: int, placed: Sequence[bool], otherwise: int) -> int:
+    """Return the next waiting group of the largest size up to `space`."""
+    for size in range(space, 0, -1):
+        numbers = by_size.get(size, deque())
+        while numbers and placed[numbers[0]]:
+            numbers.popleft()
+        if numbers:
+            return numbers[0]
+    return otherwise
 
 
 def prepare(

@@ -24,13 +24,18 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from datasets import Dataset
+from pydantic import Field
 
+from hfcf.core.model import Model
+from hfcf.core.settings import check_fields
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.classifier_spec import ClassifierSpec, read_spec
@@ -39,7 +44,10 @@ from hfcf.engines.cure import (
     Gates,
     check_encoder,
     encode_pieces,
+    is_open,
+    load_gates,
     membership,
+    not_shut,
     pad_pieces,
     sample,
     save_gates,
@@ -48,10 +56,72 @@ from hfcf.engines.cure import (
 )
 from hfcf.engines.verifier_inputs import join_for
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
-from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess
 from hfcf.training.trainer import Hyperparameters
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """How much each loss of an explainer counts.
+
+    Args:
+        fidelity: of keeping the prediction on what is marked.
+        complement: of losing it on what is not.
+        consistency: of the agreement between words and pieces.
+        salience: of marking more than the budgets allow.
+        token_budget: share of a row's word pieces that may be marked.
+        sentence_budget: share of its pieces of evidence, of which there is always room for one.
+    """
+
+    fidelity: float = 1.0
+    complement: float = 0.5
+    consistency: float = 1.0
+    salience: float = 10.0
+    token_budget: Annotated[float, Field(gt=0, le=1)] = 0.3
+    sentence_budget: Annotated[float, Field(gt=0, le=1)] = 0.5
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def divergence(full: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
+    """Compute KL from the class distribution of the full input to that of the masked one, from logits."""
+    log_p, log_q = full.log_softmax(-1), masked.log_softmax(-1)
+    return (log_p.exp() * (log_p - log_q)).sum(-1)
+
+
+def complement_loss(full: torch.Tensor, complement: torch.Tensor) -> torch.Tensor:
+    """Compute −log(1 − p) of the full input's predicted class on the complement, from logits."""
+    p = complement.softmax(-1).gather(1, full.argmax(-1, keepdim=True)).squeeze(-1)
+    return -torch.log1p(-p.clamp(max=1 - 1e-4))
+
+
+def disagreement(tokens: torch.Tensor, sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
+    """Compute the Jensen–Shannon divergence between two distributions over a row's pieces, from gates' locations.
+
+    One is proportional to the mean probability of a piece's token gates, the other to that of its own gate: the two should rank
+    pieces alike, not mark as much.
+    """
+    members = membership(pieces)
+    sizes = members.sum(1)
+    present = sizes > 0
+    inside = (members * is_open(tokens).unsqueeze(-1)).sum(1) / sizes.clamp(min=1)
+    one, other = (_distribution(values, present) for values in (inside, is_open(sentences)))
+    middle = (one + other) / 2
+    return sum((p * ((p + 1e-8) / (middle + 1e-8)).log()).sum(-1) / 2 for p in (one, other))  # type: ignore[return-value]
+
+
+def _distribution(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+    values = torch.where(present, values, 0.0)
+    return values / values.sum(-1, keepdim=True).clamp(min=1e-8)
+
+
+def excess(location: torch.Tensor, present: torch.Tensor, budget: float) -> torch.Tensor:
+    """Measure by how much the expected share of gates that are not shut exceeds the budget; one gate is always allowed."""
+    count = present.sum(-1).clamp(min=1)
+    share = torch.where(present, not_shut(location), 0.0).sum(-1) / count
+    return (share - torch.clamp(1 / count, min=budget)).clamp(min=0)
 
 
 def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weights | None = None) -> None:
@@ -164,3 +234,52 @@ def _batches(items: Sequence[Encoded], size: int, seed: int) -> Iterator[list[En
         rng.shuffle(starts)
         for start in starts:
             yield [items[i] for i in order[start : start + size]]
+
+
+@torch.no_grad()
+def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[str, Any]:
+    """Score the explainer stored in `out` on held-out rows, with gates open or shut and no draw, beside as many random gates."""
+    device = Classifier(model=hp.model, max_length=hp.max_length).device()
+    network, tokenizer = load_classifier(hp.model, device, torch.float32)
+    gates = load_gates(Model(str(out)), hp.model, network)
+    items = sorted((item for item in encode(tokenizer, rows, hp) if set(item.extra[0]) != {OUTSIDE}), key=len)
+    noise = torch.Generator().manual_seed(hp.seed)
+    scores: dict[str, list[tuple[float, bool, bool]]] = defaultdict(list)
+    inside: list[float] = []
+    for start in range(0, len(items), hp.batch_size):
+        batch, pieces = pad_batch(tokenizer, items[start : start + hp.batch_size], device)
+        full = network(**batch, output_hidden_states=True)
+        explained = explained_rows(read_spec(hp.model), full.logits)
+        if not explained.any():
+            continue
+        pieces, predicted = pieces[explained], full.logits[explained].argmax(-1)
+        tokens, sentences = gates([state[explained] for state in full.hidden_states], pieces)
+        batch = {name: values[explained] for name, values in batch.items()}
+        inputs = network.get_input_embeddings()(batch.pop("input_ids"))
+        gated = pieces != OUTSIDE
+        by_token, by_sentence = is_open(tokens) > 0.5, spread(_at_least_one(sentences, pieces), pieces) > 0.5
+        masks = {"token": by_token, "sentence": by_sentence, "random token": _shuffle(by_token, gated, noise)}
+        for name, mask in masks.items():
+            inputs_of = (gates.mask(inputs, torch.where(gated, side.float(), 1.0)) for side in (mask, ~mask))
+            same, lost = (network(inputs_embeds=masked, **batch).logits.argmax(-1) == predicted for masked in inputs_of)
+            shares = (mask & gated).sum(-1) / gated.sum(-1)
+            scores[name] += zip(shares.tolist(), same.tolist(), (~lost).tolist(), strict=True)
+        both = (by_token & by_sentence & gated).sum(-1) / (by_token & gated).sum(-1).clamp(min=1)
+        inside += both.tolist()
+    report: dict[str, Any] = {"rows": len(inside), "consistent": round(sum(inside) / max(1, len(inside)), 4)}
+    for name, values in scores.items():
+        means = [round(sum(column) / len(values), 4) for column in zip(*values, strict=True)]
+        report[name] = dict(zip(("open", "kept", "lost"), means, strict=True))
+    return report
+
+
+def _at_least_one(sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
+    """Mark the open pieces, or the likeliest if none is open, as `Explain` does."""
+    probabilities = torch.where(membership(pieces).sum(1) > 0, is_open(sentences), -1.0)
+    best = probabilities == probabilities.amax(-1, keepdim=True)
+    return ((probabilities > 0.5) | best).float()
+
+
+def _shuffle(mask: torch.Tensor, gated: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
+    rank = torch.where(gated, torch.rand(mask.shape, generator=noise).to(mask.device), 2.0).argsort(-1).argsort(-1)
+    return (rank < (mask & gated).sum(-1, keepdim=True)) & gated

@@ -1,10 +1,12 @@
-"""A masked language model, trained on sentences to fill in single words."""
+"""A masked language model that fills in single words, and the sentences to train it on: of corpora and of WordNet."""
 
 from __future__ import annotations
 
+import hashlib
 import random
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from datasets import Dataset
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
+from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.engines.masked import MaskFiller, keep
 from hfcf.engines.networks import load_network
+from hfcf.text.normalise import normalise
 from hfcf.training.trainer import Hyperparameters, fit
 
 CLOZE = (
@@ -146,3 +150,83 @@ def _fills(model: Model, max_length: int) -> list[list[str]]:
     requests = [[text, [[text.index("[MASK]"), text.index("[MASK]") + len("[MASK]")]]] for text, _ in CLOZE]
     answers = MaskFiller(model=model, top=5, max_length=max_length).run(requests)
     return [[word.casefold() for word, _ in answer[0]] for answer in answers]
+
+
+_EXAMPLE = re.compile(r'"([^"]+)"?')
+
+
+def collect(
+    training: Dataset, held: Dataset, excluded: Sequence[Dataset], *, wordnet: bool, held_out: float, seed: int
+) -> tuple[list[str], dict[str, list[str]], int]:
+    """Collect sentences to train on, and of each kind those that are held out.
+
+    Args:
+        training: verification rows.
+        held: rows that are held out.
+        excluded: rows none of whose sentences, and no whole text, may be trained on or scored.
+        wordnet: read WordNet's glosses too, of which the text itself says whether it is held out.
+        held_out: share of the glosses.
+        seed: which.
+
+    Returns:
+        The sentences to train on; those held out, none of which is trained on, as "corpora" and "WordNet"; and how many
+        sentences to train on were dropped because of `excluded`.
+    """
+    from hfcf.core import offline
+
+    used = {normalise(text) for rows in excluded for text in (*_texts(rows), *sentences(rows))}
+    parts: dict[bool, list[str]] = {True: [], False: []}
+    for text in glosses(offline.folder("wordnet") / "corpora" / "wordnet") if wordnet else ():
+        parts[is_held_out(text, held_out, seed)].append(text)
+    candidates = unique([*sentences(training), *parts[False]])
+    texts = unique(candidates, used)
+    used |= {normalise(text) for text in texts}
+    sets = {"corpora": unique(sentences(held), used)}
+    if wordnet:
+        sets["WordNet"] = unique(parts[True], used)
+    return texts, sets, len(candidates) - len(texts)
+
+
+def sentences(rows: Dataset) -> Iterator[str]:
+    """Yield every sentence of the rows' claims and evidence; titles are none."""
+    for text in dict.fromkeys(_texts(rows)):
+        yield from split_sentences(_plain(text))
+
+
+def glosses(folder: Path) -> Iterator[str]:
+    """Yield every definition and example of WordNet from its folder."""
+    for part in ("noun", "verb", "adj", "adv"):
+        for line in (folder / f"data.{part}").read_text(encoding="utf-8").splitlines():
+            if not line.startswith("  "):  # the licence
+                yield from gloss_parts(line.partition(" | ")[2])
+
+
+def gloss_parts(gloss: str) -> list[str]:
+    definition, quote, examples = gloss.partition('"')
+    parts = [definition.strip(" ;"), *_EXAMPLE.findall(quote + examples)]
+    return [text for part in parts if (text := _plain(part))]
+
+
+def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) -> list[str]:
+    """Select texts of at least `words` words that differ in letters and digits and are not in `without` (normalised)."""
+    by_key: dict[str, str] = {}
+    for text in texts:
+        if (key := normalise(text)) not in without and len(text.split()) >= words:
+            by_key.setdefault(key, text)
+    return list(by_key.values())
+
+
+def is_held_out(text: str, share: float, seed: int) -> bool:
+    """Say whether a text is held out. Its letters decide: texts that differ in numbers go together."""
+    letters = "".join(character for character in text.casefold() if character.isalpha())
+    return int(hashlib.sha256(f"{seed}:{letters}".encode()).hexdigest()[:12], 16) / 16**12 < share
+
+
+def _texts(rows: Dataset) -> Iterator[str]:
+    for row in rows.select_columns(["claim", "evidence"]):
+        yield row["claim"]
+        yield from (piece["text"] for piece in row["evidence"])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("``", '"').replace("''", '"').split())

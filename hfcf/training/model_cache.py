@@ -33,8 +33,6 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
         train: trains the model and stores it in the folder that is its argument.
     """
     settings = {**asdict(hp), "model": hp.model.key()}
-    if not hp.bf16:  # digests are those of before there was a choice
-        del settings["bf16"]
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
     folder = _folder(digest)

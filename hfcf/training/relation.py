@@ -27,8 +27,7 @@ from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, lo
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
-from hfcf.training.length_sampler import LengthSampler
-from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, Loss, fit
+from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, LengthSampler, Loss, fit
 
 log = logging.getLogger(__name__)
 

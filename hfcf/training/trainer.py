@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+import random
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from datasets import Dataset
+from pydantic import Field
+from torch.utils.data import Sampler
 
 from hfcf.core.model import Model
+from hfcf.core.progress import Bar, is_shown, time_left
 from hfcf.core.redact import short_path
+from hfcf.core.settings import Positive, Share, check_fields
 from hfcf.engines.networks import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
-from hfcf.training.progress import training_progress
 
-TUNE = ("full", "lora", "lowrank")
+log = logging.getLogger(__name__)
+
 WEIGHTS = (
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
     "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", "graph.safetensors", OPEN_DOMAIN,
@@ -27,43 +35,50 @@ WEIGHTS = (
 CHECKPOINTS = "checkpoints"
 """The folder, inside that of a model, of a training that is under way."""
 
+MINUTES = 5
+"""Between two lines of a log within an epoch."""
+_SPREAD = 1.5
+"""Up to how many times its length a row counts when rows are sorted by length."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """The settings of a training. The defaults are RACE's (section 4, appendix B); the paper gives no number of epochs.
+    """The settings of a training, which recipes take as keys. The defaults are RACE's (section 4, appendix B).
 
     Args:
         model: the model to start from.
         max_length: tokens of an input.
         batch_size: rows to a step.
-        learning_rate: AdamW's, falling linearly to zero (the paper names no schedule).
-        epochs: passes over the rows (not in the paper).
+        learning_rate: of AdamW; it falls linearly to zero (the paper names no schedule).
+        epochs: passes over the rows (the paper gives no number).
         warmup: share of the steps in which the learning rate rises.
-        weight_decay: AdamW's.
+        weight_decay: of AdamW.
         tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters; "lowrank" trains all weights but the
             embeddings and stores the best low-rank form of what changed, which keeps more of a small encoder's gain.
-        rank: of the stored matrices.
+        rank: of the stored matrices, with "lora" or "lowrank".
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
             half of the time; others take longer.
-        seed: order of the rows and the new weights.
+        seed: of the order of the rows and of new weights.
+
+    Raises:
+        ValueError: a value has another type or is out of range; the message names the field.
     """
 
     model: Model
-    max_length: int = 130
-    batch_size: int = 4
-    learning_rate: float = 1e-5
-    epochs: float = 3.0
-    warmup: float = 0.0
-    weight_decay: float = 0.01
-    tune: str = "full"
-    rank: int = 16
+    max_length: Positive = 130
+    batch_size: Positive = 4
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-5
+    epochs: Annotated[float, Field(gt=0)] = 3.0
+    warmup: Share = 0.0
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    tune: Literal["full", "lora", "lowrank"] = "full"
+    rank: Positive = 16
     bf16: bool = False
     seed: int = 13
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", Model.of(self.model))
-        if self.tune not in TUNE:
-            raise ValueError(f"tune={self.tune!r}: choose one of {', '.join(TUNE)}")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,36 @@ class Loss:
     columns: tuple[str, ...] = ()
     hidden: bool = False
     order: Iterable[int] | None = None
+
+
+class LengthSampler(Sampler[int]):
+    """Shuffle the rows in every epoch, in batches of similar lengths; the loader cuts the order into batches of `batch_size`.
+
+    Transformers' own sampler sorts within pools of four batches or more, so it does not sort fewer than eight batches at all: it
+    pads 72 sentences to twice their length, this one to 1.3 times.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
+        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, 0
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch, as the trainer does: a resumed training has the same order."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        rng = random.Random(f"{self.seed}:{self.epoch}")
+        self.epoch += 1
+        # Some chance beside the length, or all epochs would have the same batches.
+        keys = [length * rng.uniform(1, _SPREAD) for length in self.lengths]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
+        # The one that is not full must stay the last: the loader cuts the order anew.
+        last = [batches.pop()] if batches and len(batches[-1]) < self.batch_size else []
+        rng.shuffle(batches)
+        return (i for batch in (*batches, *last) for i in batch)
 
 
 def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
@@ -144,6 +189,49 @@ def _precision(hp: Hyperparameters) -> dict[str, Any]:
         return {}
     on_cpu = PartialState().device.type == "cpu"
     return {"bf16": on_cpu or is_torch_bf16_gpu_available(), "use_cpu": on_cpu}
+
+
+@contextmanager
+def training_progress() -> Iterator[Any]:
+    """Make the `TrainerCallback` that shows a training: a bar on a terminal; in a log a line for an epoch, or for five minutes."""
+    from transformers import TrainerCallback
+
+    class Progress(TrainerCallback):
+        loss, bar = "", None
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.first, self.start = state.global_step, time.monotonic()
+            self.logged = self.start
+            if is_shown():
+                self.bar = bars.enter_context(Bar("training", state.max_steps, state.global_step))
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+            if logs and "loss" in logs:
+                self.loss = f", loss {float(logs['loss']):.3g}"
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self.bar is not None:
+                self.bar.move(state.global_step, self._text(state))
+            elif time.monotonic() - self.logged > 60 * MINUTES:
+                self._log(state)
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self.bar is None:
+                self._log(state)
+
+        def _text(self, state: Any) -> str:
+            epoch = f"epoch {state.epoch or 0:.1f} of {state.num_train_epochs:g}"
+            return f"{epoch}, step {state.global_step} of {state.max_steps}{self.loss}"
+
+        def _log(self, state: Any) -> None:
+            now, steps = time.monotonic(), state.global_step - self.first
+            left = state.max_steps - state.global_step
+            more = f", {time_left((now - self.start) / steps * left)}" if left and steps else ""
+            log.info("training: %s%s", self._text(state), more)
+            self.logged = now
+
+    with ExitStack() as bars:
+        yield Progress()
 
 
 def fit(

@@ -12,7 +12,7 @@ from hfcf.systems.race.edit import _ends, _last, _moved, edits_of
 from hfcf.text.phrase_match import mentions
 from hfcf.training.data import drop_related
 from hfcf.training.distractors import fill_evidence
-from hfcf.training.nei import add_nei
+from hfcf.training.verifier import add_nei
 
 
 def after(text: str, changes: dict[str, str], tagged: tuple[str, ...] = ()) -> list[tuple[int, str]]:

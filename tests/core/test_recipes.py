@@ -107,15 +107,15 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
         ({"settings": {"num_beams": "ten"}}, r"settings: num_beams must be of type int, got 'ten'"),
         ({"settings": {"num_beams": True}}, r"num_beams must be of type int, got True"),
         ({"settings": {"num_beams": 4}}, r"num_candidates must be at most num_beams \(4\), got 10"),
-        ({"seed": "x"}, r"seed is of type int"),
-        ({"settings": ["num_beams"]}, r"settings is of type mapping \| None, and was \['num_beams'\]"),
-        ({"limit": "all"}, r"limit is of type int \| None, and was 'all'"),
-        ({"limit": 0}, r"limit: should be greater than or equal to 1, and was 0"),
-        ({"limit": -5}, r"limit: should be .* 1, and was -5"),
-        ({"limit": True}, r"limit is of type int \| None, and was True"),
-        ({"presets": 3}, r"presets: a mapping .* is expected; this is 3"),
-        ({"presets": {"offline": 3}}, r"presets: .* is expected; this is \{'offline': 3\}"),
-        ({"preset": ["offline"]}, r"preset is of type str, and was \['offline'\]"),
+        ({"seed": "x"}, r"seed must be of type int"),
+        ({"settings": ["num_beams"]}, r"settings must be of type mapping \| None, got \['num_beams'\]"),
+        ({"limit": "all"}, r"limit must be of type int \| None, got 'all'"),
+        ({"limit": 0}, r"limit must be at least 1, got 0"),
+        ({"limit": -5}, r"limit must be at least 1, got -5"),
+        ({"limit": True}, r"limit must be of type int \| None, got True"),
+        ({"presets": 3}, r"presets must be a mapping .*, got 3"),
+        ({"presets": {"offline": 3}}, r"presets must be .*, got \{'offline': 3\}"),
+        ({"preset": ["offline"]}, r"preset must be of type str, got \['offline'\]"),
         ({"system": "RACE"}, r"did you mean 'race'\?"),
     ):
         with pytest.raises(recipe.RecipeError, match=told):
@@ -194,23 +194,23 @@ def test_a_recipe_takes_what_yaml_and_python_give() -> None:
             {"sede": 1},
             "r.yaml: unknown key 'sede'; did you mean 'seed'? (allowed: files, kind, part, parts, seed, share, sizes, split)",
         ),
-        ({"kind": "frist"}, "r.yaml: kind: must be one of first, second; this is 'frist'; did you mean 'first'?"),
-        ({"seed": "x"}, "r.yaml: seed is of type int, and was 'x'"),
-        ({"seed": True}, "r.yaml: seed is of type int, and was True"),
-        ({"seed": 1.5}, "r.yaml: seed is of type int, and was 1.5"),
-        ({"share": "x"}, "r.yaml: share is of type float, and was 'x'"),
-        ({"split": [1]}, "r.yaml: split is of type str | None, and was [1]"),
+        ({"kind": "frist"}, "r.yaml: kind must be one of first, second, got 'frist'; did you mean 'first'?"),
+        ({"seed": "x"}, "r.yaml: seed must be of type int, got 'x'"),
+        ({"seed": True}, "r.yaml: seed must be of type int, got True"),
+        ({"seed": 1.5}, "r.yaml: seed must be of type int, got 1.5"),
+        ({"share": "x"}, "r.yaml: share must be of type float, got 'x'"),
+        ({"split": [1]}, "r.yaml: split must be of type str | None, got [1]"),
         ({"part": {"max_length": 3}}, "r.yaml: part: the key 'model' is missing"),
         ({"part": {"model": "m", "max_lenght": 3}}, "r.yaml: part: unknown key 'max_lenght'; did you mean 'max_length'?"),
         ({"part": {"model": {"nam": "m"}}}, "r.yaml: part: model: unknown key 'nam'; did you mean 'name'?"),
-        ({"part": {"model": 3}}, "r.yaml: part: model: give a name, or a mapping"),
-        ({"part": "m"}, "r.yaml: part is of type mapping | None, and was 'm'"),
+        ({"part": {"model": 3}}, "r.yaml: part: model must be a name, or a mapping"),
+        ({"part": "m"}, "r.yaml: part must be of type mapping | None, got 'm'"),
         (
             {"parts": [{"model": "m"}, {"model": "m", "max_length": None}]},
-            "r.yaml: parts[1]: max_length is of type int, and was None",
+            "r.yaml: parts[1]: max_length must be of type int, got None",
         ),
-        ({"parts": "m"}, "r.yaml: parts is of type list of mapping, and was 'm'"),
-        ({"sizes": {"a": [1, "b"]}}, "r.yaml: sizes: a[1] is of type int, and was 'b'"),
+        ({"parts": "m"}, "r.yaml: parts must be of type list of mapping, got 'm'"),
+        ({"sizes": {"a": [1, "b"]}}, "r.yaml: sizes: a[1] must be of type int, got 'b'"),
     ],
 )
 def test_an_error_says_where_what_is_allowed_and_what_was_given(changes: dict[str, Any], facts: str) -> None:
@@ -219,7 +219,7 @@ def test_an_error_says_where_what_is_allowed_and_what_was_given(changes: dict[st
 
 
 def test_what_is_no_mapping_is_no_recipe() -> None:
-    for content, facts in ((3, "this is 3"), ({}, "the key 'kind' is missing")):
+    for content, facts in ((3, "got 3"), ({}, "the key 'kind' is missing")):
         with pytest.raises(recipe.RecipeError, match=facts):
             recipe.parse(Whole, content, "r.yaml")
 
@@ -227,18 +227,24 @@ def test_what_is_no_mapping_is_no_recipe() -> None:
 @pytest.mark.parametrize(
     ("content", "facts"),
     [
-        ({"train": "parser"}, "train: must be one of verifier, generator"),
+        ({"train": "parser"}, "train must be one of verifier, generator"),
         ({"train": "verifer"}, "did you mean 'verifier'"),
         ({"train": "verifier", "model": "m", "data": [{"corpus": "hovr"}]}, r"data\[0\]: .*'hovr'.*'hover'"),
         ({"train": "verifier", "model": "m", "data": [{"corpus": "fever", "spilt": "dev"}]}, r"data\[0\]: .*'spilt'.*'split'"),
         ({"train": "verifier", "model": "m", "data": [{"corpus": "fever"}], "mask": 0.1}, "unknown key 'mask'"),
-        ({"train": "verifier", "model": "m", "data": [{"corpus": "fever"}], "tune": "lroa"}, "tune: .*full, lora, lowrank.*'lora'"),
+        (
+            {"train": "verifier", "model": "m", "data": [{"corpus": "fever"}], "tune": "lroa"},
+            "tune must be.*full, lora, lowrank.*'lora'",
+        ),
         ({"train": "explainer", "data": []}, "verifier: must name a model for train: explainer"),
         (
             {"train": "explainer", "verifier": "m", "data": [], "explainer": {"fidelity": "x"}},
-            "explainer: fidelity is of type float",
+            "explainer: fidelity must be of type float",
         ),
-        ({"train": "explainer", "verifier": "m", "data": [], "explainer": {"token_budget": 2.0}}, "explainer: token_budget=2.0"),
+        (
+            {"train": "explainer", "verifier": "m", "data": [], "explainer": {"token_budget": 2.0}},
+            "explainer: token_budget must be at most 1, got 2.0",
+        ),
     ],
 )
 def test_a_training_recipe_that_can_not_be(content: dict[str, Any], facts: str) -> None:

@@ -11,7 +11,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from hfcf.core.model import Model, folder_hash
 from hfcf.engines.graph_verifier import HEAD, GraphClassifier, GraphVerifier, collate, encode_graph, load_graph_verifier
-from hfcf.training.graph_verifier import train_graph_verifier
+from hfcf.training.structures import train_graph_verifier
 from hfcf.training.trainer import Hyperparameters
 
 Tiny = Callable[[str], str]

@@ -75,17 +75,17 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["data_files=a_folder"], ["a folder", "--set data_dir=…"]),
         (["data_files=empty.jsonl"], ["no rows", "empty.jsonl"]),
         (["corpus=parquet"], ["--set corpus=jsonl"]),
-        (["limit=-3"], ["limit: ", "greater than or equal to 1", "-3"]),
-        (["limit=0"], ["limit: ", "greater than or equal to 1", "was 0"]),
-        (["limit=all"], ["limit is of type int", "'all'"]),
-        (["limit=true"], ["limit is of type int", "True"]),
-        (["settings=[a]"], ["settings is of type mapping", "['a']"]),
+        (["limit=-3"], ["limit must be at least 1, got -3"]),
+        (["limit=0"], ["limit must be at least 1, got 0"]),
+        (["limit=all"], ["limit must be of type int", "'all'"]),
+        (["limit=true"], ["limit must be of type int", "True"]),
+        (["settings=[a]"], ["settings must be of type mapping", "['a']"]),
         (["settings={3: a}"], ["settings: its keys are texts", "3", "quotes"]),
         (["settings=3", "settings.alpha=0.2"], ["settings.alpha", "nothing of that name"]),
-        (["options=3"], ["options is of type mapping"]),
-        (["labels=3"], ["labels is of type mapping | list of str"]),
-        (["corpus=3"], ["corpus is of type str | mapping", "was 3"]),
-        (["seed=x"], ["seed is of type int"]),
+        (["options=3"], ["options must be of type mapping"]),
+        (["labels=3"], ["labels must be of type mapping | list of str"]),
+        (["corpus=3"], ["corpus must be of type str | mapping", "got 3"]),
+        (["seed=x"], ["seed must be of type int"]),
         (["metrics=3"], ["metrics must be a list of names, or a mapping"]),
     ],
 )
@@ -129,7 +129,7 @@ def test_commands(
     assert [fact for fact in facts if fact not in error] == [], error
 
 
-PRESETS = "presets: a mapping of each preset's name to the keys that it changes is expected; this is "
+PRESETS = "presets must be a mapping of each preset's name to the keys that it changes, got "
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ PRESETS = "presets: a mapping of each preset's name to the keys that it changes 
         ("presets: false", f"{PRESETS}False"),
         ("presets: {offline: 3}", f"{PRESETS}{{'offline': 3}}"),
         ("presets: {3: {seed: 1}}", f"{PRESETS}{{3: "),
-        ("presets: {offline: {limit: 0}}", "limit: should be greater than or equal to 1, and was 0"),
-        ("settings: [a]", "settings is of type mapping | None, and was ['a']"),
-        ("limit: all", "limit is of type int | None, and was 'all'"),
-        ("limit: 0", "limit: should be greater than or equal to 1, and was 0"),
-        ("limit: -5", "limit: should be greater than or equal to 1, and was -5"),
+        ("presets: {offline: {limit: 0}}", "limit must be at least 1, got 0"),
+        ("settings: [a]", "settings must be of type mapping | None, got ['a']"),
+        ("limit: all", "limit must be of type int | None, got 'all'"),
+        ("limit: 0", "limit must be at least 1, got 0"),
+        ("limit: -5", "limit must be at least 1, got -5"),
     ],
 )
 def test_a_recipe_with_values_of_another_kind_ends_in_one_line(
@@ -180,17 +180,17 @@ TRAINING = {"train": "verifier", "model": "offline:minilm", "data": [{"corpus": 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"train": ["verifier"]}, "train: must be one of verifier"),
-        ({"data": 3}, "data is of type list of mapping, and was 3"),
-        ({"data": [{"corpus": "fever", "take": 0}]}, "take: should be greater than or equal to 1, and was 0"),
-        ({"data": [{"corpus": "fever", "skip": -5}]}, "skip: should be greater than or equal to 0, and was -5"),
-        ({"exclude": 3}, "exclude is of type list of mapping, and was 3"),
-        ({"epochs": 0}, "epochs: should be greater than 0, and was 0"),
-        ({"batch_size": -5}, "batch_size: should be greater than or equal to 1, and was -5"),
-        ({"learning_rate": -1}, "learning_rate: should be greater than 0, and was -1"),
-        ({"max_length": 0}, "max_length: should be greater than or equal to 1, and was 0"),
-        ({"rank": 0}, "rank: should be greater than or equal to 1, and was 0"),
-        ({"limit": "all"}, "limit is of type int"),
+        ({"train": ["verifier"]}, "train must be one of verifier"),
+        ({"data": 3}, "data must be of type list of mapping, got 3"),
+        ({"data": [{"corpus": "fever", "take": 0}]}, "take must be at least 1, got 0"),
+        ({"data": [{"corpus": "fever", "skip": -5}]}, "skip must be at least 0, got -5"),
+        ({"exclude": 3}, "exclude must be of type list of mapping, got 3"),
+        ({"epochs": 0}, "epochs must be above 0, got 0"),
+        ({"batch_size": -5}, "batch_size must be at least 1, got -5"),
+        ({"learning_rate": -1}, "learning_rate must be above 0, got -1"),
+        ({"max_length": 0}, "max_length must be at least 1, got 0"),
+        ({"rank": 0}, "rank must be at least 1, got 0"),
+        ({"limit": "all"}, "limit must be of type int"),
     ],
 )
 def test_a_training_with_values_of_another_kind_is_refused(change: dict[str, Any], message: str) -> None:

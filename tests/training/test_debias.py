@@ -23,8 +23,7 @@ from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import debias as debias_module
 from hfcf.training.bias_model import FLOOR, encoder_bias, ngram_bias, related_groups
-from hfcf.training.contrast import GroupSampler, contrast, pool
-from hfcf.training.debias import SETTINGS, Debias, prepare, product_of_experts, weighted_cross_entropy
+from hfcf.training.debias import SETTINGS, Debias, GroupSampler, contrast, pool, prepare, product_of_experts, weighted_cross_entropy
 from hfcf.training.reweight import balance, bias, most_biased, ngrams, objective, row_weights
 from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import predict, scores, train_verifier
@@ -94,27 +93,28 @@ def leaking(number: int, *, leak: float, truth: float, seed: int) -> Dataset:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "rewight"}, r"kind='rewight'.*reweight, poe, contrast"),
-        ({"bias": "ngrams"}, "kind=None"),
+        ({"kind": "rewight"}, r"kind must be.*'reweight', 'poe' or 'contrast'.*'rewight'"),
+        ({"bias": "ngrams"}, "kind must be .*None"),
         ({"kind": "poe", "bais": "ngrams"}, r"key 'bais'.*'bias'"),
         ({"kind": "reweight", "folds": 3}, "unknown key 'folds'"),
-        ({"kind": "poe", "bias": "oracle"}, r"bias='oracle'.*encoder, ngrams"),
-        ({"kind": "poe", "folds": 1}, r"folds=1.*2"),
-        ({"kind": "reweight", "sizes": []}, r"sizes=\(\).*n-grams"),
-        ({"kind": "reweight", "sizes": 2}, r"sizes=2.*list.*sizes: \[2\]"),
-        ({"kind": "reweight", "sizes": ["2"]}, r"sizes='2'.*whole number"),
-        ({"kind": "reweight", "penalty": "1e-3"}, r"penalty='1e-3'.*number.*1\.0e-3"),
-        ({"kind": "contrast", "temperature": True}, r"temperature=True.*number"),
-        ({"kind": "contrast", "weight": float("nan")}, r"weight=nan.*0"),
-        ({"kind": "poe", "folds": 2.5}, r"folds=2\.5.*whole number"),
-        ({"kind": "reweight", "top": None}, r"top=None.*whole number"),
-        ("poe", r"'poe'.*mapping.*{kind: poe}"),
-        ({"kind": "reweight", "penalty": -1}, r"penalty=-1.*0"),
-        ({"kind": "contrast", "temperature": 0}, r"temperature=0.*0"),
+        ({"kind": "poe", "bias": "oracle"}, r"bias must be.*'encoder' or 'ngrams'.*'oracle'"),
+        ({"kind": "poe", "folds": 1}, r"folds must be at least 2, got 1"),
+        ({"kind": "reweight", "sizes": []}, r"sizes must be.*tuple of int.*\[\]"),
+        ({"kind": "reweight", "sizes": 2}, r"sizes must be.*tuple of int.*2"),
+        ({"kind": "reweight", "sizes": ["2"]}, r"sizes must be.*int.*'2'"),
+        ({"kind": "reweight", "sizes": [0]}, r"sizes must be at least 1, got 0"),
+        ({"kind": "reweight", "penalty": "1e-3"}, r"penalty must be.*float.*'1e-3'"),
+        ({"kind": "contrast", "temperature": True}, r"temperature must be.*float.*True"),
+        ({"kind": "contrast", "weight": float("nan")}, r"weight must be at least 0, got nan"),
+        ({"kind": "poe", "folds": 2.5}, r"folds must be.*int.*2\.5"),
+        ({"kind": "reweight", "top": None}, r"top must be.*int.*None"),
+        ("poe", r"mapping.*{kind: poe}.*'poe'"),
+        ({"kind": "reweight", "penalty": -1}, r"penalty must be at least 0, got -1"),
+        ({"kind": "contrast", "temperature": 0}, r"temperature must be above 0, got 0"),
     ],
 )
 def test_settings_that_do_not_go_are_an_error_that_names_them(given: Any, message: str) -> None:
-    with pytest.raises(RecipeError, match=f"methods: {message}|methods: .*{message}"):
+    with pytest.raises(RecipeError, match=f"methods:? .*{message}"):
         Debias.of(given, "methods")
 
 

@@ -17,9 +17,7 @@ from hfcf.pipeline.train import train
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.text.evidence import join
 from hfcf.training.data import load_rows
-from hfcf.training.explainer import train_explainer
-from hfcf.training.explainer_scores import evaluate_explainer
-from hfcf.training.rationale_losses import Weights, complement_loss, disagreement, divergence, excess
+from hfcf.training.explainer import Weights, complement_loss, disagreement, divergence, evaluate_explainer, excess, train_explainer
 from hfcf.training.trainer import Hyperparameters
 
 PIECES = torch.tensor([[OUTSIDE, 0, 0, 1, 1, OUTSIDE]])

@@ -18,8 +18,18 @@ from hfcf.core.task import get_task
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import SUPPORTS
 from hfcf.text.normalise import normalise
-from hfcf.training.masked_lm import CLOZE, cloze, evaluate_masked_lm, head_at_labels, train_masked_lm, words
-from hfcf.training.text import collect, glosses, is_held_out, unique
+from hfcf.training.masked_lm import (
+    CLOZE,
+    cloze,
+    collect,
+    evaluate_masked_lm,
+    glosses,
+    head_at_labels,
+    is_held_out,
+    train_masked_lm,
+    unique,
+    words,
+)
 from hfcf.training.trainer import Hyperparameters
 
 Tiny = Callable[[str], str]

@@ -21,9 +21,8 @@ from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.pipeline.train import train
 from hfcf.training import relation
 from hfcf.training.data import drop_related
-from hfcf.training.length_sampler import LengthSampler
 from hfcf.training.relation import evaluate_relation, train_relation
-from hfcf.training.trainer import Hyperparameters
+from hfcf.training.trainer import Hyperparameters, LengthSampler
 
 Tiny = Callable[[str], str]
 

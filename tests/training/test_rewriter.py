@@ -17,8 +17,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import Generator
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-from hfcf.training.claim_pairs import claim_pairs
-from hfcf.training.rewriter import evaluate_rewriter
+from hfcf.training.rewriter import claim_pairs, evaluate_rewriter
 
 
 def row(i: int, group: str, claim: str, label: str, text: str = "It is so.") -> dict[str, Any]:

@@ -16,6 +16,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
+from hfcf.core.settings import settings_of
 from hfcf.core.task import get_task
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
@@ -30,9 +31,8 @@ from hfcf.training import classifier
 from hfcf.training import generator as generator_module
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.generator import evaluate_generator, train_generator
-from hfcf.training.nei import add_nei
 from hfcf.training.trainer import Hyperparameters, trained_model
-from hfcf.training.verifier import evaluate_verifier, scores, train_verifier
+from hfcf.training.verifier import add_nei, evaluate_verifier, scores, train_verifier
 
 Tiny = Callable[[str], str]
 
@@ -164,10 +164,38 @@ def test_the_shipped_recipes_say_it(name: str, preset: str) -> None:
 # --- settings
 
 
-@pytest.mark.parametrize("changes", [{"tune": "some"}, {"tune": ""}])
-def test_unknown_settings_are_an_error(changes: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="full, lora, lowrank"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tune": "some"}, "tune must be one of 'full', 'lora' or 'lowrank', got 'some'"),
+        ({"tune": ""}, "tune must be one of 'full', 'lora' or 'lowrank', got ''"),
+        ({"max_length": 0}, "max_length must be at least 1, got 0"),
+        ({"batch_size": True}, "batch_size must be of type int, got True"),
+        ({"learning_rate": "1e-5"}, "learning_rate must be of type float, got '1e-5'"),
+        ({"warmup": 1.5}, "warmup must be at most 1, got 1.5"),
+    ],
+)
+def test_invalid_settings_are_an_error_that_names_them(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Hyperparameters(model=Model("a"), **changes)
+
+
+def test_recipes_take_the_settings_of_a_training_as_keys() -> None:
+    from hfcf.pipeline.recipes import TrainRecipe
+    from hfcf.studies.compare.recipe import TrainingSettings
+
+    for name, setting in settings_of(Hyperparameters).items():
+        for recipe in (TrainRecipe, TrainingSettings):
+            if name != "model" and (name, recipe) != ("seed", TrainingSettings):
+                assert recipe.model_fields[name].default == setting.default
+                assert recipe.model_fields[name].description
+
+
+@pytest.mark.parametrize("epochs", [2, 2.0])
+def test_values_stay_as_they_are_given(epochs: float) -> None:
+    """The digest of a training tells 2 from 2.0, and a trained model is found by it."""
+    hp = Hyperparameters(model=Model("a"), epochs=epochs)
+    assert repr(hp.epochs) == repr(epochs)
 
 
 def test_the_defaults_are_the_papers() -> None:

@@ -20,23 +20,12 @@ Source: TypeAlias = dict[str, Any]
 """Arguments of `hfcf.load` with `corpus`; each corpus has options of its own."""
 
 
+@recipes.takes(Hyperparameters, without=["model", "seed"])
 class TrainingSettings(Recipe):
-    """How the compared models are trained; the seeds are the comparison's."""
+    """How the compared models are trained: `Hyperparameters`, without the seed, which is the comparison's."""
 
     model: ModelReference | None = None
     """What to start from."""
-    max_length: int = Hyperparameters.max_length
-    """Tokens of an input."""
-    batch_size: int = Hyperparameters.batch_size
-    learning_rate: float = Hyperparameters.learning_rate
-    epochs: float = Hyperparameters.epochs
-    warmup: float = Hyperparameters.warmup
-    """Share of the steps in which the learning rate rises."""
-    weight_decay: float = Hyperparameters.weight_decay
-    tune: Literal["full", "lora", "lowrank"] = "full"
-    rank: int = Hyperparameters.rank
-    bf16: bool = False
-    """Compute in bfloat16."""
     # A schema that stands within another one, as that of these settings does, can't refer to a definition.
     open_domain: Annotated[OpenDomain | None, WithJsonSchema({"type": ["object", "null"]})] = None
     """Of readers: the collection that they answer from, whatever context a row has."""
@@ -338,7 +327,7 @@ def model_of(content: Mapping[str, Any], where: str) -> type[Comparison]:
     if kind not in KINDS:
         kinds = (*KINDS, "rationales")
         near = recipes.did_you_mean(str(kind), kinds)
-        raise RecipeError(f"{where}: compare: must be one of {', '.join(kinds)}; this is {kind!r}{near}")
+        raise RecipeError(f"{where}: compare must be one of {', '.join(kinds)}, got {kind!r}{near}")
     return ColumnComparison if kind == "relations" or (kind == "models" and "columns" in content) else SetComparison
 
 

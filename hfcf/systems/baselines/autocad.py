@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar
 
+import torch
 from datasets import Dataset, IterableDataset, List
 from pydantic import Field
 
@@ -37,8 +38,10 @@ from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
 from hfcf.training.generator import train_texts
 from hfcf.training.model_cache import check_full_tuning, ensure_steps, train_once
-from hfcf.training.trainer import Hyperparameters
-from hfcf.training.unlikelihood import unlikelihood
+from hfcf.training.trainer import Hyperparameters, Loss
+
+_LEAST = 1e-6
+"""The lowest probability that a token's not being written counts with: the gradient stays finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +127,7 @@ class AutoCAD(System):
     It is "AutoCAD: Automatically Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG
     compares with it (sections 1, 4.4, A.2): every other relation is tried, all editors are the same model, and candidates stay to
     which the base model gives the new relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`:
-    30 % of the words, none below 0.3 of the highest) and the objective (`hfcf.training.unlikelihood.unlikelihood`).
+    30 % of the words, none below 0.3 of the highest) and the objective (`unlikelihood`).
 
     The base model is the R-BERT that CCG trains as its indicator on the same rows; the editor is also trained on them.
 
@@ -185,3 +188,33 @@ def train_contrastive_editor(
         train_texts(Dataset.from_dict(texts), hp, out, max_target=max_target, prompt="{}", checkpoints=False, loss=loss)
 
     return train_once("contrastive editor 1", {**texts, "alpha": alpha, "max_target": max_target}, hp, train)
+
+
+def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
+    """Make the loss: the mean cross-entropy of right rows' tokens, and `alpha` times the mean −log(1 − p) of wrong rows' tokens.
+
+    This is the objective of Wen et al. 2022 (AutoCAD), after Welleck et al. 2020. A wrong row's end of text does not count, since
+    to end is not wrong. Rows say by a column `wrong`, 0 or 1, what they are.
+
+    Args:
+        alpha: the weight of unlikelihood; 1 in AutoCAD's released settings.
+        shifted: the network is decoder-only: what it says at a token is about the next one.
+        end: the token at which a text ends.
+    """
+
+    def of(output: Any, batch: Mapping[str, Any]) -> torch.Tensor:
+        logits, labels = output.logits.float(), batch["labels"]
+        if shifted:
+            logits, labels = logits[:, :-1], labels[:, 1:]
+        said = logits.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)
+        wrong = batch["wrong"].bool()[:, None]
+        counted = labels >= 0
+        ended = labels == (-1 if end is None else end)
+        unlikely = -(1 - said.exp()).clamp(min=_LEAST).log()
+        return _mean(-said, counted & ~wrong) + alpha * _mean(unlikely, counted & wrong & ~ended)
+
+    return Loss(of=of, columns=("wrong",))
+
+
+def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    return (values * counted).sum() / counted.sum().clamp(min=1)

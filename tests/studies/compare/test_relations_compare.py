@@ -308,7 +308,7 @@ def test_a_sentence_that_was_not_read_has_no_relation() -> None:
         ({"methods": {"EDA": {"system": "eda"}}}, "methods: EDA: eda works on verification rows, and these are relation rows"),
         ({"run": [{"methods": ["swpa"]}]}, "run: 1: methods: unknown key 'swpa'; did you mean 'swap'"),
         ({"run": [{"seeds": [9]}]}, "run: 1: seeds: unknown key '9'"),
-        ({"report": "train"}, "report: must be one of test, dev; this is 'train'"),
+        ({"report": "train"}, "report must be one of test, dev, got 'train'"),
         ({"classifier": {"epochs": 1}}, "classifier: the key 'model' is missing"),
         ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, swap, empty"),
         ({"seads": [1]}, "unknown key 'seads'; did you mean 'seeds'"),

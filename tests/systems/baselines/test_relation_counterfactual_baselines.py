@@ -26,7 +26,7 @@ from hfcf.engines.parser import Parser
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.baselines import autocad
 from hfcf.systems.baselines._shared.relation_editing import ProposeRelations, editor_terms, read_fitted
-from hfcf.systems.baselines.autocad import AutoCAD, FillTerms
+from hfcf.systems.baselines.autocad import AutoCAD, FillTerms, unlikelihood
 from hfcf.systems.baselines.coco import CoCo, FindPaths, SubstituteTerms, path, semantic, syntactic
 from hfcf.systems.baselines.mice import MICE, EditMinimally
 from hfcf.systems.ccg.candidate_checks import CheckRelation
@@ -36,7 +36,6 @@ from hfcf.systems.ccg.system import CCG
 from hfcf.tasks.relation import candidate, entities, token_edits
 from hfcf.training.model_cache import stored_model
 from hfcf.training.trainer import Hyperparameters
-from hfcf.training.unlikelihood import unlikelihood
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 wordnet = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
