@@ -155,5 +155,5 @@ def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
 def _by_split(ds: Dataset) -> dict[str, Dataset]:
     """Divide rows by official split (a rejected row's is its source's)."""
     column = "split" if "split" in ds.features else "source"
-    names = (row["split"] if column == "split" else json.loads(row["source"])["split"] for row in iterate(ds, [column]))
+    names = (row["split"] if column == "split" else row["source"]["split"] for row in iterate(ds, [column]))
     return dict(sorted(divide(ds, names).items()))

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Features, IterableDataset
 
-from hfcf.core import expand, schema
+from hfcf.core import expand
 from hfcf.core.columns import as_tables, decode
 from hfcf.core.task import Task, task_of
 from hfcf.hub.shards import ROWS, Shards
@@ -86,19 +87,17 @@ class _Writer:
 
     def __init__(self, features: Features, task: Task, out: Path, system: str, metrics: RunningMetrics, shard_rows: int) -> None:
         self.task, self.system, self.metrics = task, system, metrics
-        self.sources = expand.source_columns(features)
+        self.rejected = expand.rejected_features(features)
         self.own = features["counterfactuals"].feature
         self.pairs: list[dict[str, Any]] = []
         kinds = {
-            "default": Features({**self.own, **metrics.features}), "augmented": task.features, "rejected": schema.REJECTED,
+            "default": Features({**self.own, **metrics.features}), "augmented": task.features, "rejected": self.rejected,
         }  # fmt: skip
         self.shards = {name: Shards(out / "data" / name, Features(kind), shard_rows) for name, kind in kinds.items()}
 
     def write(self, table: pa.Table) -> None:
         made = expand.flatten(table.select(["counterfactuals"]))
-        columns = [name for name in (*self.sources, "candidates", "status") if name in table.column_names]
-        rows = {name: decode(table[name]) for name in columns}
-        self._write("augmented", self._sound(table, rows))
+        self._write("augmented", self._sound(table))
         if len(made):
             measured = self.metrics.measure(made)
             self._write("default", measured)
@@ -106,16 +105,15 @@ class _Writer:
             if len(self.pairs) < PAIRS:
                 shown = made.slice(0, PAIRS - len(self.pairs)).to_pylist()
                 self.pairs += [self.task.pair(row) for row in shown]
-        lost = expand.rejections(rows, self.system, self.sources)
-        splits = dict(zip(rows["id"], rows["split"], strict=True))
-        rejected = pa.table({name: pa.array(values, pa.string()) for name, values in lost.items()})
-        self._divide("rejected", rejected, [splits[source] for source in lost["source_id"]])
-        self.metrics.measure_rejected([dict(zip(lost, row, strict=True)) for row in zip(*lost.values(), strict=True)])
+        for start in range(0, len(table), expand.BATCH):
+            lost = expand.rejections(table.slice(start, expand.BATCH), self.rejected, self.system)
+            self._divide("rejected", lost, decode(pc.struct_field(lost["source"], "split")))
+            self.metrics.measure_rejected(lost.select(["level", "source", "candidate"]).to_pylist())
 
-    def _sound(self, table: pa.Table, rows: Mapping[str, list[Any]]) -> pa.Table:
+    def _sound(self, table: pa.Table) -> pa.Table:
         """Return the sources that can be worked on, in the task's columns."""
         names = [*self.task.features, "status"]
-        each = zip(*(rows[name] for name in names), strict=True)
+        each = zip(*(decode(table[name]) for name in names), strict=True)
         sound = [expand.is_sound(dict(zip(names, row, strict=True))) for row in each]
         return table.select(list(self.task.features)).filter(pa.array(sound, pa.bool_()))
 

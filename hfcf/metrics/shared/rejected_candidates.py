@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -51,7 +50,7 @@ def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Itera
     for i, row in enumerate(rejected, number):
         if row["level"] != "candidate":
             continue
-        source, made = json.loads(row["source"]), json.loads(row["candidate"])
+        source, made = row["source"], row["candidate"]
         own = task_of(source)
         try:
             texts = own.counterfactual_row(source, made)

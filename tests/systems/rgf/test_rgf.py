@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import Any
 
@@ -117,7 +116,7 @@ def test_nothing_is_lost(name: str, passages: Passages) -> None:
     # One counterfactual to a question; every other candidate has its reason.
     assert len(made) == len(set(made["source_id"]))
     candidates = [one for row in ds for one in row["candidates"] or []]
-    refused = [json.loads(one["candidate"]) for one in rejections if one["level"] == "candidate"]
+    refused = [one["candidate"] for one in rejections if one["level"] == "candidate"]
     assert len(candidates) == len(refused) + len(made)
     assert any(one["question"] is None for one in refused)
     assert all(one["status"]["reason"] for one in candidates if not one["status"]["accepted"])
