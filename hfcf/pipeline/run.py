@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,6 @@ from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
 from hfcf.pipeline.runners import choose_engine, choose_runner
 from hfcf.pipeline.shards import remove_shards
-from hfcf.pipeline.stream import publish_stream
 from hfcf.pipeline.timing import Clock
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
@@ -110,8 +109,7 @@ def _run(
     if parsed.streaming:
         clock.forget_stages()
     costs = runner.costs(clock.stages)
-    write: Callable[..., dict[str, Any]] = publish_stream if parsed.streaming else publish
-    report = runner.once(lambda: write(
+    report = runner.once(lambda: publish(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
