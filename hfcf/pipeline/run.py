@@ -18,6 +18,7 @@ from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
+from hfcf.core.workers import launched_processes
 from hfcf.corpora.custom.errors import LayoutError
 from hfcf.hub.existing_card import read_restriction, read_source
 from hfcf.hub.existing_result import check_result
@@ -25,13 +26,15 @@ from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
-from hfcf.pipeline.runners import choose_engine, choose_runner
+from hfcf.pipeline.row_recipes import RayResources
 from hfcf.pipeline.shards import remove_shards
 from hfcf.pipeline.timing import Clock
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
 log = logging.getLogger(__name__)
+
+ENGINES = ("local", "ray")
 
 
 def run(
@@ -132,6 +135,28 @@ def _run(
 
         push(out, parsed.push)
     return report
+
+
+def choose_runner(out: Path) -> Runner:
+    """Return what divides the work over the processes of a launcher, or, without one, runs it here."""
+    if launched_processes() == 1:
+        return Runner()
+    from hfcf.pipeline.processes import Processes
+
+    return Processes(out)
+
+
+def choose_engine(engine: str, team: Runner, resources: RayResources | None, out: Path) -> Runner:
+    """Return what runs a system's stages: for "local" the processes that there are, for "ray" a cluster."""
+    if engine not in ENGINES:
+        raise ValueError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
+    if engine == "local":
+        return team
+    if launched_processes() > 1:
+        raise ValueError("one process drives a Ray cluster: start it without accelerate launch and --num-gpus")
+    from hfcf.pipeline.ray_engine import Cluster
+
+    return Cluster(out, resources or RayResources())
 
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
