@@ -18,7 +18,7 @@ from hfcf.core.dedup import reject_duplicates
 from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_names, check_settings, did_you_mean
-from hfcf.core.preflight import CURE, check
+from hfcf.core.preflight import CURE, check, check_rows
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import locate
 from hfcf.core.reset import clear_outputs
@@ -310,23 +310,34 @@ class System:
         return system._fit_steps(ds, _run_now, Runner(), map_kwargs, filled)[0]
 
     def __call__(
-        self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, runner: Runner | None = None, **map_kwargs: Any
-    ) -> Any:
+        self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, runner: Runner | None = None, checked: bool = False,
+        **map_kwargs: Any,
+    ) -> Any:  # fmt: skip
         """Prepare, fit (unless fitted) and run every stage, with a progress bar each.
 
         What an earlier system, or some of the stages, made of the rows is set aside: the rows are worked on as they were loaded. To
         make counterfactuals of counterfactuals, run it on the rows of `hfcf.core.expand.augmented(ds)`.
+
+        Args:
+            ds: the rows; several splits give the same.
+            limit: run only the first rows, after fitting on all.
+            watch: called as `watch(stage, step)` around every stage; it must return `step()`.
+            runner: divides the rows over processes or machines.
+            checked: `hfcf.core.preflight.check` was called for the system.
+            map_kwargs: passed to `Dataset.map`.
         """
         check_limit(limit)
         if isinstance(ds, DatasetDict | IterableDatasetDict):
-            parts = {split: self(part, limit=limit, watch=watch, runner=runner, **map_kwargs) for split, part in ds.items()}
-            return type(ds)(parts)
+            given = {"limit": limit, "watch": watch, "runner": runner, **map_kwargs}
+            return type(ds)({split: self(part, checked=checked or i > 0, **given) for i, (split, part) in enumerate(ds.items())})
         if not isinstance(ds, Dataset | IterableDataset):
             kind = type(ds).__name__
             raise StageError(f"a system runs on a Dataset, a DatasetDict or an IterableDataset, and this is a {kind}: {CURE}")
         ds, watch, runner = without_format(ds), watch or _run_now, runner or Runner()
         system = self._for_rows(ds)
-        check(system, ds)
+        if not checked:
+            check(system)
+        check_rows(system, ds)
         ds = clear_outputs(prepare(ds, system), system.stages)
         if self.limit_first:
             ds = first_rows(ds, limit)

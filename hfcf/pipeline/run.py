@@ -106,7 +106,7 @@ def _run(
     clock = Clock()
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
     given = ds.to_iterable_dataset() if parsed.streaming else ds
-    rows = system(given, limit=limit, watch=timed, runner=runner, **map_kwargs)
+    rows = system(given, limit=limit, watch=timed, runner=runner, checked=True, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
     if parsed.streaming:
