@@ -26,7 +26,7 @@ import hfcf
 from hfcf.core import schema
 from hfcf.core.mapping import map_stage
 from hfcf.core.task import get_task
-from hfcf.pipeline.stream import publish_stream
+from hfcf.pipeline import publish as publisher
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.crossaug import CrossAug
 
@@ -108,7 +108,7 @@ def publish(chain: Callable[[IterableDataset], Any], n: int, out: Path) -> dict[
     start = time.process_time()
     ds, system, stages = chain(stream_rows(n, memory))
     # The check of the first rows' labels reads a few of them twice.
-    run = publish_stream(
+    run = publisher.publish(
         ds, out, run={**RUN, "system": system}, recipe={}, corpus=CORPUS, command="python benchmarks/streaming.py",
         stages=stages, metrics=["minimality", "copy_rate"],
     )  # fmt: skip

@@ -46,6 +46,8 @@ class Stop:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_leave_to_parent)
         sys.unraisablehook = self._report_unraisable
+        # Python calls it after the exit functions of libraries that were imported later.
+        atexit.register(self._leave)
         Thread(target=self._end_in_time, name="hfcf-stop", daemon=True).start()
         return self
 
@@ -54,10 +56,14 @@ class Stop:
         sys.unraisablehook = sys.__unraisablehook__
         if self.number is not None:
             self._print()
+            raise SystemExit(128 + self.number) from None
+
+    def _leave(self) -> None:
+        """End the process after a signal: Python would take seconds to free the model libraries."""
+        if self.number is not None:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
-            atexit._run_exitfuncs()
-            os._exit(128 + self.number)  # Python would take seconds to free the model libraries
+            os._exit(128 + self.number)
 
     def _raise(self, number: int, _: Any) -> None:
         if self.number is None:  # another one would break off the cleaning up

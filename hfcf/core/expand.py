@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
-from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, concatenate_datasets
+import pyarrow.compute as pc
+from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, Value, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import has_repeats, iterate, without_format
+from hfcf.core.columns import decode, has_repeats, iterate, without_format
 from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
 from hfcf.core.system import System
-from hfcf.core.task import Task, get_task, nearest_task, problem, task_of, tasks
+from hfcf.core.task import Task, get_task, nearest_task, problem, task_of
+
+BATCH = 100
+"""Rows of which `rejected` is made at once: a source is repeated for each of its candidates."""
 
 
 def expand(ds: AnyDataset) -> AnyDataset:
@@ -137,7 +141,8 @@ def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
     """List each rejected source and each rejected candidate as a row, with the stage and the reason.
 
     A source is rejected (`level` "row") exactly when none of its candidates is accepted; its rejected candidates have rows of
-    their own (`level` "candidate") in either case. `source` and `candidate` are JSON. Several splits give several.
+    their own (`level` "candidate") in either case. `source` is a struct of the source's canonical columns, `candidate` a struct of
+    the candidate without its verdict, null where the level is "row". Several splits give several.
 
     Args:
         ds: rows on which a system ran, or some of its stages.
@@ -155,19 +160,19 @@ def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
         return DatasetDict({split: rejected(part, system=system) for split, part in ds.items()})
     _refuse_stream(ds)
     ds = without_format(ds)
-    features = schema.REJECTED
+    features: Features = rejected_features(ds.features)
     if not len(ds):
         return schema.no_rows(features)
     if "status" not in ds.features:
         raise ValueError("there is no column 'status': run a system first, ds = race(ds)")
     system = system or _find_system(ds)
-    canonical: list[str] = source_columns(ds.features)
-    columns = [*canonical, *(column for column in ("candidates", "status") if column in ds.features)]
+    columns: list[str] = [*features["source"], *(column for column in ("candidates", "status") if column in ds.features)]
     with quiet_few(len(ds)):
-        return ds.select_columns(columns).map(
-            rejections, batched=True, remove_columns=columns, features=features, desc="rejected",
-            fn_kwargs={"system": system, "canonical": canonical},
+        rows = ds.select_columns(columns).with_format("arrow").map(
+            rejections, batched=True, batch_size=BATCH, remove_columns=columns, features=features, desc="rejected",
+            fn_kwargs={"features": features, "system": system},
         )  # fmt: skip
+    return rows.with_format(None)
 
 
 def _find_system(ds: Dataset) -> str | None:
@@ -184,31 +189,47 @@ def _find_system(ds: Dataset) -> str | None:
     return fitting.pop() if len(fitting) == 1 else None
 
 
-def source_columns(features: Mapping[str, Any]) -> list[str]:
-    """List the columns of rows that `rejected` keeps of a source."""
+def rejected_features(features: Features) -> Features:
+    """Return the columns of `rejected` for rows with these features."""
     task = nearest_task(frozenset(features))
-    own = task.features if task else ("id", *schema.COMMON)
-    # A source's keys are in one order for all tasks, so that its JSON stays what it was before a task came.
-    order = dict.fromkeys(column for _, one in sorted(tasks().items(), reverse=True) for column in one.features)
-    return [column for column in order if column in own and column in features]
+    own = task.features if task else Features({"id": schema.TEXT, **schema.COMMON})
+    # A column that is null in every row has no type of its own.
+    source = {name: kind if features[name] == Value("null") else features[name] for name, kind in own.items() if name in features}
+    made = getattr(features.get("candidates"), "feature", None)
+    if not isinstance(made, dict):
+        made = task.candidate_features if task else {"change": schema.TEXT, "edits": schema.EDITS, "scores": schema.SCORES}
+    candidate = {name: kind for name, kind in made.items() if name != "status"}
+    return Features({**schema.REJECTED, "source": source, "candidate": candidate})
 
 
-def rejections(batch: Mapping[str, list[Any]], system: str, canonical: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the rows of `rejected` that a batch of rows has."""
-    rows: list[dict[str, Any]] = []
-    for i, status in enumerate(batch["status"]):
-        source = {column: batch[column][i] for column in canonical}
-        common = {"source_id": source["id"], "group_id": source["group_id"], "system": system, "source": _json(source)}
-        if status is not None and status["accepted"] is False:
-            why = {"stage": status["stage"], "reason": status["reason"]}
-            rows.append({**common, "level": "row", **why, "candidate": None})
-        for candidate in (batch["candidates"][i] if "candidates" in batch else None) or []:
-            verdict = candidate["status"]
-            if verdict is not None and verdict["accepted"] is False:
-                plain = {key: value for key, value in candidate.items() if key != "status"}
-                why = {"stage": verdict["stage"], "reason": verdict["reason"]}
-                rows.append({**common, "level": "candidate", **why, "candidate": _json(plain)})
-    return {column: [row[column] for row in rows] for column in schema.REJECTED}
+def rejections(table: pa.Table, features: Features, system: str | None) -> pa.Table:
+    """Return the rows of `rejected` that a table of rows has; `features` are theirs."""
+    table, kinds = table.combine_chunks(), features.arrow_schema
+    found: list[tuple[int, int | None, Any]] = [(i, None, status) for i, status in enumerate(decode(table["status"]))]
+    lists = table["candidates"].combine_chunks() if "candidates" in table.column_names else None
+    made = pa.nulls(0, kinds.field("candidate").type)
+    if lists is not None and pa.types.is_list(lists.type) and pa.types.is_struct(lists.type.value_type):
+        made, parents = pc.list_flatten(lists), pc.list_parent_indices(lists).to_pylist()
+        found += zip(parents, range(len(made)), decode(pc.struct_field(made, "status")), strict=True)
+    lost = [entry for entry in sorted(found, key=itemgetter(0)) if entry[2] and entry[2]["accepted"] is False]
+    rows = table.select(list(features["source"])).take(pa.array([i for i, _, _ in lost], pa.int64()))
+    values: dict[str, Any] = {
+        "source_id": rows["id"], "group_id": rows["group_id"], "system": [system] * len(lost),
+        "level": ["row" if number is None else "candidate" for _, number, _ in lost],
+        "stage": [status["stage"] for _, _, status in lost], "reason": [status["reason"] for _, _, status in lost],
+        "source": _struct(kinds.field("source").type, {name: rows[name].combine_chunks() for name in rows.column_names}),
+        "candidate": _candidates(made.take(pa.array([number for _, number, _ in lost], pa.int64())), kinds.field("candidate").type),
+    }  # fmt: skip
+    return pa.table(values, schema=kinds)
+
+
+def _candidates(made: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
+    """Return candidates without the fields that `kind` does not have."""
+    return _struct(kind, {field.name: pc.struct_field(made, field.name) for field in kind}, made.is_null())
+
+
+def _struct(kind: pa.StructType, columns: Mapping[str, pa.Array], nulls: pa.Array | None = None) -> pa.StructArray:
+    return pa.StructArray.from_arrays([columns[field.name].cast(field.type) for field in kind], fields=list(kind), mask=nulls)
 
 
 def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
@@ -240,7 +261,3 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
             quota[labels[i]] -= 1
             chosen.append(i)
     return ds.select(sorted(chosen))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

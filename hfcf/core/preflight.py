@@ -1,7 +1,7 @@
 """Check before the first stage of a system all that can be known then: columns, labels, models, lengths, disk.
 
-A stage that fails after hours of model calls costs them. `check` is what `System`, `hfcf run` and its dry run call; it reads
-configurations and a few rows, and loads no weights.
+A stage that fails after hours of model calls costs them. `System` calls `check` and `check_rows`; `hfcf run` and its
+dry run call `check` before they read rows. Both read configurations and a few rows, and load no weights.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ SAMPLE = 20  # rows of a stream whose labels are looked at
 CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours; in a recipe, the keys columns and labels do"
 
 
-def check(system: Any, ds: Any = None, folders: Iterable[str | Path] = ()) -> None:
-    """Raise for what would stop a system after its start, or make it reject every row."""
+def check(system: Any, folders: Iterable[str | Path] = ()) -> None:
+    """Raise for what would stop a system after its start, whatever the rows are."""
     check_disk(folders)
     check_models(system)
-    if ds is not None:
-        check_columns(system.stages, ds)
-        check_labels(get_task(system.task), ds)
-        check_verdicts(system, ds)
+
+
+def check_rows(system: Any, ds: Any) -> None:
+    """Raise for rows that would stop a system after its start, or that it would all reject."""
+    check_columns(system.stages, ds)
+    check_labels(get_task(system.task), ds)
+    check_verdicts(system, ds)
 
 
 def check_disk(folders: Iterable[str | Path] = ()) -> None:

@@ -30,8 +30,8 @@ COMMON = Features({"group_id": TEXT, "corpus": TEXT, "split": TEXT})
 PROVENANCE = Features({"source_id": TEXT, "system": TEXT, "change": TEXT, "edits": EDITS, "scores": SCORES})
 """What a counterfactual adds to its task's columns (its `group_id` is its source's)."""
 
-REJECTED = Features(dict.fromkeys(("source_id", "group_id", "system", "level", "stage", "reason", "source", "candidate"), TEXT))
-"""Columns of `hfcf.rejected`: one row for each rejected source or candidate."""
+REJECTED = Features(dict.fromkeys(("source_id", "group_id", "system", "level", "stage", "reason"), TEXT))
+"""Columns of `hfcf.rejected`, one row for each rejected source or candidate, before the structs `source` and `candidate`."""
 
 
 def no_rows(features: Features) -> Dataset:

@@ -18,7 +18,7 @@ from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_names, did_you_mean
 from hfcf.core.parts import Part, collect_settings, merged, signature
-from hfcf.core.preflight import CURE, check
+from hfcf.core.preflight import CURE, check, check_rows
 from hfcf.core.prepare import clear_outputs, prepare
 from hfcf.core.recipe import locate
 from hfcf.core.settings import Flat, GoesWith, Setting, TrainedBy, Trains, plain, settings_of
@@ -289,8 +289,9 @@ class System:
         return system._fit_steps(ds, _run_now, Runner(), map_kwargs, filled)[0]
 
     def __call__(
-        self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, runner: Runner | None = None, **map_kwargs: Any
-    ) -> Any:
+        self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, runner: Runner | None = None, checked: bool = False,
+        **map_kwargs: Any,
+    ) -> Any:  # fmt: skip
         """Prepare the rows, fit the stages that are not fitted, and run every stage, each with a progress bar.
 
         The outputs of an earlier run are cleared first: the system works on the rows as they were loaded. To make
@@ -301,6 +302,7 @@ class System:
             limit: the number of rows to work on; fitting reads all rows, unless `limit_first` is true.
             watch: called with each stage and the function that runs it, to time it.
             runner: divides the rows over processes or machines; by default everything runs in this process.
+            checked: whether `hfcf.core.preflight.check` was called for the system.
             map_kwargs: arguments of `Dataset.map`.
 
         Returns:
@@ -312,13 +314,15 @@ class System:
         """
         check_limit(limit)
         if isinstance(ds, DatasetDict | IterableDatasetDict):
-            parts = {split: self(part, limit=limit, watch=watch, runner=runner, **map_kwargs) for split, part in ds.items()}
-            return type(ds)(parts)
+            given = {"limit": limit, "watch": watch, "runner": runner, **map_kwargs}
+            return type(ds)({split: self(part, checked=checked or i > 0, **given) for i, (split, part) in enumerate(ds.items())})
         if not isinstance(ds, Dataset | IterableDataset):
             raise StageError(f"rows must be a Dataset, a DatasetDict or an IterableDataset, got {type(ds).__name__}: {CURE}")
         ds, watch, runner = without_format(ds), watch or _run_now, runner or Runner()
         system = self._for_rows(ds)
-        check(system, ds)
+        if not checked:
+            check(system)
+        check_rows(system, ds)
         ds = clear_outputs(prepare(ds, system), system.stages)
         if self.limit_first:
             ds = first_rows(ds, limit)

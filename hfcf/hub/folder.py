@@ -12,12 +12,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import ClassLabel, Dataset, Features, config
 
 from hfcf.core.paths import part_name
 
+SHARD_ROWS = 100_000
+"""Rows of a shard."""
+GROUP = 5_000
+"""Rows of a row group, which are in memory until it is written."""
+# Chunks that follow the contents: the Hub stores once what two versions of a file share. Older versions of `datasets` have none.
+_CHUNKS = getattr(config, "DEFAULT_CDC_OPTIONS", None)
+_PARQUET: dict[str, Any] = {"use_content_defined_chunking": _CHUNKS, "write_page_index": True} if _CHUNKS else {}
+
 ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}(-\d{5}-of-\d{5})?\.parquet"
-"""The file names of `write_parquet` and of `hfcf.hub.shards`; in those of `datasets` other parts follow the split."""
+"""The file names of `write_parquet` and of `SplitWriter`; in those of `datasets` other parts follow the split."""
 Files = Path | Sequence[Path]
 """The file of a split, or its shards in order."""
 _OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
@@ -35,6 +45,96 @@ def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+class SplitWriter:
+    """Write the rows of one configuration as Parquet, one open file for each split, in any order of splits.
+
+    Args:
+        folder: the configuration's.
+        features: its columns.
+        rows: of a shard (`<split>-<hash>-00000-of-00003.parquet`); None writes each split as one file (`<split>-<hash>.parquet`).
+    """
+
+    def __init__(self, folder: Path, features: Features, rows: int | None = SHARD_ROWS) -> None:
+        self.folder, self.features, self.rows = folder, features, rows
+        self.counts: dict[str, int] = {}
+        """Rows of each split."""
+        self._open: dict[str, tuple[pq.ParquetWriter, Path, int]] = {}
+        self._waiting: dict[str, list[pa.Table]] = {}
+        self._parts: dict[str, list[Path]] = {}
+
+    def write(self, table: pa.Table, split: str) -> None:
+        """Add rows to a split."""
+        if not len(table):
+            return
+        self.counts[split] = self.counts.get(split, 0) + len(table)
+        waiting = self._waiting.setdefault(split, [])
+        waiting.append(table.select(list(self.features)).cast(self.features.arrow_schema))
+        if sum(map(len, waiting)) >= min(GROUP, self.rows or GROUP):
+            self._flush(split)
+
+    def _flush(self, split: str) -> None:
+        tables = self._waiting.pop(split, [])
+        table = pa.concat_tables(tables) if tables else None
+        while table is not None and len(table):
+            writer, path, written = self._open.get(split) or self._start(split)
+            part = table.slice(0, None if self.rows is None else self.rows - written)
+            writer.write_table(part)
+            table = table.slice(len(part))
+            self._open[split] = (writer, path, written + len(part))
+            if written + len(part) == self.rows:
+                self._open.pop(split)[0].close()
+
+    def _start(self, split: str) -> tuple[pq.ParquetWriter, Path, int]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        parts = self._parts.setdefault(split, [])
+        path = self.folder / f".{split}.{len(parts):05d}.part"
+        parts.append(path)
+        return pq.ParquetWriter(path, self.features.arrow_schema, **_PARQUET), path, 0
+
+    def close(self, classes: list[str] | None = None) -> dict[str, Files]:
+        """Finish the files, with labels as `classes`; return the files of each split, named by the hashes of their contents."""
+        for split in list(self._waiting):
+            self._flush(split)
+        for writer, _, _ in self._open.values():
+            writer.close()
+        self._open.clear()
+        named: dict[str, Files] = {}
+        for split, parts in sorted(self._parts.items()):
+            if classes is not None and "label" in self.features:
+                for part in parts:
+                    _write_classes(part, Features({**self.features, "label": ClassLabel(names=classes)}))
+            files = [
+                part.replace(part.with_name(f"{split}-{content_hash(part)}{self._number(i, len(parts))}.parquet"))
+                for i, part in enumerate(parts)
+            ]
+            named[split] = files[0] if self.rows is None else files
+        return named
+
+    def _number(self, i: int, shards: int) -> str:
+        return "" if self.rows is None else f"-{i:05d}-of-{shards:05d}"
+
+    def discard(self) -> None:
+        """Remove what was written, after an error or where it is not needed."""
+        for writer, _, _ in self._open.values():
+            writer.close()
+        for part in (part for parts in self._parts.values() for part in parts):
+            part.unlink(missing_ok=True)
+        self._open, self._waiting, self._parts, self.counts = {}, {}, {}, {}
+
+
+def _write_classes(part: Path, features: Features) -> None:
+    """Write a shard again with its labels as classes."""
+    names = {name: i for i, name in enumerate(features["label"].names)}
+    other = part.with_name(f"{part.name.removesuffix('.part')}.classes.part")
+    schema = features.arrow_schema
+    with pq.ParquetFile(part) as file, pq.ParquetWriter(other, schema, **_PARQUET) as writer:
+        for batch in file.iter_batches(GROUP):
+            place = batch.schema.get_field_index("label")
+            numbers = pa.array([names.get(label) for label in batch.column(place).to_pylist()], pa.int64())
+            writer.write_batch(batch.set_column(place, schema.field(place), numbers).cast(schema))
+    other.replace(part)
 
 
 def content_hash(path: Path) -> str:

@@ -206,15 +206,13 @@ def _commit(
     api: HfApi, repo: str, branch: dict[str, Any], additions: list[CommitOperationAdd], deletions: list[CommitOperationDelete],
     parent: str, message: str,
 ) -> str:  # fmt: skip
-    retry(lambda: api.preupload_lfs_files(repo, additions, free_memory=False, **branch))
-    # `create_commit` would silently leave these out.
-    if ignored := [addition.path_in_repo for addition in additions if addition._should_ignore]:
-        where = f"the {branch['repo_type']} {repo}"
-        raise HubError(f"{where} has a .gitignore that ignores {ignored[0]}: remove that rule, and run this again")
+    # Without these rules, `create_commit` silently leaves out the files that a .gitignore of the repository ignores.
+    retry(lambda: api.preupload_lfs_files(repo, additions, free_memory=False, gitignore_content=NO_RULES, **branch))
     create = partial(api.create_commit, repo, [*additions, *deletions], parent_commit=parent, commit_message=message, **branch)
     return str(retry(create).oid)
 
 
+NO_RULES = "# nothing is ignored\n"
 PLACEHOLDER = "PATH_OR_REPOSITORY"
 """What a card names as the place of its data; a pushed card has the repository's name there."""
 _TEXT = (".md", ".json", ".yaml", ".html", ".txt", ".jinja", ".codes")

@@ -44,7 +44,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
     cached = os.environ.get("HFCF_REQUEST_CACHE")
     os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
     try:
-        rows = system(ds.select(fitted), limit=len(shown), watch=clock, load_from_cache_file=False)
+        rows = system(ds.select(fitted), limit=len(shown), watch=clock, checked=True, load_from_cache_file=False)
     finally:
         os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
     by_name, task = {stage.name: stage for stage in system.stages}, task_of(ds.features)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,20 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import PartialState
-from accelerate.state import AcceleratorState
 from datasets import Dataset
-from datasets.fingerprint import Hasher
 from torch import distributed
 
 from hfcf.core.mapping import map_stage
-from hfcf.core.stage import Stage, StageError
+from hfcf.core.stage import Stage
 from hfcf.core.system import Runner, T, Watch
-from hfcf.core.workers import LostProcessError, launched_processes, process_number
-from hfcf.pipeline.shards import WORK, Shards, add_columns, add_costs, piece_size
-
-log = logging.getLogger(__name__)
+from hfcf.core.workers import LostProcessError, process_number
+from hfcf.engines.base import process_device
+from hfcf.pipeline.shards import WORK, Pieces, Shards, divide, piece_size
+from hfcf.pipeline.timing import add_costs
 
 WAIT = timedelta(days=20)
 """The longest wait for another process: those that do not fit wait until the main one has. Gloo takes no more than 24 days."""
@@ -49,17 +47,18 @@ class Processes(Runner):
             if process_number():
                 raise LostProcessError("there are more processes than GPUs")
             raise ValueError(f"{local} processes on a machine with {gpus} GPUs: start one for each")
+        os.environ.setdefault("ACCELERATE_TORCH_DEVICE", "cpu" if cpu else str(process_device()))
         try:
-            # Without `cpu` accelerate would count one process on a machine without GPUs.
-            self.state = PartialState(cpu=cpu, timeout=WAIT)
+            if not distributed.is_initialized():
+                distributed.init_process_group(backend="gloo", timeout=WAIT)
+                atexit.register(distributed.destroy_process_group)
             self.group = distributed.new_group(backend="gloo", timeout=WAIT)  # waiting takes no GPU
         except RuntimeError as error:
             raise LostProcessError("the processes of the run did not find each other") from error
-        self.number = self.state.num_processes
-        if self.number != launched_processes():
-            raise RuntimeError(f"the launcher started {launched_processes()} processes, and accelerate counts {self.number}")
-        atexit.register(self.state.destroy_process_group)
-        self.main, self.folder = self.state.is_main_process, out / WORK
+        self.number, self.rank = distributed.get_world_size(), distributed.get_rank()
+        self.main, self.folder = self.rank == 0, out / WORK
+        with _hide_launcher():
+            PartialState(cpu=cpu)  # the one of engines and trainings, for which each process is alone
 
     @contextmanager
     def first(self) -> Iterator[None]:
@@ -81,34 +80,23 @@ class Processes(Runner):
 
     def map(self, ds: Any, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any]) -> Any:
         """Run stages on this process's rows, piece by piece; return the rows of all processes, in order."""
-        if not stages:
-            return ds
-        if not isinstance(ds, Dataset):
-            raise StageError("a stream can't be divided over processes: run it in one, or read its rows first")
-        if len({*self._all(len(ds))}) > 1:
+        if len({*self._all(len(ds) if isinstance(ds, Dataset) else 0)}) > 1:
             raise ValueError("the processes have read different numbers of rows: do all machines have the same files?")
-        key = self.once(lambda: Hasher.hash([ds._fingerprint, list(stages)]))
-        shards = Shards(self.folder / key, len(ds))
-        todo = self.once(lambda: self._cut(shards))
-        with self.state.split_between_processes(todo) as own:
-            for start, stop in own:
+
+        def compute(shards: Shards, todo: Pieces) -> None:
+            for i in np.array_split(np.arange(len(todo)), self.number)[self.rank]:
+                start, stop = todo[i]
                 piece = ds.select(range(start, stop))
                 for stage in stages:
                     piece = watch(stage, partial(map_stage, piece, stage, map_kwargs))
                 shards.write(start, piece.with_format("arrow")[:])
-        self._all()
-        self.once(partial(shards.join, add_columns(ds.features, stages)))
-        return shards.open(key)
+            self._all()
+
+        return divide(ds, stages, self.folder, lambda rows: piece_size(rows, self.number), compute, self.once)
 
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Add up the costs of the stages over all processes; the seconds of several at once count several times."""
         return add_costs([entry for several in self._all(list(entries)) for entry in several])
-
-    def _cut(self, shards: Shards) -> list[tuple[int, int]]:
-        missing = sum(stop - start for start, stop in shards.missing(shards.rows))
-        if 0 < missing < shards.rows:
-            log.info("%d of %d rows are finished; the run goes on with the others", shards.rows - missing, shards.rows)
-        return shards.missing(piece_size(missing, self.number))
 
     @contextmanager
     def _report(self) -> Iterator[list[Any]]:
@@ -146,13 +134,7 @@ class Processes(Runner):
 def _hide_launcher() -> Iterator[None]:
     """Let accelerate and Transformers' `Trainer` count one process: a training would wait for the others, which wait for it."""
     environ = {name: os.environ.pop(name) for name in _LAUNCHER if name in os.environ}
-    states = [(one._shared_state, dict(one._shared_state)) for one in (PartialState, AcceleratorState)]
-    for state, _ in states:
-        state.clear()
     try:
         yield
     finally:
         os.environ.update(environ)
-        for state, before in states:
-            state.clear()
-            state.update(before)

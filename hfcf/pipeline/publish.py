@@ -1,41 +1,59 @@
-"""A finished run as a dataset repository in a folder: Parquet, card, report, `run.json` and the recipe."""
+"""Publish a run as a dataset repository in a folder: Parquet, card, report, `run.json` and the recipe.
+
+Rows are written a batch at a time. A `Dataset` also gets what needs all rows at once: metrics that are fitted to the whole set,
+unique ids in `augmented`, and a part of it that is held out. A stream gets none of these, in one bounded pass, and its report holds
+a sample of the rows; the card and `run.json` (`streamed`) list what was left out.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from datasets import ClassLabel, Dataset
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import Dataset, DatasetDict, Features, IterableDataset
 
-from hfcf.core import expand as augment
-from hfcf.core.columns import iterate, tables, without_format
+from hfcf.core import expand
+from hfcf.core.columns import as_tables, decode, tables, without_format
+from hfcf.core.funnel import Funnel
 from hfcf.core.paths import remove_parts, replace_file
 from hfcf.core.redact import redact, redact_values, short_path
-from hfcf.core.splits import divide, group_safe_split, regroup
-from hfcf.core.task import task_of
+from hfcf.core.splits import group_safe_split, regroup
+from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.existing_result import write_record
-from hfcf.hub.folder import Files, as_list, configs, remove_others, write_parquet
+from hfcf.hub.folder import SHARD_ROWS, Files, SplitWriter, as_list, configs, remove_others
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
+from hfcf.metrics.shared.streaming import RunningMetrics
 from hfcf.metrics.shared.summary import summaries
-from hfcf.pipeline.run_stats import tally
 from hfcf.report import report
+from hfcf.report.page_rows import LIMIT
 from hfcf.training.data import not_for_training
 
+BATCH = 1000
 HELD_OUT = 0.1
 """The share of the groups that `augmented` holds out as `validation`."""
 PAIRS = 10
 """Pairs that the card shows."""
+STREAM_LIMIT = 5_000
+"""Rows of a stream that its report holds."""
 LIBRARIES = ("hfcf", "datasets", "transformers", "torch", "accelerate", "huggingface_hub", "peft", "captum", "POT")
+NOT_CHECKED = (
+    "duplicate ids were not looked for",
+    "counterfactuals that two sources have in common were not looked for",
+    "no part of augmented is held out as validation",
+    "the seconds and calls of each stage are not known",
+)
 
 
 def publish(
-    ds: Dataset,
+    ds: Dataset | IterableDataset,
     out: Path,
     *,
     run: Mapping[str, Any],
@@ -44,46 +62,171 @@ def publish(
     command: str,
     stages: Sequence[str],
     metrics: Metrics | None = None,
+    shard_rows: int = SHARD_ROWS,
 ) -> dict[str, Any]:
-    """Write the folder of a finished run; files of an older run are replaced."""
+    """Write the folder of a finished run; files of an older run are replaced.
+
+    Args:
+        ds: rows on which every stage ran.
+        out: the folder.
+        run: the entries of `run.json` that the rows do not tell.
+        recipe: the recipe's content.
+        corpus: the front matter of the corpus.
+        command: what made the folder.
+        stages: the names of the stages, in order.
+        metrics: as `hfcf.measure` takes them.
+        shard_rows: rows of a file of a stream; a split of a `Dataset` is one file.
+
+    Returns:
+        The content of `run.json`.
+
+    Raises:
+        ValueError: no system ran on the rows, or they are a stream of rows with structures.
+    """
     ds = without_format(ds)
-    task = task_of(ds.features)
-    configurations = {
-        "default": augment.expand(ds),
-        "augmented": augment.augmented(ds),
-        "rejected": augment.rejected(ds, system=run["system"]),
-    }
-    measures = parse_metrics(metrics or {}, task_of(configurations["default"].features).name)
-    measured = measure(configurations["default"], measures)
-    before = measure_candidates(measured, configurations["rejected"], measures) if measures else None
-    numbers = summaries(measured, before, measures) if measures else {}
-    private = [column for column, stage in measures.items() if not stage.published]
-    counterfactuals = configurations["default"] = measured.remove_columns(private)
-    parts = {name: _by_split(part) for name, part in configurations.items()}
-    parts["augmented"], divided = _training_splits(configurations["augmented"], run)
-    # Classes are the corpus's own labels, also those that no row has, and of a user's own files those of the rows;
-    # a label that could not be read is none.
-    counts = tally(ds, stages)
-    labels = {*corpus["labels"], *_labels(configurations["augmented"])}
-    paths = {
-        name: {split: write_parquet(_classes(rows, labels), out / "data" / name, split) for split, rows in splits.items()}
-        for name, splits in parts.items()
-    }
-    run_report = {
-        **run,
-        **counts.numbers(),
-        "augmented": _describe_augmented(parts["augmented"], len(counterfactuals), len(ds), divided),
-        "empty": [name for name, part in configurations.items() if not len(part)],
-        "funnel": counts.funnel.entries(),
-        "metrics": numbers,
-    }
-    pairs = [task.pair(row) for row in islice(counterfactuals, PAIRS)]
-    return write_folder(out, run_report, paths, recipe=recipe, corpus=corpus, command=command, pairs=pairs)
+    if "counterfactuals" not in (ds.features or ()):
+        raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
+    counts = Tally(task_of(ds.features), stages)
+    rows = _Configurations(out / "data", counts.task, None if isinstance(ds, Dataset) else shard_rows)
+    try:
+        write = _write_dataset if isinstance(ds, Dataset) else _write_stream
+        known = write(ds, rows, counts, run, metrics)
+        if not counts.changes:  # without a counterfactual there is nothing to train on
+            rows.writers["augmented"].discard()
+        paths = rows.close(corpus["labels"])
+    except BaseException:
+        rows.discard()
+        raise
+    entries = {
+        **run, **counts.numbers(), "augmented": _describe_augmented(rows.writers["augmented"].counts, counts, known),
+        "empty": [name for name, splits in paths.items() if not splits], **known["run"], "funnel": counts.funnel.entries(),
+        "metrics": known["metrics"],
+    }  # fmt: skip
+    limit = LIMIT if isinstance(ds, Dataset) else STREAM_LIMIT
+    return _write_folder(out, entries, paths, rows.pairs, limit, recipe=recipe, corpus=corpus, command=command)
 
 
-def write_folder(
-    out: Path, run: Mapping[str, Any], paths: Mapping[str, Mapping[str, Files]], *, recipe: Mapping[str, Any],
-    corpus: Mapping[str, Any], command: str, pairs: Sequence[Mapping[str, Any]], **report_options: Any,
+class _Configurations:
+    """The Parquet files of the configurations; holds the labels of `augmented` and the first pairs besides."""
+
+    def __init__(self, data: Path, task: Task, shard_rows: int | None) -> None:
+        self.data, self.task, self.shard_rows = data, task, shard_rows
+        self.writers: dict[str, SplitWriter] = {}
+        self.labels: set[str] = set()
+        self.pairs: list[dict[str, Any]] = []
+
+    def open(self, **configurations: Features) -> None:
+        """Open configurations with their columns."""
+        for name, features in configurations.items():
+            self.writers[name] = SplitWriter(self.data / name, features, self.shard_rows)
+
+    def write(self, name: str, table: pa.Table, split: str | None = None) -> None:
+        """Write rows to a split, or to those that they name; a rejected row's is its source's."""
+        if name == "default" and len(self.pairs) < PAIRS:
+            self.pairs += [self.task.pair(row) for row in table.slice(0, PAIRS - len(self.pairs)).to_pylist()]
+        if name == "augmented" and self.task.labelled:
+            self.labels.update(table["label"].unique().to_pylist())
+        splits = pc.struct_field(table["source"], "split") if name == "rejected" else table["split"]
+        for own in [split] if split else splits.unique().to_pylist():
+            self.writers[name].write(table if split else table.filter(pc.equal(splits, own)), own)
+
+    def write_all(self, name: str, ds: Dataset, split: str | None = None) -> None:
+        """Write all rows of a dataset."""
+        for table in tables(ds, ds.column_names, BATCH):
+            self.write(name, table, split)
+
+    def close(self, labels: Iterable[str]) -> dict[str, dict[str, Files]]:
+        """Finish the files, with labels as classes: those of the corpus and of the rows to train on."""
+        classes = self.task.class_names({*labels, *self.labels}) if self.task.labelled else None
+        return {name: writer.close(classes) for name, writer in self.writers.items()}
+
+    def discard(self) -> None:
+        """Remove what was written, after an error."""
+        for writer in self.writers.values():
+            writer.discard()
+
+
+def _write_dataset(
+    ds: Dataset, rows: _Configurations, counts: Tally, run: Mapping[str, Any], metrics: Metrics | None
+) -> dict[str, Any]:
+    """Write the configurations of a dataset; return the entries of `run.json` that are known then."""
+    made, augmented, lost = expand.expand(ds), expand.augmented(ds), expand.rejected(ds, system=run["system"])
+    stages = parse_metrics(metrics or {}, task_of(made.features).name)
+    measured = measure(made, stages)
+    before = measure_candidates(measured, lost, stages) if stages else None
+    numbers = summaries(measured, before, stages) if stages else {}
+    measured = measured.remove_columns([column for column, stage in stages.items() if not stage.published])
+    rows.open(default=measured.features, augmented=augmented.features, rejected=lost.features)
+    for table in tables(ds, [name for name in counts.columns if name in ds.features], BATCH):
+        counts.add(table)
+    rows.write_all("default", measured)
+    rows.write_all("rejected", lost)
+    divided = _hold_out(augmented, run)
+    for split, part in (divided or {None: augmented}).items():
+        rows.write_all("augmented", part, split)
+    return {"metrics": numbers, "augmented": {"divided": divided is not None, "held_out": HELD_OUT}, "run": {}}
+
+
+def _write_stream(
+    ds: IterableDataset, rows: _Configurations, counts: Tally, run: Mapping[str, Any], metrics: Metrics | None
+) -> dict[str, Any]:
+    """Write the configurations of a stream; return the entries of `run.json` that are known then."""
+    own = Features(ds.features["counterfactuals"].feature)
+    if counts.task.extends == task_of(own).name:
+        raise ValueError("counterfactuals of rows with structures need their sources, which a stream does not keep: run a Dataset")
+    running, rejected = RunningMetrics(metrics or {}, counts.task), expand.rejected_features(ds.features)
+    rows.open(default=Features({**own, **running.features}), augmented=counts.task.features, rejected=rejected)
+    columns = list(counts.task.features)
+    for table in iterate_tables(ds, BATCH):
+        counts.add(table.select([name for name in counts.columns if name in table.column_names]))
+        values = [decode(table[name]) for name in (*columns, "status")]
+        sound = [expand.is_sound(dict(zip((*columns, "status"), row, strict=True))) for row in zip(*values, strict=True)]
+        rows.write("augmented", table.select(columns).filter(pa.array(sound, pa.bool_())))
+        if len(made := expand.flatten(table.select(["counterfactuals"]))):
+            rows.write("default", running.measure(made))
+            rows.write("augmented", made.select(columns))
+        for start in range(0, len(table), expand.BATCH):
+            lost = expand.rejections(table.slice(start, expand.BATCH), rejected, str(run["system"]))
+            rows.write("rejected", lost)
+            running.measure_rejected(lost.select(["level", "source", "candidate"]).to_pylist())
+    left_out = [*NOT_CHECKED, *(f"{name} was not measured: it needs all rows" for name in running.left_out)]
+    return {"metrics": running.summaries(), "augmented": {"divided": False}, "run": {"streamed": left_out}}
+
+
+def iterate_tables(ds: IterableDataset, size: int) -> Iterator[pa.Table]:
+    """Yield the rows of a stream as Arrow tables of its features."""
+    kinds = ds.features.arrow_schema
+    for batch in as_tables(ds).with_format("arrow").iter(size):
+        yield batch.select(kinds.names).cast(kinds)
+
+
+def _hold_out(rows: Dataset, run: Mapping[str, Any]) -> DatasetDict | None:
+    """Split `augmented` into train and validation: no group and no text is then on both sides.
+
+    Rows of another split than "train" stay in it, unless the run says `role: train`; None is returned then.
+    """
+    names = {name for table in tables(rows, ["split"]) for name in table["split"].unique().to_pylist()}
+    if not names or not_for_training(names, run["role"]):
+        return None
+    split = group_safe_split(rows, HELD_OUT, seed=run["seed"], groups=regroup(rows))
+    # A group can be most of the rows, as when they share a page: wherever it fell, the smaller side is the one held out.
+    smaller, larger = sorted(split.values(), key=len)
+    return DatasetDict({"train": larger, "validation": smaller})
+
+
+def _describe_augmented(splits: Mapping[str, int], counts: Tally, known: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not splits:
+        return None
+    originals = sum(splits.values()) - counts.changes.total()
+    return {
+        "originals": originals, "counterfactuals": counts.changes.total(), "left_out": counts.funnel.rows_in - originals,
+        "splits": dict(sorted(splits.items())), **known["augmented"],
+    }  # fmt: skip
+
+
+def _write_folder(
+    out: Path, run: Mapping[str, Any], paths: Mapping[str, Mapping[str, Files]], pairs: Sequence[Mapping[str, Any]], limit: int, *,
+    recipe: Mapping[str, Any], corpus: Mapping[str, Any], command: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove those of an older run."""
     written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
@@ -109,51 +252,57 @@ def write_folder(
         part.write_text(redact(card, *private_texts), encoding="utf-8")
     remove_parts(out, "README.md", "run.json", "recipe.yaml", "report.html")  # of a run that was killed
     remove_others(out / "data", written)
-    report(out, **report_options)
+    report(out, limit=limit)
     return run_report
 
 
-def _training_splits(rows: Dataset, run: Mapping[str, Any]) -> tuple[dict[str, Dataset], bool]:
-    """Split `augmented` into train and validation; return also whether it was split: no group and no text is then on both sides.
+class Tally:
+    """Count rows, verdicts, changes and labels; it holds counters alone, however many rows there are.
 
-    Rows of another split than "train" stay in it, unless the run says `role: train`.
+    Args:
+        task: of the rows.
+        stages: the names of the stages, in order.
     """
-    official = _by_split(rows)
-    if not len(rows) or not_for_training(official, run["role"]):
-        return official, False
-    split = group_safe_split(rows, HELD_OUT, seed=run["seed"], groups=regroup(rows))
-    # A group can be most of the rows, as when they share a page: wherever it fell, the smaller side is the one held out.
-    smaller, larger = sorted(split.values(), key=len)
-    return {name: part for name, part in (("train", larger), ("validation", smaller)) if len(part)}, True
 
+    def __init__(self, task: Task, stages: Sequence[str]) -> None:
+        self.task, self.funnel = task, Funnel(stages)
+        self.accepted = self.labels_kept = 0
+        self.changes: Counter[str] = Counter()
+        self.outcomes: Counter[Any] = Counter()
 
-def _describe_augmented(splits: Mapping[str, Dataset], counterfactuals: int, rows_in: int, divided: bool) -> dict[str, Any] | None:
-    if not splits:
-        return None
-    sizes = {split: len(part) for split, part in splits.items()}
-    originals = sum(sizes.values()) - counterfactuals
-    return {
-        "originals": originals, "counterfactuals": counterfactuals, "left_out": rows_in - originals, "splits": sizes,
-        "divided": divided, "held_out": HELD_OUT,
-    }  # fmt: skip
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the rows that are read, those of them that are there."""
+        return [*({"label": 0} if self.task.labelled else self.task.columns), "status", "counterfactuals", "candidates"]
 
+    def add(self, table: pa.Table) -> None:
+        """Count rows on which every stage of a system ran."""
+        self.funnel.add(table)
+        self.accepted += pc.sum(pc.cast(pc.struct_field(table["status"], "accepted"), pa.int64())).as_py() or 0
+        lists = table["counterfactuals"].combine_chunks()
+        made, parents = pc.list_flatten(lists), pc.list_parent_indices(lists)
+        before = self._outcomes({name: table[name] for name in table.column_names})
+        after = self._outcomes({field.name: pc.struct_field(made, field.name) for field in made.type})
+        self.outcomes.update(after)
+        self.changes.update(decode(pc.struct_field(made, "change")))
+        self.labels_kept += sum(before[i] == outcome for i, outcome in zip(parents.to_pylist(), after, strict=True))
 
-def _labels(ds: Dataset) -> set[str]:
-    """Return the labels of rows whose task has them."""
-    if "label" not in ds.features:
-        return set()
-    return {label for table in tables(ds, ["label"]) for label in table["label"].unique().to_pylist()}
+    def _outcomes(self, columns: dict[str, Any]) -> list[Any]:
+        if self.task.labelled:
+            return decode(columns["label"])
+        names = [name for name in self.task.columns if name in columns]
+        rows = zip(*(decode(columns[name]) for name in names), strict=True)
+        return [self.task.outcome(dict(zip(names, row, strict=True))) for row in rows]
 
-
-def _classes(ds: Dataset, labels: Iterable[str]) -> Dataset:
-    """Cast labels to classes, as trainers and the Hub expect; inside the library they are strings."""
-    if "label" not in ds.features:
-        return ds
-    return ds.cast_column("label", ClassLabel(names=task_of(ds.features).class_names(labels)))
-
-
-def _by_split(ds: Dataset) -> dict[str, Dataset]:
-    """Divide rows by official split (a rejected row's is its source's)."""
-    column = "split" if "split" in ds.features else "source"
-    names = (row["split"] if column == "split" else json.loads(row["source"])["split"] for row in iterate(ds, [column]))
-    return dict(sorted(divide(ds, names).items()))
+    def numbers(self) -> dict[str, Any]:
+        """Return the entries of `run.json`."""
+        rows = self.funnel.rows_in
+        return {
+            "rows_in": rows,
+            "sources_accepted": self.accepted,
+            "sources_rejected": rows - self.accepted,
+            "counterfactuals": self.changes.total(),
+            "changes": dict(sorted(self.changes.items())),
+            "labels": dict(sorted(self.outcomes.items())) if self.task.labelled else {},
+            "labels_kept": self.labels_kept,
+        }

@@ -16,7 +16,6 @@ from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset, Features, Value
-from datasets.fingerprint import Hasher
 from datasets.table import InMemoryTable
 
 from hfcf.core.mapping import map_stage
@@ -24,8 +23,8 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import Runner, Watch
 from hfcf.pipeline.row_recipes import ActorResources, RayResources
-from hfcf.pipeline.shards import ROWS, WORK, Shards, add_columns, add_costs
-from hfcf.pipeline.timing import Clock
+from hfcf.pipeline.shards import ROWS, WORK, Pieces, Shards, add_columns, divide
+from hfcf.pipeline.timing import Clock, add_costs
 
 log = logging.getLogger(__name__)
 
@@ -61,22 +60,15 @@ class Cluster(Runner):
 
     def map(self, ds: Any, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any]) -> Any:
         """Run stages on the rows that no shard has yet; return all rows, in order."""
-        if not stages:
-            return ds
-        if not isinstance(ds, Dataset):
-            raise StageError("a stream can't be divided over a cluster: read its rows first")
-        key = str(Hasher.hash([ds._fingerprint, list(stages)]))
-        shards, inputs = Shards(self.folder / key, len(ds)), Shards(self.folder / key / "input", len(ds))
-        missing = sum(stop - start for start, stop in shards.missing(len(ds)))
-        if todo := shards.missing(self._block_size(missing)):
-            if missing < len(ds):
-                log.info("%d of %d rows are finished; the run goes on with the others", len(ds) - missing, len(ds))
+
+        def compute(shards: Shards, todo: Pieces) -> None:
+            inputs = Shards(shards.folder / "input", shards.rows)
             for start, stop in todo:
                 if not inputs.has(start, stop):
                     inputs.write(start, ds.select(range(start, stop)).with_format("arrow")[:])
             self._stream(todo, ds.features, stages, inputs, shards, {"load_from_cache_file": False, **map_kwargs})
-        shards.join(add_columns(ds.features, stages))
-        return shards.open(key)
+
+        return divide(ds, stages, self.folder, self._block_size, compute)
 
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Add up the costs of the driver's fitting and of all workers; seconds of several at once count several times."""

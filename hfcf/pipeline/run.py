@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
+from hfcf.core.workers import launched_processes
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.hub.existing_card import read_restriction, read_source
 from hfcf.hub.existing_result import check_result
@@ -25,14 +26,15 @@ from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
-from hfcf.pipeline.runners import choose_engine, choose_runner
+from hfcf.pipeline.row_recipes import RayResources
 from hfcf.pipeline.shards import remove_shards
-from hfcf.pipeline.stream import publish_stream
 from hfcf.pipeline.timing import Clock
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
 log = logging.getLogger(__name__)
+
+ENGINES = ("local", "ray")
 
 
 def run(
@@ -104,14 +106,13 @@ def _run(
     clock = Clock()
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
     given = ds.to_iterable_dataset() if parsed.streaming else ds
-    rows = system(given, limit=limit, watch=timed, runner=runner, **map_kwargs)
+    rows = system(given, limit=limit, watch=timed, runner=runner, checked=True, **map_kwargs)
     if (map_kwargs.get("num_proc") or 1) > 1:
         clock.forget_models()
     if parsed.streaming:
         clock.forget_stages()
     costs = runner.costs(clock.stages)
-    write: Callable[..., dict[str, Any]] = publish_stream if parsed.streaming else publish
-    report = runner.once(lambda: write(
+    report = runner.once(lambda: publish(
         rows, Path(out),
         run={
             "name": parsed.name or Path(out).name, "system": system.name, "task": task_of(ds.features).name,
@@ -134,6 +135,28 @@ def _run(
 
         push(out, parsed.push)
     return report
+
+
+def choose_runner(out: Path) -> Runner:
+    """Return what divides the work over the processes of a launcher, or, without one, runs it here."""
+    if launched_processes() == 1:
+        return Runner()
+    from hfcf.pipeline.processes import Processes
+
+    return Processes(out)
+
+
+def choose_engine(engine: str, team: Runner, resources: RayResources | None, out: Path) -> Runner:
+    """Return what runs a system's stages: for "local" the processes that there are, for "ray" a cluster."""
+    if engine not in ENGINES:
+        raise ValueError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
+    if engine == "local":
+        return team
+    if launched_processes() > 1:
+        raise ValueError("one process drives a Ray cluster: start it without accelerate launch and --num-gpus")
+    from hfcf.pipeline.ray_engine import Cluster
+
+    return Cluster(out, resources or RayResources())
 
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Rows that several processes have finished, as Parquet files of a work folder: what a rerun does not compute again."""
+"""Divide rows into pieces for several processes or machines; a rerun does not compute finished pieces again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset, Features
 from datasets.arrow_writer import ArrowWriter
+from datasets.fingerprint import Hasher
 
 from hfcf.core.paths import replace_file
-from hfcf.core.stage import Stage
+from hfcf.core.stage import Stage, StageError
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +27,37 @@ WORK = ".shards"
 ROWS = 1024
 """The most rows of a shard: of these a process that is killed loses what the request cache does not have."""
 _NAME = re.compile(r"rows-(\d{12})-(\d{12})\.parquet")
+Pieces = list[tuple[int, int]]
+"""Of each piece its first row, and the one after its last."""
+
+
+def divide(
+    ds: Any, stages: Sequence[Stage], folder: Path, size: Callable[[int], int], compute: Callable[[Shards, Pieces], None],
+    once: Callable[[Callable[[], Any]], Any] = lambda step: step(),
+) -> Any:  # fmt: skip
+    """Run stages on the rows that no shard has yet; return all rows, in order.
+
+    Args:
+        ds: the rows.
+        stages: in order.
+        folder: the work folder, which all processes share.
+        size: of a piece, by how many rows are missing.
+        compute: runs the stages on pieces and writes shards.
+        once: runs a step in one process, and returns its result in all of them.
+
+    Raises:
+        StageError: the rows are a stream.
+    """
+    if not stages:
+        return ds
+    if not isinstance(ds, Dataset):
+        raise StageError("a stream can't be divided over processes or machines: run it in one process, or read its rows first")
+    key = once(lambda: str(Hasher.hash([ds._fingerprint, list(stages)])))
+    shards = Shards(folder / key, len(ds))
+    if todo := once(partial(shards.cut, size)):
+        compute(shards, todo)
+    once(partial(shards.join, add_columns(ds.features, stages)))
+    return shards.open(key)
 
 
 class Shards:
@@ -53,7 +86,14 @@ class Shards:
         with replace_file(self._path(start, start + len(table))) as part:
             pq.write_table(table, part, compression="zstd", write_page_checksum=True)
 
-    def missing(self, size: int) -> list[tuple[int, int]]:
+    def cut(self, size: Callable[[int], int]) -> Pieces:
+        """Cut the rows that no shard has into pieces; `size` is that of one, by how many rows are missing."""
+        missing = sum(stop - start for start, stop in self.missing(self.rows))
+        if 0 < missing < self.rows:
+            log.info("%d of %d rows are finished; the run continues with the others", self.rows - missing, self.rows)
+        return self.missing(size(missing)) if missing else []
+
+    def missing(self, size: int) -> Pieces:
         """Cut the rows that no shard has into ranges of at most `size`; a shard that can't be read is set aside."""
         for _, _, path in self._all():
             try:
@@ -88,10 +128,10 @@ class Shards:
             writer.finalize()
 
     def open(self, key: str) -> Dataset:
-        """Open the joined rows, which stay on the disk; `key` says what they depend on, and is their fingerprint."""
+        """Open the joined rows, which stay on the disk; `key` tells what they depend on."""
         ds = Dataset.from_file(str(self._joined))
-        ds._fingerprint = key  # by default the time at which the file was written is part of it
-        return ds
+        # By default the time at which the file was written is part of the fingerprint.
+        return ds.select_columns(ds.column_names, new_fingerprint=key)
 
     def _path(self, start: int, stop: int) -> Path:
         return self.folder / f"rows-{start:012d}-{stop:012d}.parquet"
@@ -107,7 +147,7 @@ class Shards:
     def _tiles(self) -> Iterator[tuple[int, int, Path]]:
         """Yield shards that do not overlap, in order; of those that begin at one row the longest."""
         place = 0
-        for start, stop, path in sorted(self._all(), key=lambda one: (one[0], -one[1])):
+        for start, stop, path in sorted(self._all(), key=lambda shard: (shard[0], -shard[1])):
             if start >= place:
                 yield start, stop, path
                 place = stop
@@ -126,14 +166,3 @@ def add_columns(features: Features, stages: Sequence[Stage]) -> Features:
 def piece_size(rows: int, processes: int) -> int:
     """Return how many rows a piece of the work has, so that every process has some of it."""
     return max(1, min(ROWS, -(-rows // processes)))
-
-
-def add_costs(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add up the costs of each stage over pieces and processes; see `hfcf.pipeline.timing.Clock`."""
-    stages: dict[str, dict[str, Any]] = {}
-    for entry in entries:
-        total = stages.setdefault(entry["stage"], {"stage": entry["stage"]})
-        for key in entry.keys() - {"stage"}:
-            total[key] = None if entry[key] is None else round(total.get(key, 0) + entry[key], 4)
-        stages[entry["stage"]] = {key: total[key] for key in entry} | total
-    return list(stages.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -40,6 +40,17 @@ class Clock:
         """Remove the counts of engines: with `num_proc` they work in other processes, which keep their own counts."""
         for entry in self.stages:
             entry.update(dict.fromkeys(("model_seconds", "calls", "cached", "tokens")))
+
+
+def add_costs(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add up the costs of each stage over pieces and processes."""
+    stages: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        total = stages.setdefault(entry["stage"], {"stage": entry["stage"]})
+        for key in entry.keys() - {"stage"}:
+            total[key] = None if entry[key] is None else round(total.get(key, 0) + entry[key], 4)
+        stages[entry["stage"]] = {key: total[key] for key in entry} | total
+    return list(stages.values())
 
 
 def _totals() -> Counter[str]:

@@ -83,7 +83,7 @@ def rejected_lines(rejections: Sequence[Mapping[str, Any]], *, marks: bool) -> I
     """Yield what was rejected of a source: the source's texts once, then what was rejected, by stage and reason."""
     source = rejections[0]["source"]
     yield from row_lines(source, end=False)
-    groups: dict[tuple[str, str, str], list[str | None]] = {}
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any] | None]] = {}
     for row in rejections:
         groups.setdefault((row["level"], row["stage"], row["reason"] or ""), []).append(row["candidate"])
     for (level, stage, reason), candidates in groups.items():
@@ -96,7 +96,7 @@ def rejected_lines(rejections: Sequence[Mapping[str, Any]], *, marks: bool) -> I
     yield Text("")
 
 
-def _candidate(source: Mapping[str, Any], candidate: str | None, marks: bool) -> Iterator[Text]:
+def _candidate(source: Mapping[str, Any], candidate: Mapping[str, Any] | None, marks: bool) -> Iterator[Text]:
     """Yield the texts of a rejected candidate that are not its source's; None, where the source itself was rejected, has none."""
     if candidate is None:
         return

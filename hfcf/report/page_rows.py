@@ -83,7 +83,7 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
         source = source_of(row)
         add(source, row, row["source_id"], originals.get(row["source_id"]) or _outcome(source), -1)
     for row in read(lost, limits[1]):
-        source = json.loads(row["source"])
+        source = row["source"]
         why = reasons[row["stage"], row["level"], row["reason"] or "", short(row["reason"] or "")]
         rebuilt = rejected_row(source, row["candidate"])
         add(source, rebuilt, row["source_id"], source.get("label") or _outcome(source), why)
@@ -160,15 +160,15 @@ def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
         return row
 
 
-def rejected_row(source: Mapping[str, Any], candidate: str | None) -> dict[str, Any]:
+def rejected_row(source: Mapping[str, Any], candidate: Mapping[str, Any] | None) -> dict[str, Any]:
     """Rebuild what was rejected as a row: the candidate, or without one the source.
 
     Args:
         source: the source row.
-        candidate: its JSON in the `rejected` configuration. If its edits do not fit the source, which may be why it was rejected,
-            the row has the source's texts.
+        candidate: as in the `rejected` configuration. If its edits do not fit the source, which may be why it was rejected, the row
+            has the source's texts.
     """
-    content: Mapping[str, Any] = json.loads(candidate) if candidate else {}
+    content = candidate or {}
     try:
         edited = task_of(source).candidate_edits(source, content) if content else []
         columns = apply_edits(source, edited) if edited else {}

@@ -177,7 +177,6 @@ def _paths(folder: Path, config: str, empty: Collection[str]) -> Sequence[Path]:
 def _matching(config: str, paths: Sequence[Path], find: str | None) -> Iterator[dict[str, Any]]:
     for row in read(paths):
         if config == "rejected":
-            row["source"] = json.loads(row["source"])
             held = [row["reason"] or "", *texts(row["source"]).texts, *texts(rejected_row(row["source"], row["candidate"])).texts]
         else:
             held = [*texts(row).texts, *(edit["before"] for edit in row.get("edits") or [])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -54,7 +53,7 @@ def read_run(folder: str | Path) -> Texts:
         ranks += _ranks(row)
     rejected = Path(folder) / "data" / "rejected"
     for row in read_rows(rejected) if rejected.is_dir() else ():
-        ranks += _ranks(json.loads(row["candidate"])) if row["candidate"] else []
+        ranks += _ranks(row["candidate"]) if row["candidate"] else []
     return Texts(pairs, ranks)
 
 

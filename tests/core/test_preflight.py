@@ -43,7 +43,8 @@ def without(*columns: str) -> Dataset:
 
 
 def test_good_rows_pass() -> None:
-    preflight.check(race(), Dataset.from_list([ROW]))
+    preflight.check(race())
+    preflight.check_rows(race(), Dataset.from_list([ROW]))
 
 
 def test_a_column_of_the_last_stage_is_missed_before_the_first_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +106,7 @@ def test_a_language_model_that_does_not_know_a_relation_is_refused_with_the_line
 
 def test_rows_that_were_rejected_when_they_were_loaded_have_any_label() -> None:
     status = {"accepted": False, "stage": "load", "reason": "the label 'x' is unknown"}
-    preflight.check(race(), Dataset.from_list([{**ROW, "label": "x", "status": status}]))
+    preflight.check_rows(race(), Dataset.from_list([{**ROW, "label": "x", "status": status}]))
 
 
 def test_a_verifier_whose_classes_mean_nothing_known_is_refused(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_a_verifier_whose_classes_mean_nothing_known_is_refused(tmp_path: Path) 
 
 
 def test_one_good_label_among_others_is_enough() -> None:
-    preflight.check(race(), Dataset.from_list([ROW, {**ROW, "id": "2", "label": "entailment"}]))
+    preflight.check_rows(race(), Dataset.from_list([ROW, {**ROW, "id": "2", "label": "entailment"}]))
 
 
 def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: Path) -> None:

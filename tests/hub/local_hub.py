@@ -142,14 +142,16 @@ class LocalHub:
     def preupload(self, request: Request, body: bytes, kind: str, name: str, revision: str) -> Answer:
         _, _, tree = self.find(request, kind, name, revision)
         # Of the syntax of these files only whole names of files and folders, and endings.
-        rules = tree[".gitignore"].content.decode().split() if ".gitignore" in tree else []
+        asked = json.loads(body)
+        text = asked.get("gitIgnore") or (tree[".gitignore"].content.decode() if ".gitignore" in tree else "")
+        rules = [line for line in text.splitlines() if line and not line.startswith("#")]
         files = [
             {
                 "path": one["path"], "uploadMode": "lfs" if one["path"].endswith(LARGE) else "regular",
                 "shouldIgnore": any(fnmatch(part, rule.strip("/")) for part in one["path"].split("/") for rule in rules),
                 "oid": tree[one["path"]].listed("")["oid"] if one["path"] in tree else None,
             }
-            for one in json.loads(body)["files"]
+            for one in asked["files"]
         ]  # fmt: skip
         return Answer(body={"files": files})
 

@@ -299,7 +299,7 @@ def test_the_cards_lines_join_a_counterfactual_to_its_original(run_out: Path) ->
 
 def test_of_a_run_without_counterfactuals_the_card_says_what_is_read(tmp_path: Path) -> None:
     run_folder(tmp_path, n=1)
-    assert load_dataset(str(tmp_path))["train"].column_names == list(schema.REJECTED)
+    assert load_dataset(str(tmp_path))["train"].column_names == [*schema.REJECTED, "source", "candidate"]
     card = (tmp_path / "README.md").read_text()
     assert "`load_dataset` reads `rejected`, the only one with rows" in card
     assert "counterfactuals = load_dataset" not in card

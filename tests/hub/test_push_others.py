@@ -76,17 +76,14 @@ def test_a_repository_of_something_else_is_refused(hub: LocalHub, run_out: Path,
     assert hub.uploads == []
 
 
-@pytest.mark.parametrize(("rule", "shut"), [("*.parquet", "data/"), ("/data/", "data/"), ("report.html", "report.html")])
-def test_a_gitignore_never_makes_a_half_published_head(hub: LocalHub, run_out: Path, rule: str, shut: str) -> None:
+@pytest.mark.parametrize("rule", ["*.parquet", "/data/", "report.html"])
+def test_a_gitignore_never_makes_a_half_published_head(hub: LocalHub, run_out: Path, rule: str) -> None:
     push(run_out, NAME)
     add(hub, {".gitignore": File(f"{rule}\n".encode(), False)})
     repo = hub.repository(NAME)
     before = repo.heads[-1]
-    with pytest.raises(HubError, match=rf"\.gitignore.*{shut}.*run this again"):
-        push(changed(run_out), NAME)
-    assert repo.branches["main"] == before
-    add(hub, {".gitignore": File(b"*.tmp\n", False)})
-    push(run_out, NAME)
+    push(changed(run_out), NAME)
+    assert repo.branches["main"] != before
     assert set(repo.tree()) == {*read_contents(run_out).files, ".gitattributes", ".gitignore"}
 
 

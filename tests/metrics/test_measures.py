@@ -544,14 +544,13 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     candidate = {"claim": "Oslo was new.", "label": "REFUTES", "change": "claim", "scores": []}
     sound = {**candidate, "edits": edits.rewrite("claim", "Rome is old.", "Oslo was new.")}
     unsound = {**candidate, "edits": edits.rewrite("claim", "another claim", "Oslo was new.")}
-    common = {"source_id": "9", "group_id": "9", "system": "test", "stage": "check", "reason": "no", "source": json.dumps(source)}
+    common = {"source_id": "9", "group_id": "9", "system": "test", "stage": "check", "reason": "no", "source": source}
     rejected = Dataset.from_list(
         [
             {**common, "level": "row", "candidate": None},
-            {**common, "level": "candidate", "candidate": json.dumps(sound)},
-            {**common, "level": "candidate", "candidate": json.dumps(unsound)},
-        ],
-        features=schema.REJECTED,
+            {**common, "level": "candidate", "candidate": sound},
+            {**common, "level": "candidate", "candidate": unsound},
+        ]
     )
     assert candidates(rejected)["claim"][:] == ["Oslo was new."]
     measured = measure(made)
@@ -568,8 +567,8 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
 
 def test_candidates_have_any_format_and_follow_new_code(made: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     candidate = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
-    source = json.dumps({**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"})
-    Dataset.from_list([{"level": "candidate", "source": source, "candidate": json.dumps(candidate)}]).save_to_disk(tmp_path)
+    source = {**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"}
+    Dataset.from_list([{"level": "candidate", "source": source, "candidate": candidate}]).save_to_disk(tmp_path)
     for form in (None, "pandas", "arrow", "numpy"):
         assert candidates(load_from_disk(tmp_path).with_format(form))["label"][:] == [made[0]["label"]]
     row = Task.counterfactual_row
@@ -579,10 +578,9 @@ def test_candidates_have_any_format_and_follow_new_code(made: Dataset, tmp_path:
 
 def test_candidates_of_many_batches_are_all_there(made: Dataset) -> None:
     candidate = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
-    source = json.dumps({**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"})
+    source = {**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"}
     rows = [
-        {"level": "row" if i % 3 else "candidate", "source": source, "candidate": None if i % 3 else json.dumps(candidate)}
-        for i in range(2500)
+        {"level": "row" if i % 3 else "candidate", "source": source, "candidate": None if i % 3 else candidate} for i in range(2500)
     ]
     found = candidates(Dataset.from_list(rows))
     assert len(found) == len(set(found["id"])) == 834
@@ -594,7 +592,7 @@ def test_relation_candidates_are_read_back() -> None:
     row = relation_row(4)
     source = {**revert_edits(row, row["edits"]), "id": "4", "label": "Destination"}
     candidate = {"text": "…", "label": "Origin", "change": "relation", "scores": [], "edits": row["edits"]}
-    rejected = [{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(candidate)}]
+    rejected = [{"level": "candidate", "source": source, "candidate": candidate}]
     found = candidates(Dataset.from_list(rejected))
     assert found["tokens"][0] == row["tokens"]
     assert measure(found, {"minimality": None})["minimality"][0]["distance"] == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -103,7 +102,7 @@ def test_what_has_no_weight_has_no_score(tiny_model: Tiny) -> None:
 def test_candidates_are_measured_by_models_too_and_as_those_kept(made: Dataset, tiny_model: Tiny) -> None:
     candidate = {"claim": "…", "label": "REFUTES", "change": "claim", "scores": [], "edits": made[0]["edits"]}
     source = {**revert_edits(made[0], made[0]["edits"]), "id": "0", "label": "SUPPORTS"}
-    rejected = Dataset.from_list([{"level": "candidate", "source": json.dumps(source), "candidate": json.dumps(candidate)}])
+    rejected = Dataset.from_list([{"level": "candidate", "source": source, "candidate": candidate}])
     classifier = tiny_model("classifier")
     metrics = {
         "fluency": {"model": tiny_model("gpt2")}, "flip_rate": {"verifier": tiny_model("verifier")},

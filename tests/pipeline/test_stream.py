@@ -20,11 +20,11 @@ from hfcf.core.columns import tables
 from hfcf.core.splits import regroup
 from hfcf.hub.contents import read_contents
 from hfcf.hub.folder import ROWS as NAMES
-from hfcf.hub.shards import Shards
+from hfcf.hub.folder import SplitWriter
 from hfcf.metrics.shared.streaming import RunningSummary
 from hfcf.metrics.shared.summary import summary
+from hfcf.pipeline import publish
 from hfcf.pipeline import run as run_module
-from hfcf.pipeline import stream
 from hfcf.systems.baselines.eda import EDA
 
 RECIPE = {"corpus": "hover", "data_dir": "recipes:demo", "system": "eda", "preset": "offline", "name": "mine"}
@@ -36,8 +36,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same recipe over a dataset and over a stream, in shards of seven rows."""
     root = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module, "publish_stream", lambda *args, **kwargs: stream.publish_stream(*args, **kwargs, shard_rows=7))
-        patch.setattr(stream, "BATCH", 5)
+        patch.setattr(run_module, "publish", lambda *args, **kwargs: publish.publish(*args, **kwargs, shard_rows=7))
+        patch.setattr(publish, "BATCH", 5)
         for name, streaming in (("whole", False), ("streamed", True)):
             hfcf.run({**RECIPE, "metrics": METRICS, "streaming": streaming}, root / name)
     return root / "whole", root / "streamed"
@@ -107,15 +107,15 @@ def test_a_stream_is_read_once_and_never_whole(tmp_path: Path, monkeypatch: pyte
             read.append(i)
             yield row
 
-    monkeypatch.setattr(stream, "BATCH", 3)
+    monkeypatch.setattr(publish, "BATCH", 3)
     monkeypatch.setattr("hfcf.core.columns.TABLE_ROWS", 3)
-    write = stream._Writer.write
+    add = publish.Tally.add
 
     def watched(self: Any, table: Any) -> None:
         ahead.append(len(read))
-        write(self, table)
+        add(self, table)
 
-    monkeypatch.setattr(stream._Writer, "write", watched)
+    monkeypatch.setattr(publish.Tally, "add", watched)
     made = IterableDataset.from_generator(rows, features=features)
     names = ("preset", "limit", "citation", "checked_by", "role")
     run = {
@@ -133,14 +133,14 @@ def test_a_stream_is_read_once_and_never_whole(tmp_path: Path, monkeypatch: pyte
     own = dict.fromkeys(("hub_id", "paper", "citation", "request", "release"))
     corpus = {**own, "title": "HoVer", "licence": "mit", "language": "en", "labels": [], "republish": True}
     about: dict[str, Any] = {"run": run, "recipe": {}, "corpus": corpus, "command": "hfcf run x"}
-    found = stream.publish_stream(made, tmp_path, **about, stages=list(eda.parts))
+    found = publish.publish(made, tmp_path, **about, stages=list(eda.parts))
     assert (found["rows_in"], read) == (12, list(range(12)))
     assert ahead == [3, 6, 9, 12]
 
 
 def test_a_broken_stream_leaves_no_part_behind(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    shards = Shards(folder, Features({"id": schema.TEXT, "label": schema.TEXT}), rows=2)
+    shards = SplitWriter(folder, Features({"id": schema.TEXT, "label": schema.TEXT}), rows=2)
     table = Dataset.from_dict({"id": list("abcde"), "label": list("yxyxy")}, features=shards.features).with_format("arrow")[:]
     shards.write(table, "train")
     assert list(folder.iterdir())

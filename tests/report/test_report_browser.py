@@ -475,8 +475,6 @@ def lengthened(out: Path, accepted: int, rejected: int) -> None:
                 row["id"] = f"{i}"
                 row["evidence"][1]["text"] = more
             else:
-                source = json.loads(row["source"])
-                source["evidence"][1]["text"] = more
-                row["source"] = json.dumps(source)
+                row["source"]["evidence"][1]["text"] = more
             made.append(row)
         pq.write_table(pa.Table.from_pylist(made, schema=table.schema), path)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import Dataset, Features
+from datasets import Dataset
 from typer.testing import CliRunner
 
 from hfcf.cli import app
-from hfcf.core.schema import TEXT
 from hfcf.core.task import get_task
 from hfcf.studies.analyses import analyse, distance_by_rank, histogram, read_run
 from hfcf.systems.rgf.answer_candidates import DISTANCE, RANK
@@ -42,8 +40,8 @@ def run(tmp_path: Path) -> Path:
     for name in ("default", "rejected"):
         (folder / "data" / name).mkdir(parents=True)
     Dataset.from_list(rows, features=TASK.counterfactual).to_parquet(str(folder / "data" / "default" / "train-0.parquet"))
-    lost = json.dumps({"scores": [{"name": RANK, "value": 2.0}, {"name": DISTANCE, "value": 5.0}]})
-    rejected = Dataset.from_list([{"candidate": lost}, {"candidate": None}], features=Features({"candidate": TEXT}))
+    lost = {"scores": [{"name": RANK, "value": 2.0}, {"name": DISTANCE, "value": 5.0}]}
+    rejected = Dataset.from_list([{"candidate": lost}, {"candidate": None}])
     rejected.to_parquet(str(folder / "data" / "rejected" / "train-0.parquet"))
     return folder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -83,12 +82,11 @@ def rejected_candidate(**changes: Any) -> dict[str, Any]:
 
 def test_a_rejected_candidate_is_shown_and_measured_as_it_is() -> None:
     source = row("Ada wrote it.", ["Ada"], [0])
-    text = json.dumps(rejected_candidate())
-    shown = rejected_row(source, text)
+    asked, unasked = rejected_candidate(), rejected_candidate(question=None)
+    shown = rejected_row(source, asked)
     assert (shown["question"], shown["context"], shown["answers"]["text"]) == ("who read it", "Bob read it.", ["Bob"])
     common = {"source_id": "1", "group_id": "1", "system": "rgf", "level": "candidate", "stage": "round_trip", "reason": "no"}
-    unasked = json.dumps(rejected_candidate(question=None))
-    rows = [{**common, "source": json.dumps(source), "candidate": item} for item in (text, unasked)]
+    rows = [{**common, "source": source, "candidate": one} for one in (asked, unasked)]
     [measured] = candidates(Dataset.from_list(rows))  # the other has no question yet
     assert TASK.changed(measured) == ("who wrote it", "who read it")
     assert rejected_row(source, unasked)["question"] == "who wrote it"

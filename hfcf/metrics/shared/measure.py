@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -149,7 +148,7 @@ def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Itera
     for i, row in enumerate(rejected, number):
         if row["level"] != "candidate":
             continue
-        source, made = json.loads(row["source"]), json.loads(row["candidate"])
+        source, made = row["source"], row["candidate"]
         own = task_of(source)
         try:
             texts = own.counterfactual_row(source, made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import Any
 
@@ -117,7 +116,7 @@ def test_nothing_is_lost(name: str, passages: Passages) -> None:
     # One counterfactual to a question; every other candidate has its reason.
     assert len(made) == len(set(made["source_id"]))
     candidates = [candidate for row in ds for candidate in row["candidates"] or []]
-    refused = [json.loads(rejection["candidate"]) for rejection in rejections if rejection["level"] == "candidate"]
+    refused = [rejection["candidate"] for rejection in rejections if rejection["level"] == "candidate"]
     assert len(candidates) == len(refused) + len(made)
     assert any(candidate["question"] is None for candidate in refused)
     assert all(candidate["status"]["reason"] for candidate in candidates if not candidate["status"]["accepted"])
