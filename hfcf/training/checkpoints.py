@@ -71,10 +71,9 @@ def last_checkpoint(work: Path, data: str) -> Path | None:
 class Order(Sampler[int]):
     """The order of the rows. A training that resumes within an epoch repeats the order of that epoch."""
 
-    order: Any
-    """A sampler, which the trainer sets: the order of every epoch. It may draw from Torch's random numbers."""
-
-    def __init__(self, checkpoint: Path | None) -> None:
+    def __init__(self, order: Any, checkpoint: Path | None) -> None:
+        self.order = order
+        """A sampler: the order of every epoch. It may draw from Torch's random numbers."""
         self.start: torch.Tensor | None = None
         """Torch's random numbers as they were when the epoch's order was drawn."""
         self._resumed: torch.Tensor | None = None

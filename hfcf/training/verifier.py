@@ -20,7 +20,7 @@ from hfcf.training.trainer import Hyperparameters
 
 
 def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
-    """Add NOT ENOUGH INFO rows to verification rows of a corpus that has none; `seed` decides which rows, which way and which piece.
+    """Add NOT ENOUGH INFO rows to verification rows of a corpus that has none; `seed` decides which rows, ways and pieces.
 
     Half of the SUPPORTS rows and half of the REFUTES rows are perturbed, in one of two ways with equal odds: one true piece of
     evidence is removed, or the claim is paired with the evidence of another row. The perturbed rows follow the original rows.
