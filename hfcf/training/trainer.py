@@ -119,7 +119,7 @@ class LengthSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         rng = random.Random(f"{self.seed}:{self.epoch}")
         self.epoch += 1
-        # Some chance beside the length, or all epochs would have the same batches.
+        # Some chance in addition to the length, or all epochs would have the same batches.
         keys = [length * rng.uniform(1, _SPREAD) for length in self.lengths]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
