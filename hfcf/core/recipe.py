@@ -29,7 +29,7 @@ class RecipeError(ValueError):
 class Recipe(BaseModel):
     """A recipe, or a part of one, as a type: unknown keys and values of other types are errors. Make one with `parse`.
 
-    Values are not converted (`"3"` is no number, a list is no tuple), but a float field takes an integer. A validator that
+    Values are not converted (`"3"` is not a number, a list is not a tuple), but a float field takes an integer. A validator that
     raises `ValueError` names the key itself.
     """
 

@@ -1,6 +1,6 @@
 """Read YAML that somebody else wrote: plain values alone, and in a time and memory that its length explains.
 
-PyYAML's safe loader makes no objects, but a few lines of aliases stand for gigabytes, and deep nesting ends in a RecursionError.
+PyYAML's safe loader makes no objects, but a few lines of aliases expand to gigabytes, and deep nesting ends in a RecursionError.
 """
 
 from __future__ import annotations
@@ -79,6 +79,6 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
     else:
         size = 1 + sum(_size(part, sizes) for part in node.value)
     if size > LARGEST:
-        raise yaml.MarkedYAMLError(problem=f"its & and * stand for more than {LARGEST:,} characters", problem_mark=node.start_mark)
+        raise yaml.MarkedYAMLError(problem=f"its & and * expand to more than {LARGEST:,} characters", problem_mark=node.start_mark)
     sizes[id(node)] = size
     return size

@@ -106,7 +106,7 @@ class TrainRecipe(Recipe):
         return self
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns that it reads beside those of the task."""
+        """Return the columns that it reads in addition to those of the task."""
         return ()
 
     def hyperparameters(self) -> Hyperparameters:
@@ -236,7 +236,7 @@ class ReaderRecipe(TrainRecipe):
     train: Literal["reader"]
     model: StartModel
     clozes: Clozes | None = None
-    """Train on questions made of claims, in the place of questions."""
+    """Train on questions made of claims, instead of questions."""
     evaluate: EvaluationSources = ()
 
 
@@ -274,7 +274,7 @@ class StructuresRecipe(TrainRecipe):
     train: Literal["structure_verifier"]
     model: StartModel
     task: Literal[1, 2, 3, 4] = 3
-    """1: claim and leaf evidence → label; 2: the structure, too → label; 3: claim and all evidence → label and structure; 4: claim
+    """1: claim and leaf evidence → label; 2: also the structure → label; 3: claim and all evidence → label and structure; 4: claim
     and leaf evidence → label and structure."""
     kind: Literal["classifier", "graph", "seq2seq"] = "seq2seq"
     """A classifier of texts (BERT), a verifier over the evidence graph (Transformer-XH), or a writer of programs (CodeT5). The

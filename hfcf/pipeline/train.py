@@ -32,14 +32,14 @@ from hfcf.training.trainer import CHECKPOINTS, WEIGHTS, remove_checkpoints, trai
 from hfcf.training.verifier import two_way
 
 CALIBRATION = "calibration"
-"""The key of `scores` under which a verifier's calibration stands."""
+"""The key of `scores` of a verifier's calibration."""
 
 
 def train(
     recipe: Mapping[str, Any], out: Path, *, where: str = "the recipe", limit: int | None = None, command: str = "",
     overwrite: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run a training recipe; stopped or killed, and run again, it goes on from its last checkpoint."""
+    """Run a training recipe; stopped or killed, and run again, it continues from its last checkpoint."""
     check_limit(limit)
     parsed = recipes.parse_train(recipe, where)
     check_disk([out])
@@ -283,7 +283,7 @@ def _train_open_reader(recipe: recipes.OpenReaderRecipe, training: Dataset, held
 
 
 def _train_question_writer(recipe: recipes.QuestionWriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
-    from hfcf.training.questions import evaluate_writer, train_writer
+    from hfcf.training.question_writers import evaluate_writer, train_writer
 
     hp = recipe.hyperparameters()
     train_writer(recipe.train, training, hp, out)

@@ -137,7 +137,7 @@ def divide_logits(model: Model, out: Path, temperature: float) -> None:
         if changed:
             dtype = next(iter(tensors.values())).dtype
             kept = {name: tensor for name, tensor in tensors.items() if name not in changed}
-            # A patch holds a whole tensor in the place of its change.
+            # A patch holds a whole tensor instead of its change.
             new = {name.partition(":")[0]: scaled[own].to(dtype).contiguous() for name, own in changed.items()}
             files[path] = {**kept, **new}, metadata
             missing -= set(changed.values())

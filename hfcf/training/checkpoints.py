@@ -1,4 +1,4 @@
-"""Checkpoints of a training: saved by time, of known data, and gone on from in the middle of an epoch as if nothing had been."""
+"""Checkpoints of a training: saved by time, of known data, and continued in the middle of an epoch as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def last_checkpoint(work: Path, data: str) -> Path | None:
             continue
         if _own(state).get("data") != data:
             raise CheckpointError(
-                f"{last} is a checkpoint of a training on other data or with other settings, and is not gone on from: "
+                f"{last} is a checkpoint of a training on other data or with other settings, and can't be continued: "
                 f"restore them, or remove {work} to train from the start"
             )
         return Path(last)
@@ -71,10 +71,9 @@ def last_checkpoint(work: Path, data: str) -> Path | None:
 class Order(Sampler[int]):
     """The order of the rows. A training that resumes within an epoch repeats the order of that epoch."""
 
-    order: Any
-    """A sampler, which the trainer sets: the order of every epoch. It may draw from Torch's random numbers."""
-
-    def __init__(self, checkpoint: Path | None) -> None:
+    def __init__(self, order: Any, checkpoint: Path | None) -> None:
+        self.order = order
+        """A sampler: the order of every epoch. It may draw from Torch's random numbers."""
         self.start: torch.Tensor | None = None
         """Torch's random numbers as they were when the epoch's order was drawn."""
         self._resumed: torch.Tensor | None = None

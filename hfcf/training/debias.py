@@ -49,7 +49,7 @@ class Debias:
         penalty: reweight: λ, how much large weights are held down.
         bias: poe: what reads claims alone: "encoder", the same base model, trained beforehand, or "ngrams", a regression: seconds.
         folds: poe: of the cross-fitting of "ngrams".
-        weight: contrast: of the contrast, beside 1 for the cross-entropy.
+        weight: contrast: of the contrast, where the cross-entropy has 1.
         temperature: contrast: of the similarities.
 
     Raises:

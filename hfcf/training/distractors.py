@@ -27,7 +27,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
         ds: verification rows whose evidence is gold.
         collection: pieces as `{title, text}`.
         pieces: of a row; a row with more keeps them.
-        seed: where the distractors stand among the gold pieces, which keep their order. Behind them, a model would learn the place.
+        seed: where the distractors are among the gold pieces, which keep their order. Behind them, a model would learn the place.
 
     Returns:
         The rows with their evidence, and a column `gold` that marks the pieces that they had; `rationales` follow their pieces.

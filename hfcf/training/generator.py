@@ -18,7 +18,7 @@ from hfcf.training.trainer import Hyperparameters, Loss, fit
 
 
 def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False, max_claim: int = 96) -> None:
-    """Train a claim generator and store it, or its adapter, in `out`; an interrupted run goes on.
+    """Train a claim generator and store it, or its adapter, in `out`; an interrupted run continues.
 
     Args:
         rows: verification rows; those that `usable` leaves out are not trained on.
@@ -60,7 +60,7 @@ def train_texts(
         if encodes:
             labels = tokenizer(text_target=batch["target"], truncation=True, max_length=max_target)["input_ids"]
             return {"input_ids": ids, "labels": labels}
-        # Only the source may begin with a special token: the rest goes on after it.
+        # Only the source may begin with a special token: the rest continues after it.
         plain = {"add_special_tokens": False, "truncation": True, "max_length": max_target}
         ending, stop = tokenizer(prompt.format(""), **plain)["input_ids"], [tokenizer.eos_token_id]
         targets = tokenizer([f" {target}" for target in batch["target"]], **plain)["input_ids"]
@@ -92,7 +92,7 @@ def _texts(evidence: Sequence[Any], labels: Sequence[str], prefixed: bool) -> li
 def evaluate_generator(
     rows: Dataset, model: Model, *, max_length: int, prefixed: bool = False, num_beams: int = 5, take: int = 100
 ) -> dict[str, Any]:
-    """Score a generator on held-out rows, beside the baseline that copies the first piece of evidence."""
+    """Score a generator on held-out rows, and the baseline that copies the first piece of evidence."""
     rows = usable(rows, prefixed)
     if not len(rows):
         return {"rows": 0}

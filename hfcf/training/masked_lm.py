@@ -39,9 +39,9 @@ _IGNORED = -100
 
 
 def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, share: float) -> None:
-    """Train a masked language model on sentences and store it in `out`, in half precision; an interrupted run goes on.
+    """Train a masked language model on sentences and store it in `out`, in half precision; an interrupted run continues.
 
-    Only words that are one token are masked, never the pieces of longer ones: a mask in use stands for one whole word, and a model
+    Only words that are one token are masked, never the pieces of longer ones: a mask in use hides one whole word, and a model
     that learned to fill in pieces would answer with the beginnings of words. `share` of the words are chosen: of these 80 % become
     the mask token, 10 % another token and 10 % stay (Devlin et al. 2019, BERT). `hp.tune` must be "full".
     """

@@ -1,4 +1,4 @@
-"""The settings of an open-domain model: what its reader is trained with, beside the hyper-parameters of any training."""
+"""The settings of an open-domain model: what its reader is trained with in addition to the hyper-parameters of any training."""
 
 from __future__ import annotations
 

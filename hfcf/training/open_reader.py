@@ -55,7 +55,7 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
         rows: question answering rows, with or without contexts.
         hp: how. A dense retriever needs `tune="full"`.
         out: the folder: the reader, or its adapter; `open_domain.json` with the retriever; and `question_encoder/`, if it is
-            trained. An interrupted run goes on.
+            trained. An interrupted run continues.
 
     Returns:
         How many questions were trained on ("trained"), and how many were not, by the reason: "without an answer", "without a

@@ -23,7 +23,7 @@ TASK_TYPE = "QUESTION_ANS"
 
 
 def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
-    """Train a reader and store it, or its adapter, in `out`; an interrupted run goes on.
+    """Train a reader and store it, or its adapter, in `out`; an interrupted run continues.
 
     An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage, and to point at the first
     token of a window without the answer. An encoder-decoder (T5) learns to write `question » title » passage` → answer, as the
@@ -31,7 +31,8 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
 
     Args:
         rows: question answering rows; an encoder needs spans, and rows without are left out.
-        hp: how. A model with an adapter goes on from it; with `tune="lowrank"` what is stored is the change from the model without.
+        hp: how. The training of a model with an adapter continues from the adapter; with `tune="lowrank"` the change from the model
+            without it is stored.
 
     Raises:
         ValueError: no row is left to train on.

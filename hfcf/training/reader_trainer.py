@@ -37,7 +37,7 @@ class ReaderTrainer:
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = (), dev: Dataset | None = None,
         debias: Any = None,
     ) -> int | None:  # fmt: skip
-        """Train a reader; an interrupted training goes on. No epoch is chosen: it is the last."""
+        """Train a reader; an interrupted training continues. No epoch is chosen: it is the last."""
         if debias is not None:
             raise ValueError("debias: its losses are of classifiers; a reader has none")
         if isinstance(hp, OpenHyperparameters):

@@ -71,7 +71,7 @@ def _equal_in_meaning(pairs: Sequence[dict[str, Any]], judge: Classifier) -> lis
 def evaluate_rewriter(
     pairs: Dataset, model: Model, *, max_length: int, judge: Classifier | None = None, num_beams: int = 5, take: int = 300
 ) -> dict[str, Any]:
-    """Score a rewriter on held-out pairs, beside the baseline that copies the source."""
+    """Score a rewriter on held-out pairs, and the baseline that copies the source."""
     pairs = pairs.select(range(min(take, len(pairs))))
     if not len(pairs):
         return {"pairs": 0}

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 def train_structures(
     rows: Dataset, hp: Hyperparameters, out: Path, *, task: int = 3, kind: str = "seq2seq", labels: Sequence[str] = LABELS[:2]
 ) -> Counter[str]:
-    """Train a model for one of CheckWhy's tasks and store it, or its adapter, in `out`; an interrupted run goes on.
+    """Train a model for one of CheckWhy's tasks and store it, or its adapter, in `out`; an interrupted run continues.
 
     The paper's settings (Appendix A): classifiers and graph verifiers from BERT-base, batches of 8, 5e-6; CodeT5-base and CodeT5+
     0.7B, batches of 4, 1e-5, 512 tokens in and 400 out. It does not say for how many epochs.
@@ -153,7 +153,7 @@ class StructureTrainer:
         task: 1 to 4; None: what the model was trained for. Training without it is for Task 3 if it is a seq2seq, else for Task 1.
         kind: of a training; None: "seq2seq" for an encoder-decoder, else "classifier".
         reader: a second model, trained for Task 2, which reads what the first one writes and gives the label (Table 7).
-        repaired: read programs with common slips, too.
+        repaired: read programs with common slips repaired.
         shots: worked examples for a language model.
     """
 

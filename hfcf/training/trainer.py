@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import random
 import shutil
@@ -118,7 +119,7 @@ class LengthSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         rng = random.Random(f"{self.seed}:{self.epoch}")
         self.epoch += 1
-        # Some chance beside the length, or all epochs would have the same batches.
+        # Some chance in addition to the length, or all epochs would have the same batches.
         keys = [length * rng.uniform(1, _SPREAD) for length in self.lengths]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
@@ -129,34 +130,34 @@ class LengthSampler(Sampler[int]):
 
 
 def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
-    """Make the trainer's class: `loss` replaces the network's own, and `order` gets its order or else the trainer's."""
+    """Make the trainer's class: rows come in `order`, and `loss` replaces the network's own."""
+    from torch.utils.data import DataLoader
     from transformers import Trainer
 
     class OrderedTrainer(Trainer):
-        def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
-            own = super()._get_train_sampler(*args, **kwargs) if loss is None or loss.order is None else loss.order
-            order.order = own
-            return order
-
-    if loss is None:
-        return OrderedTrainer
-    own_loss = loss  # type checkers forget in a class that it is not None
-
-    class LossTrainer(OrderedTrainer):
-        def _set_signature_columns_if_needed(self) -> None:
-            super()._set_signature_columns_if_needed()
-            columns: Any = self._signature_columns
-            self._signature_columns: Any = list(dict.fromkeys((*columns, *own_loss.columns)))
+        def get_train_dataloader(self) -> Any:
+            rows: Any = self.train_dataset
+            size = self.args.train_batch_size
+            loader = DataLoader(rows, size, sampler=order, collate_fn=self.data_collator, pin_memory=False)
+            return self.accelerator.prepare(loader)
 
         def compute_loss(
             self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
         ) -> Any:
-            features = {name: value for name, value in inputs.items() if name not in ("labels", *own_loss.columns)}
-            outputs = model(**features, **({"output_hidden_states": True} if own_loss.hidden else {}))
-            value = own_loss.of(outputs, inputs)
+            if loss is None:
+                return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+            features = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
+            outputs = model(**features, **({"output_hidden_states": True} if loss.hidden else {}))
+            value = loss.of(outputs, inputs)
             return (value, outputs) if return_outputs else value
 
-    return LossTrainer
+    return OrderedTrainer
+
+
+def _read_columns(rows: Dataset, network: Any, loss: Loss | None) -> Dataset:
+    """Select the columns that the network or the loss reads."""
+    read = {*inspect.signature(network.forward).parameters, "labels", *(loss.columns if loss else ())}
+    return rows.select_columns([name for name in rows.column_names if name in read])
 
 
 def remove_weights(out: Path) -> None:
@@ -245,12 +246,13 @@ def fit(
     interrupted are those of one that was not.
     """
     from transformers import PrinterCallback, TrainingArguments, set_seed
+    from transformers.trainer_pt_utils import LengthGroupedSampler
 
     work = out / CHECKPOINTS
     digest = data_digest(rows, hp, data)
     checkpoint = last_checkpoint(work, digest)
-    order = Order(checkpoint)
     set_seed(hp.seed)
+    rows = _read_columns(rows, network, loss)
     if hp.tune == "lora":
         from peft import LoraConfig, get_peft_model
 
@@ -269,8 +271,13 @@ def fit(
         output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
         num_train_epochs=hp.epochs, warmup_steps=hp.warmup, weight_decay=hp.weight_decay, seed=hp.seed, data_seed=hp.seed,
         save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=10, report_to="none",
-        train_sampling_strategy="group_by_length", dataloader_pin_memory=False, disable_tqdm=True, **_precision(hp),
+        remove_unused_columns=False, disable_tqdm=True, **_precision(hp),
     )  # fmt: skip
+    if loss is not None and loss.order is not None:
+        order = Order(loss.order, checkpoint)
+    else:
+        sampler = LengthGroupedSampler(arguments.train_batch_size, rows, model_input_name=tokenizer.model_input_names[0])
+        order = Order(sampler, checkpoint)
     with training_progress() as progress:
         trainer = _trainer_with(loss, order)(
             model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,

@@ -20,9 +20,7 @@ from hfcf.training.trainer import Hyperparameters
 
 
 def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
-    """Add NOT ENOUGH INFO rows to verification rows of a corpus that has none.
-
-    `seed` decides the rows, the way and the piece.
+    """Add NOT ENOUGH INFO rows to verification rows of a corpus that has none; `seed` decides which rows, ways and pieces.
 
     Half of the SUPPORTS rows and half of the REFUTES rows are perturbed, in one of two ways with equal odds: one true piece of
     evidence is removed, or the claim is paired with the evidence of another row. The perturbed rows follow the original rows.
@@ -75,7 +73,7 @@ def train_verifier(
     rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = LABELS, claim_only: bool = False,
     debias: Debias | None = None,
 ) -> None:  # fmt: skip
-    """Train a verifier and store it, or its adapter, in `out`; an interrupted run goes on.
+    """Train a verifier and store it, or its adapter, in `out`; an interrupted run continues.
 
     Args:
         rows: verification rows with these labels; for three, NEI rows included (`add_nei` makes some).
@@ -161,7 +159,7 @@ class VerifierTrainer:
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
         debias: Debias | None = None,
     ) -> int | None:  # fmt: skip
-        """Train a verifier; an interrupted training goes on. No epoch is chosen: it is the last."""
+        """Train a verifier; an interrupted training continues. No epoch is chosen: it is the last."""
         train_verifier(rows, hp, out, labels=labels, debias=debias)
         return None
 
@@ -170,7 +168,7 @@ class VerifierTrainer:
         return [choose(answer, labels) for answer in predict(rows, Classifier(model=model, max_length=max_length))]
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a verifier on rows, beside the majority baseline; "llm:NAME" is asked over its endpoint."""
+        """Score a verifier on rows, and the majority baseline; "llm:NAME" is asked over its endpoint."""
         if is_remote(model):
             return evaluate_remote(rows, model, ways=ways)
         return evaluate_verifier(rows, Classifier(model=model, max_length=max_length), ways=ways)

@@ -26,9 +26,9 @@ MERGES = "a0: &a0 {k: v}\n" + "".join(
     f"a{n}: &a{n} {{x: [{', '.join([f'*a{n - 1}'] * 9)}], <<: *a{n - 1}}}\n" for n in range(1, 12)
 )
 HOSTILE = {
-    "aliases": (f"{BOMB}name: *a11\n", "stand for more than"),
-    "merges": (f"{MERGES}name: *a11\n", "stand for more than"),
-    "a long text repeated": (f"a: &a {'x' * 10_000}\nname: [{', '.join(['*a'] * 1000)}]\n", "stand for more than"),
+    "aliases": (f"{BOMB}name: *a11\n", "expand to more than"),
+    "merges": (f"{MERGES}name: *a11\n", "expand to more than"),
+    "a long text repeated": (f"a: &a {'x' * 10_000}\nname: [{', '.join(['*a'] * 1000)}]\n", "expand to more than"),
     "a value in itself": ("name: &a {b: [*a]}\n", "holds itself"),
     "deep": ("name: " + "[" * 10_000 + "]" * 10_000, "nested too deep"),
     "deep blocks": ("\n".join(" " * n + "a:" for n in range(480)), "nested too deep"),

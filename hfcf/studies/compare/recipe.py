@@ -56,7 +56,7 @@ class ColumnMethod(Recipe):
     settings: dict[str, Any] | None = None
     """Of the system, over those that the recipe gives its own."""
     copies: bool | None = None
-    """Train on copies of training rows with the counterfactuals' labels in the place of them."""
+    """Train on copies of training rows with the counterfactuals' labels instead of them."""
 
 
 class SetMethod(ColumnMethod):

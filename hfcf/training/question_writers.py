@@ -62,7 +62,7 @@ def writer_pairs(kind: str, rows: Dataset, model: Model, max_length: int) -> Dat
 
 
 def train_writer(kind: str, rows: Dataset, hp: Hyperparameters, out: Path) -> None:
-    """Train a model that writes and store it, or its adapter, in `out`; an interrupted run goes on.
+    """Train a model that writes and store it, or its adapter, in `out`; an interrupted run continues.
 
     Source: RGF, appendix A: T5-3B on Natural Questions, 20,000 steps at 2e-5 in batches of 128, 640 and 256 tokens.
 
