@@ -23,8 +23,7 @@ def reject_duplicates(ds: Dataset, stage: str) -> Dataset:
     """Reject counterfactuals that equal a counterfactual of an earlier source; reject a source that keeps none.
 
     Two counterfactuals are equal if their texts (`Task.identity`) have the same `dedup_key`, so that "1.5" is not "15", and if
-    their spans are equal. Labels do not count. Equal counterfactuals of one source stay. Memory holds one hash
-    for each counterfactual.
+    their spans are equal. Labels do not count. Equal counterfactuals of one source stay. Memory holds a hash of each of them.
 
     Only a `Dataset` is searched: a stream has no end, and ranks do not see each other's rows. A limit does not change the decisions
     on the rows before it.

@@ -135,7 +135,7 @@ def test_verbs_take_several_splits_and_streams_or_say_so() -> None:
         hfcf.expand(IterableDataset.from_generator(lambda: iter([])))
     with pytest.raises(ValueError, match="'status': run a system first"):
         hfcf.rejected(rows())
-    with pytest.raises(ValueError, match="a Dataset, a DatasetDict or an IterableDataset, and this is a list"):
+    with pytest.raises(ValueError, match="a Dataset, a DatasetDict or an IterableDataset, got list"):
         hfcf.prepare([], EDA())
 
 

@@ -147,7 +147,7 @@ def test_an_answer_that_echoes_the_key_is_stored_without_it(
     start(lambda n, asked: body(completion))
     with caplog.at_level(logging.WARNING):
         assert ask(alternatives=1) == [{"answer": {"claim": "Your key is ***."}}]
-    assert "repeats a key of yours" in caplog.text
+    assert "repeats one of your keys" in caplog.text
     with sqlite3.connect(cache / "requests.sqlite") as file:
         (stored,) = (answer for (answer,) in file.execute("SELECT answer FROM answers"))
     file.close()

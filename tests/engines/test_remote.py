@@ -655,7 +655,7 @@ def test_an_answer_that_echoes_the_key_is_told_without_it(
     monkeypatch.setenv("HFCF_LLM_KEY", KEY)
     # At its beginning, and where it is cut.
     start(lambda n, asked: body({"echo": "x" * (0, 150, 255)[n], "authorization": f"Bearer {KEY}"}))
-    with pytest.raises(RemoteError, match="no chat completion") as caught:
+    with pytest.raises(RemoteError, match="does not answer with a chat completion") as caught:
         engine().run(asks("a"))
     for told in (caplog.text, str(caught.value), str(caught.value.__context__)):
         assert "sk-secret" not in told

@@ -217,7 +217,7 @@ class Client:
         try:
             usage = parse_completion(_text(response))["usage"]
         except ValueError:  # its cause quotes the text, which may echo the key
-            fault = f"answers with something other than a chat completion: {self._quote(_text(response))!r}"
+            fault = f"does not answer with a chat completion: {self._quote(_text(response))!r}"
             raise _NoCompletion(fault, request=response.request) from None
         with self._lock:
             self.prompt_tokens += usage["prompt"]

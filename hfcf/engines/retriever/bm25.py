@@ -76,7 +76,7 @@ def build(folder: Path, passages: Dataset, k1: float, b: float, chunk: int = CHU
             spill / f"{start}.npy", np.stack([(pairs >> 32).astype(np.int32) + np.int32(start), words, counts.astype(np.int32)])
         )
     if not vocabulary:
-        raise ValueError("the collection can't be searched: its passages have only stop words")
+        raise ValueError("the collection can't be searched: no passage has a word besides stop words")
     ranks = _write_words(folder / _WORDS, vocabulary)
     sorted_frequencies = np.zeros(len(vocabulary), dtype=np.int64)
     sorted_frequencies[ranks] = frequencies[: len(vocabulary)]
