@@ -22,8 +22,9 @@ from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.inputs import encode_spans, join_for
 from hfcf.metrics.scores.rationale_baselines import lexical_rationales, marked_share, random_rationales
 from hfcf.metrics.scores.rationales import SCORES, agreement, faithfulness, words
+from hfcf.studies.compare.frame import long_table
 from hfcf.studies.compare.recipe import RationaleComparison
-from hfcf.studies.compare.tables import long_csv, table
+from hfcf.studies.compare.tables import table
 from hfcf.systems.race.explain import Explain, placed
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.training.data import load_rows
@@ -149,7 +150,7 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
         for part in corpora
         for method, values in part["methods"].items()
     ]
-    (out / "rationales.csv").write_text(long_csv(lines), encoding="utf-8")
+    (out / "rationales.csv").write_text(long_table(lines).to_csv(index=False, lineterminator="\n"), encoding="utf-8")
     return report
 
 

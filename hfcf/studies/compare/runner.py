@@ -26,7 +26,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
 from hfcf.studies.compare.contamination import overlap_table
-from hfcf.studies.compare.grid import Grid, make_grid
+from hfcf.studies.compare.frame import Grid, make_grid
 from hfcf.studies.compare.methods import Method, build_methods, check_methods
 from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
 from hfcf.studies.compare.results import Cells, digest

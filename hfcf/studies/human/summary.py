@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from statistics import fmean, stdev
 from typing import Any
 
 from hfcf.hub.render import cell
@@ -91,10 +92,7 @@ def _present(ratings: Sequence[Any]) -> list[Any]:
 
 
 def _mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
-    from hfcf.studies.compare.stats import mean_std
-
-    mean, sd = mean_std(values)
-    return round(mean, 5), None if math.isnan(sd) else round(sd, 5)
+    return round(fmean(values), 5), round(stdev(values), 5) if len(values) > 1 else None
 
 
 def _sides(values: Sequence[float]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from hfcf.cli.tables import print_comparison
 from hfcf.core.recipe import RecipeError
 from hfcf.hub.existing_result import ExistingResultError
 from hfcf.studies.compare.dry_run import dry_run
-from hfcf.studies.compare.grid import make_grid
+from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.stats import kinds_of, paired_bootstrap

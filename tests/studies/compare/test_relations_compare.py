@@ -161,7 +161,7 @@ def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_
     assert line(table, "*rows: trained on / scored*") == ["6 / 16", "12 / 16"]
     assert "**" in "".join(line(table, "none") + line(table, "swap"))
     assert line(table, "swap", "## Counterfactuals") == ["3 (50 %)", "7 (58 %)"]
-    assert line(table, "swap", "### Beside the paper's Table 8") == ["5 (54 %)", "114 (54 %)"]
+    assert line(table, "swap", "### The paper's Table 8 for comparison") == ["5 (54 %)", "114 (54 %)"]
     assert line(table, "swap", "## The paper's figures") == ["**35.11 ± 0.66**"]
     assert "row has their sentence: 1 at most." in table
     assert "### Rows that models of the methods have seen" in table

@@ -1,25 +1,19 @@
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 from made_up import cell, draw, full
 
-from hfcf.studies.compare.grid import make_grid
-from hfcf.studies.compare.stats import Difference, differences, holm, mean_std, paired_bootstrap
+from hfcf.studies.compare.frame import make_grid
+from hfcf.studies.compare.stats import Difference, differences, holm, paired_bootstrap
 
 
 def two(none: list[str], race: list[str], gold: str = "SSRR") -> list[dict[str, Any]]:
     """Cells of two methods on one corpus, from their predictions by seed."""
     both = {"None": none, "RACE": race}
     return [cell(method, seed, "FM2", "challenge", gold, said) for method, all_ in both.items() for seed, said in enumerate(all_)]
-
-
-def test_mean_and_sample_deviation() -> None:
-    assert mean_std([1.0, 2.0, 4.0]) == pytest.approx((7 / 3, math.sqrt(7 / 3)))
-    assert math.isnan(mean_std([1.0])[1])
 
 
 def test_holm_by_hand() -> None:
