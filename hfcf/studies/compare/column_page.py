@@ -136,7 +136,7 @@ def average_amounts(added: DataFrame, groups: Mapping[str, Mapping[str, Any]]) -
 def paper_scores(figures: Mapping[str, Mapping[str, str]]) -> str:
     """Return the paper's figures, marked as ours are."""
     columns = list(dict.fromkeys(column for scores in figures.values() for column in scores))
-    marked = {}
+    marked: dict[tuple[str, Any], str] = {}
     for column in columns:
         texts = {(method, column): scores[column] for method, scores in figures.items() if column in scores}
         marked |= tables.mark_best({key: text.split()[0] for key, text in texts.items()}, texts)

@@ -59,7 +59,7 @@ def figure_of_sizes(grid: Grid, full: Sequence[Cell] = (), metric: str = "") -> 
     """Draw mean scores against the number of training rows (CrossAug, Figure 3), a panel for each corpus."""
     metric = metric or grid.scorer.compared[0]
     drawn, every = _panels(max(len(grid.corpora), 1), 2, 0.3 + 0.2 * -(-len(grid.methods) // 4))
-    sizes = list(grid.by_size())
+    sizes = [size for size in grid.by_size() if size]
     for axes, corpus in zip(every, grid.corpora, strict=False):  # a comparison without a corpus has an empty panel
         for i, method in enumerate(grid.methods):
             _draw_curve(axes, i, method, _scores(grid, metric, "size", method=method, corpus=corpus), bars=False)

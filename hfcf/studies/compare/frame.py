@@ -111,16 +111,16 @@ def make_grid(
     seeds = sorted({cell["seed"] for cell in cells}) if seeds is None else seeds
     corpora = {corpus: cell["setting"] for corpus, cell in first.items()} if corpora is None else corpora
     if baseline not in methods:
-        raise ValueError(f"the baseline {baseline!r} is none of the methods {', '.join(methods)}")
+        raise ValueError(f"the baseline {baseline!r} is not one of the methods {', '.join(methods)}")
     if unknown := set(corpora.values()) - set(SETTINGS):
-        raise ValueError(f"{', '.join(sorted(unknown))}: no setting; settings are {', '.join(SETTINGS)}")
+        raise ValueError(f"{', '.join(sorted(unknown))}: unknown setting; the settings are {', '.join(SETTINGS)}")
     placed: dict[tuple[str, Seed, str], Cell] = {}
     for cell in cells:
         key = (cell["method"], cell["seed"], cell["corpus"])
         if key in placed:
             raise ValueError(f"{_name(cell)} comes twice")
         if cell["method"] not in methods or cell["seed"] not in seeds or corpora.get(cell["corpus"]) != cell["setting"]:
-            raise ValueError(f"{_name(cell)} ({cell['setting']}) is none of the table's")
+            raise ValueError(f"{_name(cell)} ({cell['setting']}) is not in the table")
         _check(cell, first[cell["corpus"]])
         placed[key] = cell
     methods = tuple(dict.fromkeys(methods))

@@ -128,7 +128,8 @@ def _by_size(grid: Grid, metric: str, differences: Iterable[Difference], all_row
 
 def _training_rows(sizes: Mapping[int | None, Grid]) -> str:
     """Return the training rows of each method, and its counterfactuals; CrossAug's paper has 1:0.47 at its sizes."""
-    texts, titles = {}, {}
+    texts: dict[tuple[str, Any], str] = {}
+    titles: dict[Any, str] = {}
     for size, grid in sizes.items():
         titles[size] = f"{size:,} rows : counterfactuals" if size else "Rows (counterfactuals)"
         for method in grid.methods:

@@ -1,4 +1,4 @@
-"""CURE's rationales beside gradient attribution's, lexical and random ones: agreement with humans, and what the verifier needs."""
+"""Compare CURE's rationales with baselines: agreement with humans, and faithfulness to the verifier."""
 
 from __future__ import annotations
 

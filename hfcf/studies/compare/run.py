@@ -27,7 +27,7 @@ def compare(
     recipe: str | Path, out: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False,
     overwrite: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run a comparison recipe; run again it goes on where it stopped, and what is finished is only read.
+    """Run a comparison recipe; a second run continues where the first stopped, and reads finished cells.
 
     `compare: verifiers` trains a model for each method and seed on the same rows and scores it on each evaluation set; `compare:
     relations` does it by columns, each with training, development and test rows of its own; `compare: models` is either, of rows of
@@ -108,7 +108,7 @@ def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, comman
     return text, [*cells, *sized], len(grid.missing())
 
 
-def _write_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str) -> tuple[str, list[Cell], int]:
+def _write_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str) -> tuple[str, Sequence[Cell], int]:
     """Do as `_write_sets`."""
     fill(comparison, out / "work")
     report = column_page.make_report(comparison, read(comparison), recipe.report)

@@ -43,7 +43,7 @@ class Sample:
         number: size and seed of the sub-sample that the rows are, if they are one.
         others: further rows of the corpus, which such a sub-sample leaves.
         models: those of the methods.
-        overlaps: of the training rows, and of sets of which no row is left.
+        overlaps: of the training rows, and of sets that have no row left.
     """
 
     rows: Dataset

@@ -85,7 +85,7 @@ def paired_bootstrap(
     """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
-    average of a single corpus is left out too, for it says nothing new.
+    average of a single corpus is also left out, because it adds nothing.
     """
     # Trainings on one sample are not independent: the mean of their differences represents them. Trainings on different samples
     # share the seed of their weights, whose effect is in the means of all samples: the p value adds the variance between seeds.

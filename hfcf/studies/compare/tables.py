@@ -145,8 +145,8 @@ def majority(grid: Grid, corpus: str, metric: str) -> str:
     """Return the score of always giving the commonest label, in points; "–" for open answers, which have none."""
     if not has_labels(grid, corpus) or metric not in grid.scorer.compared:
         return "–"
-    gold = grid.about(corpus)[0]["gold"]
+    gold = list(grid.about(corpus)[0]["gold"])
     answer = Counter(gold).most_common(1)[0][0]
-    kinds, counts = kinds_of([gold, answer * len(gold)])
+    kinds, counts = kinds_of(["".join(gold), answer * len(gold)])
     scores = grid.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
     return points(scores[grid.scorer.compared.index(metric), 0, 0])

@@ -136,7 +136,7 @@ def test_other_rows_are_an_error_that_names_the_cell() -> None:
     ("change", "message"),
     [
         ({"seed": 1}, "the cell RACE × 1 × FM2 comes twice"),
-        ({"setting": "in-domain"}, r"the cell RACE × 2 × FM2 \(in-domain\) is none of the table's"),
+        ({"setting": "in-domain"}, r"the cell RACE × 2 × FM2 \(in-domain\) is not in the table"),
         ({"predicted": "S"}, "the cell RACE × 2 × FM2 contradicts itself"),
         ({"gold": ""}, "the cell RACE × 2 × FM2 has no rows"),
     ],
@@ -149,7 +149,7 @@ def test_bad_cells_are_named(change: dict[str, Any], message: str) -> None:
 
 
 def test_bad_tables() -> None:
-    with pytest.raises(ValueError, match="the baseline 'None' is none of the methods EDA"):
+    with pytest.raises(ValueError, match="the baseline 'None' is not one of the methods EDA"):
         make_grid([], "None", methods=["EDA"])
     with pytest.raises(ValueError, match="elsewhere: no setting"):
         make_grid([], "None", corpora={"FM2": "elsewhere"})

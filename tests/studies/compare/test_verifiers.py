@@ -245,7 +245,7 @@ def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict
         ({"methods": {"RACE": {"settings": {"edits": False}}}}, "unknown key 'edits'; did you mean 'edit'"),
         ({"verifier": {"model": "m", "epoch": 1}}, "unknown key 'epoch'; did you mean 'epochs'"),
         ({"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, "setting: must be one of in-domain, out-of-domain, challenge"),
-        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, RACE, both"),
+        ({"baseline": "nothing"}, "baseline: nothing is not one of the methods none, RACE, both"),
         ({"verifier": {"epochs": 1}}, "verifier: the key 'model' is missing"),
         ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, "RACE: a model cannot be read; train it first"),
         ({"train": {"corpus": "hover", "data_dir": str(DEMO), "split": "train", "evdence": 1}}, "evdence"),
