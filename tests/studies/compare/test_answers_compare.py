@@ -210,7 +210,7 @@ def test_a_run_is_paired_with_its_originals_and_labelled_as_not_cleaned(tmp_path
     compare(path, tmp_path / "out", results=tmp_path / "results")
     text = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     assert "| *pairs* | 60, not cleaned |" in text
-    assert "- Not cleaned: the pairs are a system's" in text
+    assert "- Not cleaned: a system made the pairs" in text
 
 
 def test_a_system_makes_the_counterfactuals_of_a_set(tmp_path: Path) -> None:

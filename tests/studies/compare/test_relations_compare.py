@@ -257,7 +257,7 @@ def test_what_another_process_has_is_left_to_it(content: dict[str, Any], tmp_pat
         assert free
         found, table = run(content, tmp_path)
     assert found["missing"] == 1
-    assert "**Partial:** 1 of 2 wanted cells (method × column × seed) are missing: none × 2-shot × 1." in table
+    assert "**Partial:** 1 of 2 requested cells (method × column × seed) are missing: none × 2-shot × 1." in table
     assert line(table, "none")[0].endswith("(1 of 2)")
 
 

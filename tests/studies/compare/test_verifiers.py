@@ -133,10 +133,10 @@ def test_a_comparison_from_the_recipe_to_the_table(
     made = {cell["method"]: cell["counterfactuals"] for cell in cells}
     assert made["none"] == 0 < made["RACE"] < made["both"]
     table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
-    for text in ("shares a group, a claim or its evidence", "| Other | 2 |", "- A note.", "| RACE −FILTER | "):
+    for text in ("share no group, no claim and no evidence with a training row", "- A note.", "| RACE −FILTER | "):
         assert text in table
     sizes = next(line for line in table.splitlines() if line.startswith("| Other | challenge |"))
-    assert sizes.endswith("| 6 SUPPORTS, 5 REFUTES | matches |")
+    assert sizes.endswith("| 2 | 6 SUPPORTS, 5 REFUTES | matches |")
     assert "| 8 |" in sizes
     assert all((tmp_path / "out" / name).stat().st_size for name in ("table.csv", "figure.svg", "figure.png"))
 
