@@ -151,7 +151,7 @@ def test_bad_cells_are_named(change: dict[str, Any], message: str) -> None:
 def test_bad_tables() -> None:
     with pytest.raises(ValueError, match="the baseline 'None' is not one of the methods EDA"):
         make_grid([], "None", methods=["EDA"])
-    with pytest.raises(ValueError, match="elsewhere: no setting"):
+    with pytest.raises(ValueError, match="elsewhere: unknown setting"):
         make_grid([], "None", corpora={"FM2": "elsewhere"})
     with pytest.raises(ValueError, match="the cell EDA × 0 × HoVer"):
         make_grid(full(), "None", methods=["None", "RACE"])
