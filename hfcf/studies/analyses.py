@@ -1,4 +1,4 @@
-"""What counterfactuals of several runs look like beside each other: RGF's Figures 3 to 5 (Paranjape et al. 2022, appendix C.1)."""
+"""Compare the counterfactuals of several runs: RGF's Figures 3 to 5 (Paranjape et al. 2022, appendix C.1)."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def bad_evidence(entry: dict[str, Any], **piece: Any) -> dict[str, Any]:
         (lambda entry: {"structure": ""}, "a is kept and not legal: there is no step"),
         (lambda entry: {"structure": entry["structure"] + '\nnew = FACT("It is so.")'}, r"declares new: add it to the evidence"),
         (lambda entry: {"structure": entry["structure"] + '\nprint("REFUTES")'}, r"prints REFUTES.*label is SUPPORTS"),
-        (lambda entry: {"structure": None}, r"the structure is no text but NoneType"),
+        (lambda entry: {"structure": None}, r"the structure must be a text, got NoneType"),
         (lambda entry: {"claim": "  "}, "the claim is empty"),
         (lambda entry: {"label": "REFUTES"}, r"label of a was altered: 'REFUTES' instead of 'SUPPORTS'"),
         (lambda entry: bad_evidence(entry, role="intermediate"), "sent1 is concluded in no step"),

@@ -92,7 +92,7 @@ def test_a_person_edits_saves_and_imports(driver: Any, downloads: Path, tmp_path
     assert texts(driver, "#problems li") == ["Sentence4 is useful and not used"]
     # A step by clicks: it replaces the one that is removed.
     one(driver, "[aria-label='Remove sent1 + sent2 → int1']").click()
-    assert "int1 is concluded in no step: it is no intermediate but a leaf" in texts(driver, "#problems li")
+    assert "int1 is concluded in no step: it is not an intermediate but a leaf" in texts(driver, "#problems li")
     assert arrows(driver) == 1
     for name in ("sent1", "sent2", "Sentence4"):
         one(driver, f"#drawing [data-name={name}]").click()

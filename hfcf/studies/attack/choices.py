@@ -67,7 +67,7 @@ def choose_first(candidates: Dataset, *, max_perplexity_ratio: float = 1.5) -> D
     """Choose the least perplexing candidate of each source and kind, if it is fluent enough; nobody reads the set.
 
     This is not the paper's procedure, in which people choose: nobody has checked that the sentences make sense, or that a flipped
-    one has its label. Use it for trials, and say so beside every number that results.
+    one has its label. Use it for trials, and say so with every number that results.
 
     Args:
         candidates: from `build_attack`.

@@ -105,7 +105,7 @@ def mark_seen(rows: Dataset, models: Sequence[MethodModel]) -> dict[str, list[bo
 
 
 def unseen_rows(marks: Mapping[str, Sequence[bool]], models: Sequence[MethodModel], rows: int) -> list[int]:
-    """List the rows that no model has seen of which rows are left out."""
+    """List the rows that are not seen by a model whose seen rows are left out."""
     strict = [marks[model.name] for model in models if model.leaves_out and model.name in marks]
     return [i for i in range(rows) if not any(mark[i] for mark in strict)]
 
@@ -122,7 +122,7 @@ def count_overlap(
 
 
 def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel]) -> str:
-    """Return what the models of the methods have seen: a column for each of which it is known, the others by name."""
+    """Return the seen rows by model: a column for each model whose training rows are known, the others by name."""
     if not models:
         return "No method uses a model."
     known = [model for model in models if model.seen is not None]

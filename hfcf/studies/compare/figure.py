@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from matplotlib import rc_context
@@ -11,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
+from pandas import DataFrame
 
-from hfcf.studies.compare.grid import Cell, Grid
-from hfcf.studies.compare.stats import LEVEL, Difference, by_size, mean_std
+from hfcf.studies.compare.frame import Cell, Grid
+from hfcf.studies.compare.stats import LEVEL, Difference
 
 # Okabe and Ito's colours, without the yellow that white paper swallows; markers tell methods apart without them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -57,18 +59,16 @@ def figure_of_sizes(grid: Grid, full: Sequence[Cell] = (), metric: str = "") -> 
     """Draw mean scores against the number of training rows (CrossAug, Figure 3), a panel for each corpus."""
     metric = metric or grid.scorer.compared[0]
     drawn, every = _panels(max(len(grid.corpora), 1), 2, 0.3 + 0.2 * -(-len(grid.methods) // 4))
-    grids = by_size(grid)
-    for axes, corpus in zip(every, grid.corpora, strict=False):  # one panel stands even without a corpus
+    sizes = [size for size in grid.by_size() if size]
+    for axes, corpus in zip(every, grid.corpora, strict=False):  # a comparison without a corpus has an empty panel
         for i, method in enumerate(grid.methods):
-            points = [(n, *score) for n, part in grids.items() if (score := _summary(part, method, corpus, metric))]
-            if points:
-                axes.plot(*list(zip(*points, strict=True))[:2], **_style(i, markersize=4.5, linewidth=1.4), label=method)
+            _draw_curve(axes, i, method, _scores(grid, metric, "size", method=method, corpus=corpus), bars=False)
         axes.set_xscale("log")
-        axes.set_xticks(list(grids), [f"{n:,}" for n in grids])
+        axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
         axes.xaxis.set_minor_locator(NullLocator())
         if scores := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (grid.baseline, corpus)]:
             label = f"{grid.baseline}, all rows"
-            axes.axhline(100 * mean_std(scores)[0], color="0.35", linewidth=1, linestyle="--", label=label)
+            axes.axhline(100 * fmean(scores), color="0.35", linewidth=1, linestyle="--", label=label)
         axes.set_title(corpus, fontsize=_SIZE, fontweight="bold")
         axes.set_xlabel("training rows", fontsize=_SIZE - 1)
     return _finish_curves(drawn, metric)
@@ -80,26 +80,33 @@ def figure_of_curves(grid: Grid, curves: Mapping[str, Mapping[Any, str]], metric
     drawn, every = _panels(len(curves), len(curves), 0.4)
     for axes, (name, values) in zip(every, curves.items(), strict=True):
         for i, corpus in enumerate(grid.corpora):
-            line = _style(i, markersize=4.5, linewidth=1.4)
-            if base := _summary(grid, grid.baseline, corpus, metric):
-                axes.axhline(base[0], color=line["color"], linewidth=1, linestyle="--", label=f"{corpus}, {grid.baseline}")
-            points = [(float(n), *score) for n, method in values.items() if (score := _summary(grid, method, corpus, metric))]
-            if points:
-                x, y, bars = zip(*points, strict=True)
-                low, high = ([a + sign * b for a, b in zip(y, bars, strict=True)] for sign in (-1, 1))
-                axes.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
-                axes.plot(x, y, **line, label=corpus)
+            scores = _scores(grid, metric, "method", corpus=corpus)
+            for base in scores.loc[scores.index == grid.baseline, "mean"]:
+                label = f"{corpus}, {grid.baseline}"
+                axes.axhline(base, color=_style(i)["color"], linewidth=1, linestyle="--", label=label)
+            there = {float(value): method for value, method in values.items() if method in scores.index}
+            _draw_curve(axes, i, corpus, scores.loc[list(there.values())].set_axis(list(there)))
         axes.set_xlabel(name, fontsize=_SIZE)
         axes.set_xticks([float(value) for value in values], [f"{value}" for value in values])
     return _finish_curves(drawn, metric, columns=4)
 
 
-def _summary(grid: Grid, method: str, corpus: str, metric: str) -> tuple[float, float] | None:
-    """Return mean and deviation in points, 0 of a single seed; None without a cell."""
-    if not (scores := [cell[metric] for cell in grid.of(method, corpus).values()]):
-        return None
-    mean, deviation = mean_std(scores)
-    return 100 * mean, 100 * deviation if len(scores) > 1 else 0.0
+def _scores(grid: Grid, metric: str, by: str, **which: str) -> DataFrame:
+    """Return mean and deviation in points, 0 of a single seed."""
+    values = grid.values(metric)
+    for column, value in which.items():
+        values = values[values[column] == value]
+    return 100 * values.groupby(by)["value"].agg(["mean", "std"]).fillna(0)
+
+
+def _draw_curve(axes: Axes, i: int, label: str, scores: DataFrame, *, bars: bool = True) -> None:
+    """Draw means by x, with their deviations."""
+    if len(scores):
+        style, x = _style(i, markersize=4.5, linewidth=1.4), scores.index.to_numpy(dtype=float)
+        mean, deviation = scores["mean"].to_numpy(), scores["std"].to_numpy()
+        if bars:
+            axes.fill_between(x, mean - deviation, mean + deviation, color=style["color"], alpha=0.15, linewidth=0)
+        axes.plot(x, mean, **style, label=label)
 
 
 def _panels(number: int, columns: int, below: float) -> tuple[Figure, list[Axes]]:

@@ -141,7 +141,7 @@ def intrinsic(claims: Sequence[Mapping[str, Any]], mover: MoverScore, language_m
         `Flu`, the mean perplexity of c′, without a model left out; `Sim`, the mean MoverScore of c′ and c; `Div`, 1 / BLEU of
         the c′ against the c (corpus BLEU, 0–1: the paper says "the inverse of the BLEU score" and not which); `M.h.`, the mean over
         rows of the mean MoverScore of c′ and each piece of E;
-        `Copied`, the mean of `hfcf.metrics.copy_rate`, the longest run of c′ that stands in a piece of E or of an edited version;
+        `Copied`, the mean of `hfcf.metrics.copy_rate`, the longest run of c′ that is in a piece of E or of an edited version;
         `Combined`, the share of c′ for which `hfcf.metrics.multi_hop` holds on E or on the edited version, whichever has more words
         of c′ (E of equals); `n`. None of nothing.
 

@@ -40,7 +40,7 @@ class Method:
         name: in the tables.
         system: what makes the counterfactuals; None: none are added.
         changes: kinds of change that it trains on; empty: all that its system makes.
-        copies: train on a copy of a training row of the same label in the place of each: a control for what more rows, and their
+        copies: train on a copy of a training row of the same label instead of each: a control for what more rows, and their
             balance of labels, do without the counterfactuals' text.
         judged: train on as many further rows of the corpus with the labels that the system's verifier gives them: a control for
             what the verifier's knowledge does without counterfactuals.
@@ -105,7 +105,7 @@ def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = 
     methods = [Method(name, None) if part is None else _build(recipe, name, part, task) for name, part in recipe.methods.items()]
     names = [method.name for method in methods]
     if not names or (recipe.baseline or names[0]) not in names:
-        raise RecipeError(f"baseline: {recipe.baseline} is none of the methods {', '.join(names)}")
+        raise RecipeError(f"baseline: {recipe.baseline} is not one of the methods {', '.join(names)}")
     return methods
 
 
@@ -165,7 +165,7 @@ def counts(name: str, value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a setting with weights in the place of their names, those inside other settings too."""
+    """Return a setting with weights instead of their names, also inside other settings."""
     if isinstance(value, Model):
         return value.key()
     if isinstance(value, Engine):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from hfcf.studies.compare.grid import Cell, Grid
+from hfcf.studies.compare.frame import Cell, Grid
 from hfcf.studies.compare.methods import Method
 from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.runner import Comparison, counterfactuals

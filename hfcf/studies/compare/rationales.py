@@ -1,4 +1,4 @@
-"""CURE's rationales beside gradient attribution's, lexical and random ones: agreement with humans, and what the verifier needs."""
+"""Compare CURE's rationales with baselines: agreement with humans, and faithfulness to the verifier."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from hfcf.metrics.scores.rationales import (
     random_rationales,
     words,
 )
+from hfcf.studies.compare.frame import long_table
 from hfcf.studies.compare.recipe import RationaleComparison
-from hfcf.studies.compare.tables import long_csv, table
+from hfcf.studies.compare.tables import table
 from hfcf.systems.race.explain import Explain, placed
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.training.data import load_rows
@@ -156,7 +157,7 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
         for part in corpora
         for method, values in part["methods"].items()
     ]
-    (out / "rationales.csv").write_text(long_csv(lines), encoding="utf-8")
+    (out / "rationales.csv").write_text(long_table(lines).to_csv(index=False, lineterminator="\n"), encoding="utf-8")
     return report
 
 

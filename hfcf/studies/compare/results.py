@@ -88,5 +88,5 @@ class Cells:
                 target = self._sets if "set" in content else self._cells
                 target[content.pop("set" if "set" in content else "cell")] = content
             except (ValueError, KeyError) as error:
-                raise ValueError(f"{self.file}: no finished cell: {line[:80]!r}; restore the file, or delete the line") from error
+                raise ValueError(f"{self.file}: not a finished cell: {line[:80]!r}; restore the file or delete the line") from error
         self._read_to += len(data)

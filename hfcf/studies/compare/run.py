@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hfcf.core import recipe as recipes
 from hfcf.core.redact import short_path
 from hfcf.hub.existing_result import check_result, write_record
-from hfcf.studies.compare import column_page, figure, set_page
-from hfcf.studies.compare.grid import Cell
+from hfcf.studies.compare import column_page, figure, page
+from hfcf.studies.compare.frame import Cell, long_table
 from hfcf.studies.compare.intrinsic import intrinsic_rows
 from hfcf.studies.compare.pair_page import pairs_section
 from hfcf.studies.compare.probes import probe, probes_section
 from hfcf.studies.compare.rationales import rationale_table
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
 from hfcf.studies.compare.runner import Comparison, arrange, fill, on_samples, open_comparison, read
-from hfcf.studies.compare.stats import differences, differences_by_size
-from hfcf.studies.compare.tables import long_csv
+from hfcf.studies.compare.stats import differences
 
 TABLES = ("table.md", "table.csv", "rationales.md", "figure.svg", "figure.png")
 
@@ -28,7 +27,7 @@ def compare(
     recipe: str | Path, out: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False,
     overwrite: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run a comparison recipe; run again it goes on where it stopped, and what is finished is only read.
+    """Run a comparison recipe; a second run continues where the first stopped, and reads finished cells.
 
     `compare: verifiers` trains a model for each method and seed on the same rows and scores it on each evaluation set; `compare:
     relations` does it by columns, each with training, development and test rows of its own; `compare: models` is either, of rows of
@@ -69,9 +68,11 @@ def compare(
     if isinstance(parsed, SetComparison) and parsed.low_resource and parsed.probes:
         raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
     comparison = open_comparison(parsed, Path(results), full=full)
-    if isinstance(parsed, ColumnComparison):
-        return _by_columns(parsed, comparison, folder, command)
-    return (_on_samples if parsed.low_resource else _on_sets)(parsed, comparison, folder, command)
+    write: Any = _write_columns if isinstance(parsed, ColumnComparison) else _write_sets
+    text, cells, missing = write(parsed, comparison, folder, command)
+    (folder / "table.md").write_text(text, encoding="utf-8")
+    (folder / "table.csv").write_text(long_table(cells).to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+    return {"table": str(folder / "table.md"), "missing": missing}
 
 
 def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> SetComparison | ColumnComparison | RationaleComparison:
@@ -82,39 +83,33 @@ def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> SetCompa
     return parse_comparison(content, path.name)
 
 
-def _on_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
-    fill(comparison, out / "work")
+def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> tuple[str, list[Cell], int]:
+    """Compute missing cells and draw the figure; return the page, the cells, and how many are missing."""
+    filled = on_samples(comparison, recipe) if recipe.low_resource else comparison
+    fill(filled, out / "work")
     # They take their time: another process may finish cells meanwhile.
-    intrinsic = intrinsic_rows(comparison, recipe.encoder, recipe.language_model, out / "work") if recipe.encoder else []
-    probed = probe(comparison, out / "work") if recipe.probes else []
-    cells = read(comparison)
-    grid = arrange(comparison, cells)
-    tested = differences(grid)
-    text = set_page.markdown(grid, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table)
-    text += pairs_section(comparison, grid)
+    intrinsic, probed = [], []
+    if not recipe.low_resource:
+        intrinsic = intrinsic_rows(comparison, recipe.encoder, recipe.language_model, out / "work") if recipe.encoder else []
+        probed = probe(comparison, out / "work") if recipe.probes else []
+    grid = arrange(filled, read(filled))
+    cells, tested = list(grid.cells.values()), differences(grid)
+    all_rows = read(comparison) if recipe.low_resource else []  # the cells that the recipe without `low_resource` left
+    text = page.markdown(grid, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table, all_rows)
+    if not recipe.low_resource:
+        text += pairs_section(comparison, grid)
     text += probes_section(comparison, grid, probed) if probed else ""
-    text += set_page.provenance(recipe, comparison, cells, command)
-    if cells:
-        figure.save(grid, tested, out)
-    return _write(out, text, grid.cells.values(), len(grid.missing()))
-
-
-def _on_samples(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
-    samples = on_samples(comparison, recipe)
-    fill(samples, out / "work")
-    grid = arrange(samples, read(samples))
-    all_rows = read(comparison)  # those that the recipe without `low_resource` left
-    tested, about = differences_by_size(grid), (comparison.name, comparison.repeats, comparison.seen_table)
-    text = set_page.markdown_of_samples(grid, tested, all_rows, *about)
-    text += set_page.provenance(recipe, comparison, list(grid.cells.values()), command)
-    lines = [{**cell, **key[1]._asdict()} for key, cell in grid.cells.items()]
-    lines += [{**cell, "size": cell["train_rows"] - cell["counterfactuals"]} for cell in all_rows]
-    if grid.cells:
+    text += page.provenance(recipe, comparison, cells, command)
+    if cells and recipe.low_resource:
         figure.store(lambda: figure.figure_of_sizes(grid, all_rows), out)
-    return _write(out, text, lines, len(grid.missing()))
+    elif cells:
+        figure.save(grid, tested, out)
+    sized = [{**cell, "size": cell["train_rows"] - cell["counterfactuals"]} for cell in all_rows]
+    return text, [*cells, *sized], len(grid.missing())
 
 
-def _by_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str) -> dict[str, Any]:
+def _write_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str) -> tuple[str, Sequence[Cell], int]:
+    """Do as `_write_sets`."""
     fill(comparison, out / "work")
     report = column_page.make_report(comparison, read(comparison), recipe.report)
     grid, curves = report.grid, recipe.curves
@@ -124,11 +119,4 @@ def _by_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, com
         figure.store(lambda: figure.figure_of_curves(grid, curves), out)
     elif grid.cells:
         figure.save(grid, tested, out)
-    return _write(out, text, report.cells, len(report.missing))
-
-
-def _write(out: Path, text: str, cells: Iterable[Cell], missing: int) -> dict[str, Any]:
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "table.md").write_text(text, encoding="utf-8")
-    (out / "table.csv").write_text(long_csv(cells), encoding="utf-8")
-    return {"table": str(out / "table.md"), "missing": missing}
+    return text, report.cells, len(report.missing)

@@ -26,7 +26,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
 from hfcf.studies.compare.contamination import overlap_table
-from hfcf.studies.compare.grid import Grid, make_grid
+from hfcf.studies.compare.frame import Grid, make_grid
 from hfcf.studies.compare.methods import Method, build_methods, check_methods
 from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
 from hfcf.studies.compare.results import Cells, digest
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 VERSION = "2"
 """Raise it when the same recipe gives other numbers: it is part of every cell's key."""
 READY = "scored"
-"""The file beside a model that is trained to the end."""
+"""The file in the folder of a model whose training is complete."""
 
 Place = tuple[str, Any, str]
 """A cell's method, seed (or `Training` on a sample) and set."""
@@ -128,7 +128,7 @@ class Comparison:
         return self.cells.get(self.key(place)) is not None
 
     def folder(self, method: Method, sample: Sample, seed: int, work: Path) -> Path:
-        """Return where a model is trained: an interrupted training goes on only with the same definition."""
+        """Return where a model is trained: an interrupted training continues only with the same definition."""
         return work / digest(self.definition(method, sample, seed))
 
     def letters(self, sample: Sample, *rows: Dataset) -> dict[str, str] | None:
@@ -259,7 +259,7 @@ def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: di
     """Put cells in the order of the recipe; `corpora` has the settings of the sets of the table, if not all are in it."""
     corpora = {test_set.name: test_set.setting for test_set in comparison.sets} if corpora is None else corpora
     seeds = dict.fromkeys(sample.seed(seed) for sample in comparison.samples for seed in comparison.seeds)
-    # Columns that share their test rows are no independent corpora: no average is taken over them.
+    # Columns that share their test rows are not independent corpora, so they have no average.
     alone = corpora if comparison.columns else [test_set.name for test_set in comparison.sets if not test_set.averaged]
     methods = [method.name for method in comparison.methods]
     return make_grid(cells, comparison.baseline, methods, list(seeds), corpora, alone, comparison.scorer)

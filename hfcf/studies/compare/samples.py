@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
@@ -16,6 +16,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
+from hfcf.studies.compare.frame import Training
 from hfcf.studies.compare.methods import Method, build_methods, plain
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.results import digest
@@ -26,17 +27,6 @@ from hfcf.training.trainer import Hyperparameters
 from hfcf.training.verifier import of_labels
 
 PARTS = ("train", "dev", "test")
-
-
-class Training(NamedTuple):
-    """One training of a method on a small sample: of how many rows, which sample of them, with which seed."""
-
-    size: int
-    sample: int
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.size:,} rows, sample {self.sample}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class Sample:
         number: size and seed of the sub-sample that the rows are, if they are one.
         others: further rows of the corpus, which such a sub-sample leaves.
         models: those of the methods.
-        overlaps: of the training rows, and of sets of which no row is left.
+        overlaps: of the training rows, and of sets that have no row left.
     """
 
     rows: Dataset

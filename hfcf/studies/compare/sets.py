@@ -45,7 +45,7 @@ class EvaluationSet:
         there: rows before anything is left out.
         removed: how many overlap with training rows and were removed.
         expected: rows by label that the paper counts, if it counts this corpus.
-        averaged: whether it counts in the averages over sets; one whose rows stand in another should not.
+        averaged: whether it counts in the averages over sets; a set whose rows are in another set should not.
         repeated: how many rows repeat a training row and were not removed.
         order: its position in the recipe.
         cleaned: of pairs that a system made, whether a person has sorted out the bad ones.
@@ -145,7 +145,7 @@ def _of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
 def check_names(names: Sequence[str], where: str) -> None:
     """Check that no two parts of a recipe have the same name."""
     if repeated := [name for name, number in Counter(names).items() if number > 1]:
-        raise RecipeError(f"{where}: {repeated[0]!r}: give each a name of its own; this one comes twice")
+        raise RecipeError(f"{where}: {repeated[0]!r}: give each a name of its own; this name comes twice")
 
 
 def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:

@@ -6,23 +6,15 @@ import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from operator import attrgetter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hfcf.studies.compare.grid import Grid, Seed
+from hfcf.studies.compare.frame import Grid, Seed
 from hfcf.studies.compare.recipe import SETTINGS
-
-
-def mean_std(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and the sample standard deviation (n − 1; nan for a single value)."""
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else math.nan
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -35,31 +27,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def differences(grid: Grid, resamples: int = 10_000, seed: int = 0) -> list[Difference]:
-    """Compare every method with the baseline, corrected over all differences of a metric: one table, one family."""
-    return correct([difference for method in grid.compared for difference in paired_bootstrap(grid, method, resamples, seed)])
-
-
-def by_size(grid: Grid) -> dict[int, Grid]:
-    """Return a grid for each size of the small samples, ascending."""
-    parts = {}
-    for size in sorted({training.size for training in grid.seeds}):
-        seeds = tuple(training for training in grid.seeds if training.size == size)
-        parts[size] = replace(grid, seeds=seeds, cells={key: cell for key, cell in grid.cells.items() if key[1] in seeds})
-    return parts
-
-
-def differences_by_size(grid: Grid, resamples: int = 10_000) -> dict[int, list[Difference]]:
-    """Compare every method with the baseline at each size, corrected over all differences of a metric: all sizes are one family."""
-    sized = [
-        (size, difference)
-        for size, part in by_size(grid).items()
-        for method in grid.compared
-        for difference in paired_bootstrap(part, method, resamples, unit=attrgetter("sample"), across=attrgetter("seed"))
-    ]
-    corrected: dict[int, list[Difference]] = {size: [] for size in by_size(grid)}
-    for (size, _), difference in zip(sized, correct([difference for _, difference in sized]), strict=True):
-        corrected[size].append(difference)
-    return corrected
+    """Compare every method with the baseline, at each size of small samples; all differences of a metric are one family."""
+    found = []
+    for size, part in grid.by_size().items():
+        for method in grid.compared:
+            found += paired_bootstrap(part, method, resamples, seed, on_samples=size is not None)
+    return correct(found)
 
 
 def correct(differences: Sequence[Difference]) -> list[Difference]:
@@ -100,19 +73,22 @@ class Difference(NamedTuple):
     adjusted: float = 1.0
     beyond_noise: bool = False
 
+    @property
+    def size(self) -> int | None:
+        """The size of the small samples."""
+        return getattr(self.seeds[0], "size", None)
+
 
 def paired_bootstrap(
-    grid: Grid, method: str, resamples: int = 10_000, seed: int = 0, unit: Callable[[Seed], Any] | None = None,
-    across: Callable[[Seed], Any] | None = None,
-) -> list[Difference]:  # fmt: skip
+    grid: Grid, method: str, resamples: int = 10_000, seed: int = 0, *, on_samples: bool = False
+) -> list[Difference]:
     """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
     Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
-    average of a single corpus is left out too, for it says nothing new.
+    average of a single corpus is also left out, because it adds nothing.
     """
-    # Seeds of one `unit` are not independent, as trainings on one sample of rows are not: the mean of their differences stands for
-    # them. `across` is what seeds of different units share, as trainings on several samples share the seed of their weights: its
-    # effect is in all units' means alike, so the p value adds the variance between the means of each.
+    # Trainings on one sample are not independent: the mean of their differences represents them. Trainings on different samples
+    # share the seed of their weights, whose effect is in the means of all samples: the p value adds the variance between seeds.
     shared = {c: sorted(grid.of(method, c).keys() & grid.of(grid.baseline, c).keys()) for c in grid.corpora}
     drawn = {c: _draw(grid, method, c, seeds, resamples, seed) for c, seeds in shared.items() if seeds}
     groups: list[tuple[str | None, str | None, list[str]]] = [(grid.corpora[c], c, [c]) for c in drawn]
@@ -127,9 +103,9 @@ def paired_bootstrap(
             continue
         # Rows of metrics × (observed, then resamples) × seeds. The same seeds are drawn on all corpora.
         mean = np.mean([drawn[c][:, :, [shared[c].index(s) for s in seeds]] for c in corpora], axis=0)
-        common = None if across is None else _means(mean[:, 0], [across(s) for s in seeds])
-        if unit is not None:
-            mean = _means(mean, [unit(s) for s in seeds])
+        common = _means(mean[:, 0], [s.seed for s in seeds]) if on_samples else None
+        if on_samples:
+            mean = _means(mean, [s.sample for s in seeds])
         n = mean.shape[2]
         weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
         for i, (metric, scores) in enumerate(zip(grid.scorer.compared, mean, strict=True)):

@@ -1,21 +1,21 @@
-"""The parts of the pages of all comparisons, as Markdown."""
+"""Markdown tables of comparisons."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 from pandas import DataFrame
 
-from hfcf.studies.compare.grid import Cell, Grid
+from hfcf.studies.compare.frame import Cell, Grid
 from hfcf.studies.compare.recipe import SETTINGS
-from hfcf.studies.compare.stats import LEVEL, Difference, kinds_of, mean_std
+from hfcf.studies.compare.stats import LEVEL, Difference, kinds_of
 
 _LISTED = 10  # missing cells
-_ABOUT = ("recipe", "method", "corpus", "setting", "seed", "size", "sample", "ids")  # what tells the cells of a CSV file apart
 
 
 def page(title: str, missing: str, legend: Iterable[str], sections: Iterable[str]) -> str:
@@ -31,21 +31,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([texts[0], "|" + "---|" * len(header), *texts[1:]])
 
 
-def methods_table(methods: Iterable[str], columns: Mapping[str, Mapping[str, str]], *first: Sequence[str], empty: str = "–") -> str:
-    """Return a table with methods down, after some first rows, and columns across."""
-    rows = ([method, *(texts.get(method, empty) for texts in columns.values())] for method in methods)
-    return table(["Method", *columns], [*first, *rows])
-
-
-def long_csv(cells: Iterable[Cell]) -> str:
-    """Return a CSV line for each number of each cell; `DataFrame.pivot` makes a table of it."""
-    lines = [
-        [*(cell.get(column) for column in _ABOUT), metric, value]
-        for cell in cells
-        for metric, value in cell.items()
-        if metric not in _ABOUT and isinstance(value, int | float) and not isinstance(value, bool)
-    ]
-    return DataFrame(lines, columns=[*_ABOUT, "metric", "value"], dtype=object).to_csv(index=False, lineterminator="\n")
+def pivot(
+    texts: Mapping[tuple[str, Any], str], rows: Iterable[str], columns: Mapping[Any, str], *first: Sequence[str],
+    name: str = "Method", empty: str = "–",
+) -> str:  # fmt: skip
+    """Return a table of texts by row and column, after some first rows; `columns` has the titles."""
+    lines = ([row, *(texts.get((row, column), empty) for column in columns)] for row in rows)
+    return table([name, *columns.values()], [*first, *lines])
 
 
 def bullets(texts: Iterable[str]) -> str:
@@ -67,46 +59,32 @@ def points(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
-def score_column(
-    values: Mapping[str, Sequence[float]], expected: int, starred: Iterable[str] = (), *, best: bool = True, second: bool = False
-) -> dict[str, str]:
-    """Return each method's mean ± deviation in points, with a star if starred, and (k of expected) where scores are missing."""
-    stats = {method: mean_std(scores) for method, scores in values.items() if scores}
-    texts = {method: points(mean) for method, (mean, _) in stats.items()}
-    with_deviation = {
-        method: texts[method] + (f" ± {points(deviation)}" if len(values[method]) > 1 else "")
-        for method, (_, deviation) in stats.items()
-    }
-    marked = mark_best(texts, with_deviation, second=second) if best else with_deviation
-    for method in stats:
-        n = len(values[method])
-        marked[method] += (r"\*" if method in starred else "") + (f" ({n} of {expected})" if n < expected else "")
-    return marked
+def score_texts(
+    values: DataFrame, column: str, expected: int = 0, starred: Collection[tuple[str, Any]] = (), *, second: bool = False
+) -> dict[tuple[str, Any], str]:
+    """Return mean ± deviation in points by method and column, with a star if starred, and (k of expected) where scores are missing.
+
+    `values` is a long table of one metric. The best method of a column is bold.
+    """
+    texts: dict[tuple[str, Any], str] = {}
+    for name, part in values.groupby(column, sort=False):
+        # pandas' own means and deviations differ in the last bit.
+        scores = {method: own.tolist() for method, own in part.groupby("method", sort=False)["value"]}
+        means = {method: points(fmean(own)) for method, own in scores.items()}
+        whole = {method: means[method] + (f" ± {points(stdev(own))}" if len(own) > 1 else "") for method, own in scores.items()}
+        for method, text in mark_best(means, whole, second=second).items():
+            n = len(scores[method])
+            star = r"\*" if (method, name) in starred else ""
+            texts[method, name] = text + star + (f" ({n} of {expected})" if n < expected else "")
+    return texts
 
 
-def mark_best(numbers: Mapping[str, str], texts: Mapping[str, str], *, second: bool = True) -> dict[str, str]:
+def mark_best(numbers: Mapping[Any, str], texts: Mapping[Any, str], *, second: bool = True) -> dict[Any, str]:
     """Make the text of the best number bold and underline that of the second best; equal numbers share a mark."""
     values = {name: float(number) for name, number in numbers.items()}
     best, runner_up = [*sorted(set(values.values()), reverse=True), math.nan, math.nan][:2]
     styles = {best: "**{}**"} | ({runner_up: "<u>{}</u>"} if second else {})
     return {name: styles.get(value, "{}").format(texts[name]) for name, value in values.items()}
-
-
-def score_columns(
-    grid: Grid, metric: str, differences: Iterable[Difference] = (), *, second: bool = False
-) -> dict[str, dict[str, str]]:
-    """Return the texts of all scores by corpus and method."""
-    starred = {
-        (difference.corpus, difference.method)
-        for difference in differences
-        if difference.metric == metric and difference.beyond_noise
-    }
-    columns = {}
-    for corpus in grid.corpora:
-        values = {method: [cell[metric] for cell in grid.of(method, corpus).values()] for method in grid.methods}
-        marked = [method for method in grid.methods if (corpus, method) in starred]
-        columns[corpus] = score_column(values, len(grid.seeds), marked, second=second)
-    return columns
 
 
 def noise_legend(grid: Grid, of: str, over: str) -> str:
@@ -117,29 +95,28 @@ def noise_legend(grid: Grid, of: str, over: str) -> str:
     )
 
 
-def intervals(grid: Grid, differences: Sequence[Difference], metric: str) -> str:
-    """Return differences from the baseline: corpora and averages down, methods across, in points of a hundred."""
-    by_place = {
-        (difference.setting, difference.corpus, difference.method): difference
-        for difference in differences
-        if difference.metric == metric
-    }
-    averages = {difference.setting for difference in by_place.values() if difference.corpus is None}
-    places: list[tuple[str | None, str | None]] = [(setting, corpus) for corpus, setting in grid.corpora.items()]
-    places += [(setting, None) for setting in (*SETTINGS, None) if setting in averages]
-    rows, notes = [], []
-    for setting, corpus in places:
-        place = corpus or f"*average, {setting or 'all corpora'}*"
-        of_place = {method: by_place.get((setting, corpus, method)) for method in grid.compared}
-        rows.append([place, *("–" if difference is None else difference_text(difference) for difference in of_place.values())])
-        fewer = {
-            method: difference.seeds
-            for method, difference in of_place.items()
-            if difference and len(difference.seeds) < len(grid.seeds)
-        }
-        notes += [f"{method} on {place}: {', '.join(map(str, seeds))}" for method, seeds in fewer.items()]
-    text = f"Points; difference [{LEVEL:.0%} interval].\n\n" + table(["", *grid.compared], rows)
-    return text + (f"\n\nOnly the seeds that both methods have (one alone is never marked): {'; '.join(notes)}." if notes else "")
+def intervals(grid: Grid, differences: Iterable[Difference], metric: str) -> str:
+    """Return the differences from the baseline in points: corpora and averages down, methods across."""
+    by_place = {(_place(difference), difference.method): difference for difference in differences if difference.metric == metric}
+    averages = [f"*average, {setting or 'all corpora'}*" for setting in (*SETTINGS, None)]
+    places = [*grid.corpora, *(place for place in averages if any(place == name for name, _ in by_place))]
+    texts = {key: difference_text(difference) for key, difference in by_place.items()}
+    text = f"Points; difference [{LEVEL:.0%} interval].\n\n" + pivot(
+        texts, places, {method: method for method in grid.compared}, name=""
+    )
+    notes = [
+        f"{method} on {place}: {', '.join(map(str, difference.seeds))}"
+        for place in places
+        for method in grid.compared
+        if (difference := by_place.get((place, method))) and len(difference.seeds) < len(grid.seeds)
+    ]
+    return text + (
+        f"\n\nOnly the seeds that both methods have (a single seed is never marked): {'; '.join(notes)}." if notes else ""
+    )
+
+
+def _place(difference: Difference) -> str:
+    return difference.corpus or f"*average, {difference.setting or 'all corpora'}*"
 
 
 def difference_text(difference: Difference) -> str:
@@ -165,25 +142,11 @@ def has_labels(grid: Grid, corpus: str) -> bool:
 
 
 def majority(grid: Grid, corpus: str, metric: str) -> str:
-    """Return the score of always giving the commonest label, in points; "–" for open answers, of which none is common."""
+    """Return the score of always giving the commonest label, in points; "–" for open answers, which have none."""
     if not has_labels(grid, corpus) or metric not in grid.scorer.compared:
         return "–"
-    cells = grid.about(corpus)
-    gold = list(cells[0]["gold"])
+    gold = list(grid.about(corpus)[0]["gold"])
     answer = Counter(gold).most_common(1)[0][0]
-    kinds, counts = kinds_of([cells[0]["gold"], answer * len(gold)])
+    kinds, counts = kinds_of(["".join(gold), answer * len(gold)])
     scores = grid.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
     return points(scores[grid.scorer.compared.index(metric), 0, 0])
-
-
-def time_spent(cells: Sequence[Cell]) -> str:
-    """Say how long the training and the evaluation of a cell took."""
-    seconds = [cell["cpu_seconds"] for cell in cells]
-    median, most = np.median(seconds), max(seconds)
-    return f"A cell is one training and one evaluation: {median:.0f} CPU seconds in the median, {most:.0f} at most."
-
-
-def dropped_counterfactuals(cells: Iterable[Cell], where: str, repeats: Iterable[str]) -> str:
-    """Say how many counterfactuals were left out because a row of `where` repeats them."""
-    dropped = max(cell["counterfactuals_dropped"] for cell in cells)
-    return f"Counterfactuals left out because {where} row has their {' or '.join(repeats)}: {dropped} at most."

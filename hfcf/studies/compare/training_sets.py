@@ -1,4 +1,4 @@
-"""What a method adds to the training rows: its counterfactuals, or of a control other rows in the place of them."""
+"""What a method adds to the training rows: its counterfactuals, or the rows of a control instead of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hfcf.training.data import drop_overlap, drop_related
 
 log = logging.getLogger(__name__)
 
-_ASKED = 64  # rows of which a judge is asked at once
+_ASKED = 64  # rows that a judge labels at once
 
 
 def training_rows(

@@ -94,7 +94,7 @@ class Unit:
         columns: that a row must have.
         show: from the row, its source (None if the row needs none) and the side of the method's text, "1" or "2". It raises
             `ValueError` with the reason why a row can't be rated.
-        sourced: whether a line shows the source, too.
+        sourced: whether a line also shows the source.
         instead: the column of the row by which it needs no source.
         shared: whether one line of a source serves all methods: raters mark words in it.
         single: whether a sheet can have one method only.
@@ -108,7 +108,7 @@ class Unit:
     single: bool = False
 
     def needs_source(self, columns: Container[object]) -> bool:
-        """Tell whether rows with these columns can be shown only beside their sources."""
+        """Tell whether rows with these columns can be shown only with their sources."""
         return self.sourced and self.instead not in columns
 
 
@@ -121,7 +121,7 @@ def parse_answer(question: Question, cell: str, item: Mapping[str, Any]) -> Any:
     try:
         return _parse(question, written, item)
     except ValueError:
-        # A spreadsheet guards a cell with an apostrophe, but a word may begin with one, too.
+        # A spreadsheet guards a cell with an apostrophe, but a word may also begin with an apostrophe.
         if not written.startswith("'"):
             raise
     return _parse(question, written[1:].strip(), item)

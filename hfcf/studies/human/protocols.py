@@ -276,7 +276,7 @@ def _argument(row: Row) -> str:
 _STRUCTURE = ("id", "claim", "evidence", "structure")
 _CHECKWHY_UNITS = {
     "argument": Unit(_STRUCTURE, _one_argument),
-    # With two methods, raters would recognise the reference: it stands on two lines.
+    # With two methods, raters would recognise the reference, which is on two lines.
     "argument_pair": Unit(_STRUCTURE, _arguments, sourced=True, single=True),
 }
 

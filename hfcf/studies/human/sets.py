@@ -49,7 +49,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _name_labels(rows: Any) -> Iterator[dict[str, Any]]:
-    """Yield rows with the class names of a published set in the place of the class numbers."""
+    """Yield rows with the class names of a published set instead of the class numbers."""
     features = getattr(rows, "features", None) or {}
     classes = {name: feature for name, feature in features.items() if hasattr(feature, "int2str")}
     for row in rows:

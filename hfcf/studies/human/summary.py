@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from statistics import fmean, stdev
 from typing import Any
 
 from hfcf.hub.render import cell
@@ -74,7 +75,7 @@ def _numbers(question: Question, method: str, items: Sequence[Mapping[str, Any]]
         return {**counts, **dict(zip(("precision", "recall", "f1"), means, strict=True))}
     decisions = [decide(values) for _, values in ratings]
     if question.kind == "sides":
-        # A median between a tie and one side is no preference of two raters.
+        # A median between a tie and a side is not a preference of two raters.
         decisions = [math.trunc(decision) for decision in decisions]
         judgements = [judgement for _, values in ratings for judgement in values]
         return {**counts, "judgements": _sides(judgements), "decided": _sides(decisions), "p": _sign(decisions)}
@@ -91,10 +92,7 @@ def _present(ratings: Sequence[Any]) -> list[Any]:
 
 
 def _mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
-    from hfcf.studies.compare.stats import mean_std
-
-    mean, sd = mean_std(values)
-    return round(mean, 5), None if math.isnan(sd) else round(sd, 5)
+    return round(fmean(values), 5), round(stdev(values), 5) if len(values) > 1 else None
 
 
 def _sides(values: Sequence[float]) -> dict[str, int]:
@@ -148,7 +146,7 @@ def _alpha(units: Sequence[Sequence[float | None]], question: Question) -> dict[
     value = alpha(units, question.level)
     ratings = sum(rating is not None for unit in units for rating in unit)
     agreement = {"alpha": _rounded(value), "level": question.level, "ratings": ratings}
-    # Of marked words each place would be a unit, most of which nobody marks.
+    # Each place would be a unit of marked words, and nobody marks most places.
     return {**agreement, "kappa": _rounded(kappa(units))} if question.level == "nominal" and question.kind != "words" else agreement
 
 

@@ -130,7 +130,7 @@ def _read(
 
 
 def _check(filled: Filled, written: Mapping[str, Entry], places: dict[tuple[int, str], str]) -> Entry:
-    """Return a filled entry that stands for a row, once, and shows what was written."""
+    """Check that a filled entry is of a row, comes once, and has the written texts."""
     if filled.unreadable:
         raise ValueError(filled.unreadable)
     entry = filled.entry

@@ -60,7 +60,7 @@ def _list_texts(row: Mapping[str, Any], numbers: Iterable[int]) -> Places:
 
 
 def _apply(texts: Places, edits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the columns of edited texts; a piece without an entry is no piece."""
+    """Return the columns of edited texts; a piece without an entry is removed."""
     places = by_place(edits)
     added = {place: "" for place in places if place[0] in _PARTS}
     edited = {place: replace_text(text, places.pop(place, [])) for place, text in {**added, **texts}.items()}

@@ -60,11 +60,11 @@ def parse_pieces(text: str) -> list[dict[str, str]]:
 def parse_version(entry: Entry, row: Mapping[str, Any]) -> Version:
     """Read the version of a row that an entry holds.
 
-    White space around a text is no edit, nor is the order of the pieces; new ones stand behind the others.
+    White space around a text is not an edit, nor is the order of the pieces; new pieces come last.
     """
     old = Version.from_row(row)
     if wrong := next((name for name in ("claim", "structure") if not isinstance(entry[name], str)), None):
-        raise ValueError(f"the {wrong} is no text but {type(entry[wrong]).__name__}")
+        raise ValueError(f"the {wrong} must be a text, got {type(entry[wrong]).__name__}")
     pieces = parse_pieces(entry["evidence"]) if isinstance(entry["evidence"], str) else entry["evidence"]
     texts = {piece.name: piece.text for piece in old.pieces}
     order = list(texts)

@@ -38,7 +38,7 @@ def export(
     Args:
         rows: with `COLUMNS` and unique ids: a `Dataset`, rows, a file (`.parquet`, `.jsonl`), or the folder of a run.
         out: the folder.
-        form: "page": an HTML page for each person, which saves `rater-1.jsonl` and so on, to be put beside it. "jsonl", "csv":
+        form: "page": an HTML page for each person, which saves `rater-1.jsonl` and so on, for the same folder. "jsonl", "csv":
             `rater-1.jsonl`, `rater-1.csv`, to be filled. "argilla": `records.json`, for `dataset.records.from_json`; what
             `dataset.records.to_json` writes then comes in its place.
         people: how many review; the paper's are two, and a third who resolves where they differ.

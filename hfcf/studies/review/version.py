@@ -75,11 +75,11 @@ class Version:
         misplaced = []
         for name, role, _ in self.pieces:
             if role == DISTRACTOR and name in used:
-                misplaced.append(f"{name} is used: it is no distractor")
+                misplaced.append(f"{name} is used: it is not a distractor")
             elif role == LEAF and name in concluded:
-                misplaced.append(f"{name} is concluded in a step: it is no leaf but an intermediate")
+                misplaced.append(f"{name} is concluded in a step: it is not a leaf but an intermediate")
             elif role == INTERMEDIATE and name in used and name not in concluded:
-                misplaced.append(f"{name} is concluded in no step: it is no intermediate but a leaf")
+                misplaced.append(f"{name} is concluded in no step: it is not an intermediate but a leaf")
         return problems(self.structure, useful) + misplaced
 
 

@@ -139,10 +139,10 @@ function versionProblems({ claim, evidence, steps }, needed) {
   const used = nodesOf(steps), concluded = steps.map(({ conclusion }) => conclusion);
   messages.push(...problems(steps, evidence.filter(({ role }) => role !== "distractor").map(({ id }) => id)));
   for (const { id, role } of evidence) {
-    if (role === "distractor" && used.includes(id)) messages.push(`${id} is used: it is no distractor`);
-    else if (role === "leaf" && concluded.includes(id)) messages.push(`${id} is concluded in a step: it is no leaf but an intermediate`);
+    if (role === "distractor" && used.includes(id)) messages.push(`${id} is used: it is not a distractor`);
+    else if (role === "leaf" && concluded.includes(id)) messages.push(`${id} is concluded in a step: it is not a leaf but an intermediate`);
     else if (role === "intermediate" && used.includes(id) && !concluded.includes(id))
-      messages.push(`${id} is concluded in no step: it is no intermediate but a leaf`);
+      messages.push(`${id} is concluded in no step: it is not an intermediate but a leaf`);
   }
   return messages;
 }

@@ -17,7 +17,7 @@ from hfcf.cli.tables import print_comparison
 from hfcf.core.recipe import RecipeError
 from hfcf.hub.existing_result import ExistingResultError
 from hfcf.studies.compare.dry_run import dry_run
-from hfcf.studies.compare.grid import make_grid
+from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.stats import kinds_of, paired_bootstrap
@@ -210,7 +210,7 @@ def test_a_run_is_paired_with_its_originals_and_labelled_as_not_cleaned(tmp_path
     compare(path, tmp_path / "out", results=tmp_path / "results")
     text = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     assert "| *pairs* | 60, not cleaned |" in text
-    assert "- Not cleaned: the pairs are a system's" in text
+    assert "- Not cleaned: a system made the pairs" in text
 
 
 def test_a_system_makes_the_counterfactuals_of_a_set(tmp_path: Path) -> None:

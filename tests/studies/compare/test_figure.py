@@ -9,7 +9,7 @@ from made_up import CORPORA, full
 from matplotlib import pyplot
 
 from hfcf.studies.compare.figure import figure, save
-from hfcf.studies.compare.grid import make_grid
+from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.stats import differences
 
 

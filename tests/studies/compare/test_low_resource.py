@@ -20,13 +20,12 @@ from hfcf.core.expand import balanced_sample
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
 from hfcf.studies.compare.figure import figure_of_sizes as figure
-from hfcf.studies.compare.grid import Grid, make_grid
+from hfcf.studies.compare.frame import Grid, Training, make_grid
+from hfcf.studies.compare.page import markdown as page
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.runner import open_comparison
-from hfcf.studies.compare.samples import Training
-from hfcf.studies.compare.set_page import markdown_of_samples as markdown
-from hfcf.studies.compare.stats import by_size, differences_by_size
+from hfcf.studies.compare.stats import differences, paired_bootstrap
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.training import verifier
 
@@ -84,19 +83,17 @@ def laid_out(cells: list[dict[str, Any]]) -> Grid:
 def test_trainings_on_one_sample_are_not_independent() -> None:
     """Two samples that disagree, five seeds each: ten trainings, but two samples are what is known."""
     grid = laid_out(answers({(sample, seed): 4 if sample == 1 else 0 for sample in (1, 2) for seed in range(5)}))
-    (one,) = (one for one in differences_by_size(grid, 500)[60] if one.metric == "accuracy")
+    (one,) = (one for one in differences(grid, 500) if one.metric == "accuracy")
     assert one.value == pytest.approx(0.05)
     assert one.low <= 0, "both draws may be of the second sample"
     assert one.p > 0.4
     assert not one.beyond_noise
     # As if they were ten: what this would be without samples.
-    from hfcf.studies.compare.stats import paired_bootstrap
-
     assert paired_bootstrap(grid, "EDA", 500)[0].p < 0.1
 
 
 def accuracy(grid: Grid, resamples: int = 300) -> Any:
-    (one,) = (one for one in differences_by_size(grid, resamples)[60] if one.metric == "accuracy")
+    (one,) = (one for one in differences(grid, resamples) if one.metric == "accuracy")
     return one
 
 
@@ -128,10 +125,10 @@ def test_the_difference_is_that_of_the_same_sample_and_seed() -> None:
     cells = answers({(1, 1): 10, (1, 2): 10, (2, 1): 10, (2, 2): 10})
     cells = [one for one in cells if (one["method"], one["seed"]) != ("EDA", Training(60, 2, 2))]
     grid = make_grid(cells, "none", ["none", "EDA"], sorted({one["seed"] for one in cells}), {"FM2": "challenge"})
-    (one,) = (one for one in differences_by_size(grid, 200)[60] if one.metric == "accuracy")
+    (one,) = (one for one in differences(grid, 200) if one.metric == "accuracy")
     assert one.seeds == (Training(60, 1, 1), Training(60, 1, 2), Training(60, 2, 1))
     assert one.value == pytest.approx(0.25)
-    text = markdown(grid, differences_by_size(grid, 200), title="low")
+    text = page(grid, differences(grid, 200), title="low")
     assert "**Partial:** 1 of 8 cells (method × seed × corpus) are missing: EDA × 60 rows, sample 2, seed 2 × FM2." in text
     assert "| EDA | **75.0 ± 0.0**\\* (3 of 4) |" in text
 
@@ -139,18 +136,18 @@ def test_the_difference_is_that_of_the_same_sample_and_seed() -> None:
 def test_all_sizes_are_one_family_of_differences() -> None:
     pairs = {(sample, seed): 12 + sample % 2 for sample in range(4) for seed in (1, 2)}
     one, two = laid_out(answers(pairs)), laid_out([*answers(pairs), *answers(pairs, 120)])
-    adjusted = [found[60][0].adjusted for found in (differences_by_size(one, 300), differences_by_size(two, 300))]
+    adjusted = [found[0].adjusted for found in (differences(one, 300), differences(two, 300))]
     assert adjusted[1] == pytest.approx(2 * adjusted[0])
-    assert list(by_size(two)) == [60, 120]
+    assert list(two.by_size()) == [60, 120]
 
 
 def test_the_table_and_the_figure() -> None:
     pairs = {(sample, seed): 10 for sample in (1, 2) for seed in (1, 2)}
     grid = laid_out([*answers(pairs), *answers(pairs, 120)])
     full = [cell("none", seed, "FM2", "challenge", "SSRR", "SSRS") for seed in (1, 2)]
-    text = markdown(grid, differences_by_size(grid, 100), full, "low")
+    text = page(grid, differences(grid, 100), title="low", all_rows=full)
     assert "### FM2 (challenge; majority label 50.0)\n\n| Method | 60 rows | 120 rows | all rows |" in text
-    assert "| none | 50.0 ± 0.0 | 50.0 ± 0.0 | 75.0 ± 0.0 |" in text
+    assert "| none | 50.0 ± 0.0 | 50.0 ± 0.0 | **75.0 ± 0.0** |" in text
     assert "| EDA | 1:0.50 | 1:0.50 |" in text
     assert "### 120 rows\n\nPoints; difference [95% interval]." in text
     panel = figure(grid, full).axes[0]

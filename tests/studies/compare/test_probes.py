@@ -15,7 +15,7 @@ from made_up import cell
 from hfcf.core import recipe as recipes
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
-from hfcf.studies.compare.grid import make_grid
+from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.probes import ANY, NONE, by_shortcut, claim_only, shares, shortcuts, shortcuts_table, telling
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.sets import EvaluationSet

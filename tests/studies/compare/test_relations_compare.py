@@ -161,7 +161,7 @@ def test_a_comparison_from_the_recipe_to_the_table(content: dict[str, Any], tmp_
     assert line(table, "*rows: trained on / scored*") == ["6 / 16", "12 / 16"]
     assert "**" in "".join(line(table, "none") + line(table, "swap"))
     assert line(table, "swap", "## Counterfactuals") == ["3 (50 %)", "7 (58 %)"]
-    assert line(table, "swap", "### Beside the paper's Table 8") == ["5 (54 %)", "114 (54 %)"]
+    assert line(table, "swap", "### The paper's Table 8 for comparison") == ["5 (54 %)", "114 (54 %)"]
     assert line(table, "swap", "## The paper's figures") == ["**35.11 ± 0.66**"]
     assert "row has their sentence: 1 at most." in table
     assert "### Rows that models of the methods have seen" in table
@@ -257,7 +257,7 @@ def test_what_another_process_has_is_left_to_it(content: dict[str, Any], tmp_pat
         assert free
         found, table = run(content, tmp_path)
     assert found["missing"] == 1
-    assert "**Partial:** 1 of 2 wanted cells (method × column × seed) are missing: none × 2-shot × 1." in table
+    assert "**Partial:** 1 of 2 requested cells (method × column × seed) are missing: none × 2-shot × 1." in table
     assert line(table, "none")[0].endswith("(1 of 2)")
 
 
@@ -310,7 +310,7 @@ def test_a_sentence_that_was_not_read_has_no_relation() -> None:
         ({"run": [{"seeds": [9]}]}, "run: 1: seeds: unknown key '9'"),
         ({"report": "train"}, "report must be one of test, dev, got 'train'"),
         ({"classifier": {"epochs": 1}}, "classifier: the key 'model' is missing"),
-        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, swap, empty"),
+        ({"baseline": "nothing"}, "baseline: nothing is not one of the methods none, swap, empty"),
         ({"seads": [1]}, "unknown key 'seads'; did you mean 'seeds'"),
         ({"paper": {"score": {}}}, "paper: unknown key 'score'; did you mean 'scores'"),
     ],

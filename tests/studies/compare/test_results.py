@@ -64,7 +64,7 @@ def test_a_line_in_the_middle_that_is_no_cell_is_named(tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     Cells(file).put("a", cell("none", "SSS"))
     file.write_text("<<<<<<< HEAD\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"one\.jsonl: no finished cell: .*HEAD"):
+    with pytest.raises(ValueError, match=r"one\.jsonl: not a finished cell: .*HEAD"):
         Cells(file).get("a")
 
 

@@ -27,9 +27,9 @@ from hfcf.studies.compare.contamination import (
     unseen_rows,
 )
 from hfcf.studies.compare.methods import Method, build_methods
+from hfcf.studies.compare.page import provenance
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.runner import Comparison, on_samples, open_comparison
-from hfcf.studies.compare.set_page import provenance
 from hfcf.studies.compare.training_sets import label_rows, training_rows
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.ccg.system import CCG

@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas
 from made_up import CORPORA, cell, full
+from pandas import DataFrame
 
-from hfcf.studies.compare.grid import Grid, make_grid
-from hfcf.studies.compare.set_page import markdown as page
+from hfcf.studies.compare.frame import Grid, make_grid
+from hfcf.studies.compare.page import markdown as page
 from hfcf.studies.compare.stats import differences
-from hfcf.studies.compare.tables import long_csv, score_column, spread, table
+from hfcf.studies.compare.tables import score_texts, spread, table
 
 GOLDEN = Path(__file__).parent / "golden.md"
 INTRINSIC = [
@@ -50,13 +51,13 @@ def test_the_order_of_cells_does_not_matter_once_methods_and_corpora_are_given()
     cells = full()
     there, back = (make_grid(some, "None", ["None", "EDA", "RACE"], corpora=CORPORA) for some in (cells, cells[::-1]))
     assert markdown(there, differences(there, 100)) == markdown(back, differences(back, 100))
-    assert long_csv(there.cells.values()) == long_csv(back.cells.values())
+    assert there.long.equals(back.long)
 
 
 def test_csv_reads_back() -> None:
     cells = full()
     grid = make_grid(cells, "None")
-    table = pandas.read_csv(io.StringIO(long_csv(grid.cells.values())), keep_default_na=False)  # a method is called "None"
+    table = pandas.read_csv(io.StringIO(grid.long.to_csv(index=False)), keep_default_na=False)  # a method is called "None"
     wide = table.pivot(index=["method", "seed", "corpus"], columns="metric", values="value")
     assert len(wide) == len(cells)
     for made in cells:
@@ -69,8 +70,8 @@ def test_a_table_without_cells() -> None:
     text = markdown(grid, differences(grid))
     assert "**Partial:** 24 of 24 cells (method × seed × corpus) are missing: None × 13 × HoVer;" in text
     assert "; and 14 more." in text
-    assert "| RACE | – | – | – | – | – | – | – |" in text
-    assert long_csv(grid.cells.values()).count("\n") == 1
+    assert "| RACE | – | – | – | – | – | – |" in text
+    assert grid.long.empty
 
 
 def test_one_seed_has_no_deviation_and_no_mark() -> None:
@@ -85,7 +86,7 @@ def test_pipes_and_line_breaks_stay_in_their_cell() -> None:
     cells = [{**c, "method": "a | b\nc"} if c["method"] == "RACE" else c for c in full()]
     grid = make_grid(cells, "None")
     lines = [line for line in markdown(grid, differences(grid, 100)).splitlines() if line.startswith(r"| a \| b c |")]
-    assert len(lines) == 2
+    assert len(lines) == 3, "of two metrics, and of the training rows"
 
 
 def test_a_release_that_differs_says_how() -> None:
@@ -96,7 +97,7 @@ def test_a_release_that_differs_says_how() -> None:
 
 def test_without_a_count_of_the_paper_there_is_no_column_for_it() -> None:
     text = markdown(make_grid(full(), "None"), [])
-    assert "| Corpus | Setting | There | Evaluated | Of these |\n" in text
+    assert "| Corpus | Setting | There | Evaluated | Of these | Removed as overlapping |\n" in text
     assert "Table 8" not in text
     assert "Is it that set?" not in text
 
@@ -104,15 +105,21 @@ def test_without_a_count_of_the_paper_there_is_no_column_for_it() -> None:
 def test_cells_that_did_not_look_for_overlaps_claim_nothing() -> None:
     cells = [{**c, "removed_as_overlap": None} for c in full()]
     text = markdown(make_grid(cells, "None"), [])
-    assert "Nothing that was evaluated shares" not in text
+    assert "Evaluated rows share no" not in text
     assert "Not every cell says whether rows" in text
 
 
 def test_marks_and_counts_of_a_column() -> None:
-    marked = score_column({"none": [0.5, 0.6], "EDA": [0.5], "RACE": [0.7, 0.7]}, 2, ["RACE"], second=True)
-    assert marked == {"none": "<u>55.0 ± 7.1</u>", "EDA": "50.0 (1 of 2)", "RACE": r"**70.0 ± 0.0**\*"}
-    tied = score_column({"a": [0.663], "b": [0.663], "c": [0.628]}, 1, second=True)
-    assert tied == {"a": "**66.3**", "b": "**66.3**", "c": "<u>62.8</u>"}
+    def marked(scores: dict[str, list[float]], expected: int, *starred: tuple[str, str]) -> dict[str, str]:
+        values = DataFrame(
+            [(method, "FM2", score) for method in scores for score in scores[method]], columns=["method", "corpus", "value"]
+        )
+        texts = score_texts(values, "corpus", expected, starred, second=True)
+        return {method: text for (method, _), text in texts.items()}
+
+    whole = marked({"none": [0.5, 0.6], "EDA": [0.5], "RACE": [0.7, 0.7]}, 2, ("RACE", "FM2"))
+    assert whole == {"none": "<u>55.0 ± 7.1</u>", "EDA": "50.0 (1 of 2)", "RACE": r"**70.0 ± 0.0**\*"}
+    assert marked({"a": [0.663], "b": [0.663], "c": [0.628]}, 1) == {"a": "**66.3**", "b": "**66.3**", "c": "<u>62.8</u>"}
 
 
 def test_numbers_on_which_cells_differ_are_a_range() -> None:

@@ -133,10 +133,10 @@ def test_a_comparison_from_the_recipe_to_the_table(
     made = {cell["method"]: cell["counterfactuals"] for cell in cells}
     assert made["none"] == 0 < made["RACE"] < made["both"]
     table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
-    for text in ("shares a group, a claim or its evidence", "| Other | 2 |", "- A note.", "| RACE −FILTER | "):
+    for text in ("share no group, no claim and no evidence with a training row", "- A note.", "| RACE −FILTER | "):
         assert text in table
     sizes = next(line for line in table.splitlines() if line.startswith("| Other | challenge |"))
-    assert sizes.endswith("| 6 SUPPORTS, 5 REFUTES | matches |")
+    assert sizes.endswith("| 2 | 6 SUPPORTS, 5 REFUTES | matches |")
     assert "| 8 |" in sizes
     assert all((tmp_path / "out" / name).stat().st_size for name in ("table.csv", "figure.svg", "figure.png"))
 
@@ -245,7 +245,7 @@ def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict
         ({"methods": {"RACE": {"settings": {"edits": False}}}}, "unknown key 'edits'; did you mean 'edit'"),
         ({"verifier": {"model": "m", "epoch": 1}}, "unknown key 'epoch'; did you mean 'epochs'"),
         ({"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, "setting must be one of in-domain, out-of-domain, challenge"),
-        ({"baseline": "nothing"}, "baseline: nothing is none of the methods none, RACE, both"),
+        ({"baseline": "nothing"}, "baseline: nothing is not one of the methods none, RACE, both"),
         ({"verifier": {"epochs": 1}}, "verifier: the key 'model' is missing"),
         ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, "RACE: a model cannot be read; train it first"),
         ({"train": {"corpus": "hover", "data_dir": str(DEMO), "split": "train", "evdence": 1}}, "evdence"),

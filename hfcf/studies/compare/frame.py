@@ -1,10 +1,13 @@
-"""Cells of a comparison, checked and put in the order of the tables."""
+"""The cells of a comparison in the order of the tables, and all their numbers as one long table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from pandas import DataFrame
 
 from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.recipe import SETTINGS
@@ -14,8 +17,33 @@ _LABELS = LabelScorer()
 Cell = Mapping[str, Any]
 """The results of one method × seed × corpus, as `hfcf.studies.compare.runner.read` gives them."""
 
+_ABOUT = ("recipe", "method", "corpus", "setting", "seed", "size", "sample", "ids")  # the columns that identify a cell
+
+
+class Training(NamedTuple):
+    """One training of a method on a small sample: the size of the sample, its number, and the seed."""
+
+    size: int
+    sample: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.size:,} rows, sample {self.sample}, seed {self.seed}"
+
+
 Seed = Any
-"""What tells the trainings of a method apart, in order: the seed, or on small samples a `hfcf.studies.compare.samples.Training`."""
+"""What identifies the trainings of a method, in order: the seed, or a `Training` on a small sample."""
+
+
+def long_table(cells: Iterable[Cell]) -> DataFrame:
+    """Return a row for each number of each cell; `table.csv` is this table."""
+    lines = [
+        [*(cell.get(column) for column in _ABOUT), metric, value]
+        for cell in (({**cell, **cell["seed"]._asdict()} if isinstance(cell.get("seed"), Training) else cell) for cell in cells)
+        for metric, value in cell.items()
+        if metric not in _ABOUT and isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    return DataFrame(lines, columns=[*_ABOUT, "metric", "value"], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -47,6 +75,23 @@ class Grid:
         """Return all cells of a corpus."""
         return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
 
+    @cached_property
+    def long(self) -> DataFrame:
+        """All numbers of the cells, one a row."""
+        return long_table(self.cells.values())
+
+    def values(self, metric: str) -> DataFrame:
+        """Return the rows of a metric, the values as floats."""
+        return self.long[self.long["metric"] == metric].astype({"value": float})
+
+    def by_size(self) -> dict[int | None, Grid]:
+        """Return a grid for each size of the small samples, ascending; without samples the grid itself under None."""
+        parts: dict[int | None, Grid] = {}
+        for size in sorted({seed.size for seed in self.seeds if isinstance(seed, Training)}):
+            seeds = tuple(seed for seed in self.seeds if seed.size == size)
+            parts[size] = replace(self, seeds=seeds, cells={key: cell for key, cell in self.cells.items() if key[1] in seeds})
+        return parts or {None: self}
+
     def missing(self) -> list[tuple[str, Seed, str]]:
         """List method, seed and corpus of each cell that is not there."""
         keys = ((method, seed, corpus) for method in self.methods for corpus in self.corpora for seed in self.seeds)
@@ -66,16 +111,16 @@ def make_grid(
     seeds = sorted({cell["seed"] for cell in cells}) if seeds is None else seeds
     corpora = {corpus: cell["setting"] for corpus, cell in first.items()} if corpora is None else corpora
     if baseline not in methods:
-        raise ValueError(f"the baseline {baseline!r} is none of the methods {', '.join(methods)}")
+        raise ValueError(f"the baseline {baseline!r} is not one of the methods {', '.join(methods)}")
     if unknown := set(corpora.values()) - set(SETTINGS):
-        raise ValueError(f"{', '.join(sorted(unknown))}: no setting; settings are {', '.join(SETTINGS)}")
+        raise ValueError(f"{', '.join(sorted(unknown))}: unknown setting; the settings are {', '.join(SETTINGS)}")
     placed: dict[tuple[str, Seed, str], Cell] = {}
     for cell in cells:
         key = (cell["method"], cell["seed"], cell["corpus"])
         if key in placed:
             raise ValueError(f"{_name(cell)} comes twice")
         if cell["method"] not in methods or cell["seed"] not in seeds or corpora.get(cell["corpus"]) != cell["setting"]:
-            raise ValueError(f"{_name(cell)} ({cell['setting']}) is none of the table's")
+            raise ValueError(f"{_name(cell)} ({cell['setting']}) is not in the table")
         _check(cell, first[cell["corpus"]])
         placed[key] = cell
     methods = tuple(dict.fromkeys(methods))
