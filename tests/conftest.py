@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -43,6 +44,12 @@ from hfcf.systems.race.system import RACE
 
 ENVIRON = os.environ
 torch.set_num_threads(1)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what imports and the collection made from garbage collections: accelerate makes a full one before each training."""
+    gc.collect()
+    gc.freeze()
 
 
 def empty_cache(folder: Path) -> Path:
