@@ -160,7 +160,7 @@ def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
         return DatasetDict({split: rejected(part, system=system) for split, part in ds.items()})
     _refuse_stream(ds)
     ds = without_format(ds)
-    features = rejected_features(ds.features)
+    features: Features = rejected_features(ds.features)
     if not len(ds):
         return schema.no_rows(features)
     if "status" not in ds.features:
