@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hfcf.cli import cache, console, listing, models, new, runs, studies
+from hfcf.cli import cache, console, listing, models, runs, studies
 from hfcf.cli.console import data_text
 from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.cli.launch import LOST, is_launched
@@ -21,7 +21,7 @@ app = typer.Typer(
 )
 # Imports stay light: `hfcf --help` answers at once.
 for command in (
-    new.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push,
+    runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push,
 ):  # fmt: skip
     app.command()(command)
 app.command("list")(listing.list_)

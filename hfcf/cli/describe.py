@@ -14,7 +14,8 @@ from hfcf.cli.console import print_fields, print_hanging, print_heading
 
 def print_system(name: str) -> None:
     """Print a system's purpose, paper, stages with the columns that they read and fill, and settings."""
-    from hfcf.core.describe import paragraphs, settings
+    from hfcf.core.describe import settings
+from hfcf.core.docstrings import paragraphs
     from hfcf.systems import system_class
 
     cls = system_class(name)
@@ -76,7 +77,8 @@ def print_metric(name: str) -> None:
     from dataclasses import MISSING, fields
 
     from hfcf import metrics
-    from hfcf.core.describe import arguments, first_sentence, paragraphs, show
+    from hfcf.core.describe import show
+    from hfcf.core.docstrings import arguments, first_sentence, paragraphs
 
     cls = metrics.load(name, stage=True)
     print_heading(name, "a metric" + (f": {cls.better} is better" if cls.better in ("less", "more") else ""))

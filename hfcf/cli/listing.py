@@ -84,7 +84,7 @@ def _list_corpora() -> None:
 
 def _list_metrics() -> None:
     from hfcf import metrics
-    from hfcf.core.describe import first_sentence, paragraphs
+    from hfcf.core.docstrings import first_sentence, paragraphs
 
     table = Table(Column("metric", no_wrap=True), "what it says of a row", title="Metrics")
     for name in _names("metrics"):

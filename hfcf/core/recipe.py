@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from hfcf.core.describe import arguments
+from hfcf.core.docstrings import arguments
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
 from hfcf.core.redact import short_path, short_paths

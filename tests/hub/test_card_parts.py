@@ -6,11 +6,10 @@ import pytest
 
 from hfcf.cli.models import _read_labels
 from hfcf.hub.contents import data_files, is_own_card, parse_file, select_own
-from hfcf.hub.dataset_card import _list_inputs
+from hfcf.hub.dataset_card import _list_inputs, metrics_table, numbers
 from hfcf.hub.errors import HubError
 from hfcf.hub.existing_card import check_overwrite
 from hfcf.hub.existing_result import _differences, _fewer_rows
-from hfcf.hub.metrics_table import metrics_table, numbers
 from hfcf.hub.render import cell, code, fenced
 
 
