@@ -38,7 +38,7 @@ def test_rewriting_baselines_work_on_claims_and_on_sentences() -> None:
 
 
 def test_an_unknown_system_leads_to_the_nearest_name() -> None:
-    with pytest.raises(RecipeError, match="'synonyms'.*eda.*; did you mean 'synonym'"):
+    with pytest.raises(RecipeError, match=r"'synonyms'.*eda.*; did you mean 'synonym'"):
         system_class("synonyms")
 
 
