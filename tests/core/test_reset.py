@@ -150,7 +150,7 @@ SPAN = {"field": "evidence", "piece": 0, "start": 4, "end": 8}
         ("entities", {"end": 900}, "an entity is at 4–900 of evidence 0, where the row has no text"),
         ("entities", {"start": -3}, "an entity is at -3–8"),
         ("entities", {"start": None}, "an entity is at None–8"),
-        ("entities", {"field": "evidence.title", "end": 4}, "an entity is at 4–4 of evidence.title 0, where the text is '', not 'Nile'"),
+        ("entities", {"field": "evidence.title", "end": 4}, "at 4–4 of evidence.title 0, where the text is '', not 'Nile'"),
         ("entities", {"text": "Rome"}, "where the text is 'Nile', not 'Rome'"),
         ("rationales", {"piece": 7}, "a rationale is at 4–8 of evidence 7"),
         ("rationales", {"end": 900}, "a rationale is at 4–900"),

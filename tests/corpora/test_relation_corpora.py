@@ -411,9 +411,7 @@ def test_ace_release(caplog: pytest.LogCaptureFixture) -> None:
     assert bc[0]["id"] == "MADE_BC_1-R1-1"
     assert set(bc["group_id"]) == {"MADE_BC_1"}
     assert bc[4]["subtype"] == "Located"
-    assert (
-        "2 relation mentions whose arguments are not in one sentence of the TEXT element were left out" in bc.info.description
-    )
+    assert "2 relation mentions whose arguments are not in one sentence of the TEXT element were left out" in bc.info.description
     assert "2 relation mentions without two entity mentions were left out" in bc.info.description
     assert "left out" in caplog.text
     # Where there is no timex2norm, an earlier stage's files are read; Arg-1 is the head, though it stands last.
