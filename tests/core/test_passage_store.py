@@ -48,7 +48,7 @@ def test_order_filters_and_formats_are_followed() -> None:
         ([{"text": "a"}, {"text": "  "}], "row 1 .*text is empty"),
         ([{"text": 3}], "row 0 .*a number, not text"),
         ([{"text": "a", "title": 3}], "row 0 .*title is a number"),
-        ([{"id": "x", "text": "a"}, {"id": "y", "text": "a"}, {"id": "x", "text": "b"}], "row 2 .*id 'x' is that of row 0"),
+        ([{"id": "x", "text": "a"}, {"id": "y", "text": "a"}, {"id": "x", "text": "b"}], "row 2 .*id 'x' is also that of row 0"),
         ([{"id": "x", "text": "a"}, {"id": None, "text": "a"}], "row 1 .*id is null"),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_collection_without_rows_or_without_its_file_is_an_error() -> None:
         store([])
     passages = Passages.of(Dataset.from_list(ROWS[:3]))
     shutil.rmtree(passages.folder())
-    with pytest.raises(FileNotFoundError, match="load it"):
+    with pytest.raises(FileNotFoundError, match="load the collection again"):
         passages.open()
     assert Passages.of(Dataset.from_list(ROWS[:3])).open()[0]["title"] == "T0"  # made again
 

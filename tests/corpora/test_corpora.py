@@ -391,7 +391,7 @@ def test_unknown_names_and_options() -> None:
         hfcf.load("hovr", data_dir=FIXTURES)
     with pytest.raises(TypeError, match=r"fever.*'nie'.*: nei"):
         hfcf.load("fever", data_dir=FIXTURES / "fever", nie="keep")
-    with pytest.raises(ValueError, match="role='test'"):
+    with pytest.raises(ValueError, match="got 'test'"):
         hfcf.load("fever", data_dir=FIXTURES / "fever", role="test")
     with pytest.raises(CorpusError, match="files"):
         hfcf.load("fever")

@@ -91,7 +91,7 @@ def test_politihop_whole_ruling_marks_the_chain() -> None:
     assert all(problem(row) is None for row in ds)
     assert [sorted(rationales(row)) for row in ds] == [sorted(texts(row)) for row in chain]
     assert [span["piece"] for span in ds[1]["rationales"]] == [3, 4]
-    with pytest.raises(ValueError, match=r"evidence='all'.*'chain'.*'ruling'"):
+    with pytest.raises(ValueError, match=r"evidence must be 'chain' or 'ruling', got 'all'"):
         hfcf.load("politihop", data_dir=FIXTURES / "politihop", evidence="all")
 
 
@@ -193,7 +193,7 @@ def test_eraser_context(context: Any) -> None:
     ds = hfcf.load("eraser_fever", data_dir=FIXTURES / "eraser_fever", split="val", context=context)
     assert [len(evidence) for evidence in ds["evidence"]] == [4, 2, 4, 1]
     assert rationales(ds[2]) == ["It has a harbour .", "The harbour is old ."]
-    with pytest.raises(ValueError, match=r"context=-1.*sentences"):
+    with pytest.raises(ValueError, match=r"context must be a number of sentences.*got -1"):
         hfcf.load("eraser_fever", data_dir=FIXTURES / "eraser_fever", context=-1)
 
 

@@ -383,7 +383,7 @@ def refuted(rows: Dataset) -> Dataset:
         ([{"claim": "x", "evidence": "y", "label": 0}], {"labels": {0: "yes"}}, ["'yes'", "SUPPORTS"]),
         ([{"claim": "a b", "evidence": "c", "label": ["true"]}], {}, ["'label'", "one label"]),
         ([{"claim": "a b", "evidence": "c", "label": "true"}, {"claim": "a", "evidence": ["c"]}], {}, ["'evidence'"]),
-        ([{"claim": None, "evidence": "y", "label": "true"}] * 2, {}, ["none of the 2 rows", "row 1", "claim"]),
+        ([{"claim": None, "evidence": "y", "label": "true"}] * 2, {}, ["all 2 rows are unreadable", "row 1", "claim"]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_guessed_is_one_error(rows: list[dict[str, Any]], said: dict[str, Any], facts: list[str]) -> None:
@@ -440,7 +440,7 @@ def test_columns_that_were_said_otherwise_are_noticed(system: Callable[[str], An
     assert hfcf.to_dataset(cf, like=ds, **said)[0]["sentence2"] == "Rome is a big city."
     with pytest.raises(ValueError, match="columns="):
         hfcf.to_dataset(cf, like=ds, id="k")
-    with pytest.raises(ValueError, match="sources that like= has not"):
+    with pytest.raises(ValueError, match="sources that like= does not have"):
         hfcf.to_dataset(cf, like=ds)
 
 

@@ -128,7 +128,7 @@ def test_missing_and_unknown_files(tmp_path: Path) -> None:
     for arguments, why in (
         ({}, "data_dir= or data_files="),
         ({"data_files": tmp_path / "b.jsonl"}, "no file"),
-        ({"data_files": tmp_path / "a.txt"}, "a.txt is no file of .jsonl"),
+        ({"data_files": tmp_path / "a.txt"}, "a.txt must end in .jsonl"),
         ({"data_files": {"train": "a.jsonl"}}, "no splits"),
         ({"data_files": []}, "names no file"),
         ({"data_files": tmp_path / "empty.jsonl"}, "no passages"),
@@ -182,7 +182,7 @@ def test_a_recipe_names_files_or_rows(tmp_path: Path, monkeypatch: pytest.Monkey
     sources = [{"corpus": "one", "data_dir": "1", "split": "train"}, {"corpus": "two", "data_files": "2.json"}]
     assert len(from_recipe({"from": sources}, "data").open()) == 3
     assert asked == [("one", {"data_dir": "data/1", "split": "train"}), ("two", {"data_files": "data/2.json"})]
-    for wrong, why in (({}, "give one of"), ({"from": [{"split": "x"}]}, "'corpus'"), ({"form": []}, "did you mean 'from'")):
+    for wrong, why in (({}, "give data_files"), ({"from": [{"split": "x"}]}, "'corpus'"), ({"form": []}, "did you mean 'from'")):
         with pytest.raises(RecipeError, match=f"passages: {why}|passages.*{why}"):
             from_recipe(wrong)
 

@@ -87,7 +87,7 @@ BAD: list[tuple[Any, str]] = [
     ({"answers": [{"text": "Ada", "answer_start": 0}, {"text": "Bled"}]}, "'answer_start' is missing"),
     ({"answers": ["Ada", 7]}, "item 1 of 'answers' is a number, not text"),
     ({"answers": 7}, "'answers' is a number .*the known forms are"),
-    ({"answers": ["Ada"], "answer_start": 0}, "only one text may have its place beside it"),
+    ({"answers": ["Ada"], "answer_start": 0}, "only a single text may have a separate answer_start"),
     ({"answers": ["Ada"], "answer": "Ada"}, "both 'answers' and 'answer'"),
     ({"anwser": "Ada"}, "neither 'answers' nor 'answer': found 'id', 'question', 'context', 'anwser'"),
     ({"answer": "Ada", "question": None}, "the question is null"),

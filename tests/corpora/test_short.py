@@ -168,7 +168,7 @@ def test_cad_nli_files_must_be_parallel(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"revised_hypothesis/train\.tsv.*3.*original/train\.tsv.*2"):
         hfcf.load("cad_nli", data_dir=tmp_path, split="train")
     shutil.copy(FIXTURES / "cad_nli/NLI/original/train.tsv", tmp_path / "train.tsv")
-    with pytest.raises(CorpusError, match="its folder says what it holds"):
+    with pytest.raises(CorpusError, match="its folder names its kind"):
         hfcf.load("cad_nli", data_files=tmp_path / "train.tsv")
 
 

@@ -188,7 +188,7 @@ def _read(table: Table, reader: ReadRows, *, alone: bool) -> Table:
     if rejected:
         first = f"row {rejected[0] + 1}: {rows[rejected[0]]['status']['reason']}"
         if alone and len(rejected) == len(rows):
-            raise CorpusError(f"all of the {len(rows):,} rows are unreadable; {first}")
+            raise CorpusError(f"all {len(rows):,} rows are unreadable; {first}")
         _say(f"{len(rejected):,} of {len(rows):,} rows of the split {reader.split!r} can't be read and are rejected; {first}")
     return rows
 
