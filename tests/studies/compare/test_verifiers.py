@@ -249,7 +249,7 @@ def test_overlap_with_training_is_an_error_where_it_should_be_gone(content: dict
         ({"verifier": {"epochs": 1}}, "verifier: the key 'model' is missing"),
         ({"settings": {"generator": "out/not-there", "verifier": "out/not-there"}}, "RACE: a model cannot be read; train it first"),
         ({"train": {"corpus": "hover", "data_dir": str(DEMO), "split": "train", "evdence": 1}}, "evdence"),
-        ({"compare": "verifier"}, "compare must be one of verifiers, relations, models, rationales; .* did you mean 'verifiers'"),
+        ({"compare": "verifier"}, "compare must be one of verifiers, relations, models, .* did you mean 'verifiers'"),
         ({"take_all": 1}, "unknown key 'take_all'"),
     ],
 )
