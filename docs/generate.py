@@ -21,7 +21,7 @@ from datasets import List, Value
 
 from hfcf import metrics
 from hfcf.core import recipe, schema
-from hfcf.core.describe import arguments, first_sentence, paragraphs
+from hfcf.core.docstrings import arguments, first_sentence, paragraphs
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, Setting, settings_of
 from hfcf.core.stage import Stage, StageError

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ from hfcf.core.docstrings import arguments, first_sentence
 from hfcf.core.model import Model
 from hfcf.core.settings import Flat, settings_of
 from hfcf.core.system import System
+
 
 class Description(NamedTuple):
     """A setting of a system in words."""
