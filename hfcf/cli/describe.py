@@ -15,7 +15,7 @@ from hfcf.cli.console import print_fields, print_hanging, print_heading
 def print_system(name: str) -> None:
     """Print a system's purpose, paper, stages with the columns that they read and fill, and settings."""
     from hfcf.core.describe import settings
-from hfcf.core.docstrings import paragraphs
+    from hfcf.core.docstrings import paragraphs
     from hfcf.systems import system_class
 
     cls = system_class(name)
