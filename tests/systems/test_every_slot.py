@@ -56,6 +56,14 @@ def make(request: pytest.FixtureRequest, tiny_model: Callable[[str], str], spacy
     return lambda: (ccg, sentences.select(range(16)))
 
 
+# One cache and one client serve all systems: what these tests show of one chain holds for the longer ones, which are slow.
+fewer_systems = pytest.mark.parametrize(
+    "make",
+    ["crossaug", "paraphrase", *(pytest.param(name, marks=pytest.mark.slow) for name in ("race", "ccg"))],
+    indirect=True,
+)
+
+
 def run(make: Make) -> Dataset:
     system, rows = make()
     return system(rows, load_from_cache_file=False)
@@ -80,6 +88,7 @@ def test_a_run_has_counterfactuals_and_counts_and_asks_nothing_twice(make: Make,
     assert record.attempts == len(server.asked) == record.calls  # the second run asked nothing
 
 
+@fewer_systems
 def test_an_interrupted_run_goes_on_without_a_repeated_request(make: Make, start: Start, cache: Any) -> None:
     whole = start(every_slot.reply)
     expected = list(run(make))
@@ -128,6 +137,7 @@ def test_nothing_is_lost_on_a_server_that_misbehaves(make: Make, start: Start, c
     assert len(rejected) >= sum(not status["accepted"] for status in done["status"])
 
 
+@fewer_systems
 def test_a_server_that_answers_nothing_of_use_rejects_every_row_with_the_reason(make: Make, start: Start) -> None:
     start(lambda number, asked: say("No."))
     done = run(make)
