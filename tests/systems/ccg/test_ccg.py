@@ -309,7 +309,7 @@ def test_a_row_from_elsewhere_has_no_indicator_of_a_fold(ccg: CCG) -> None:
 def test_training_settings_of_a_preset_may_be_changed_one_by_one() -> None:
     made = CCG.preset("offline", classifier={"epochs": 3})
     assert made.classifier == replace(CCG.preset("offline").classifier, epochs=3)
-    with pytest.raises(ValueError, match="classifier: seed"):
+    with pytest.raises(ValueError, match="classifier: remove seed"):
         CCG.preset("offline", classifier={"seed": 3})
     with pytest.raises(TypeError, match=r"epoch.*epochs"):
         CCG.preset("offline", classifier={"epoch": 3})
