@@ -155,7 +155,7 @@ def test_consistency_of_a_model(tmp_path: Path) -> None:
     assert {name: one["pairs"] for name, one in numbers["edit distance"].items()} == {"1–4": 30, "5–10": 30}
     halves = numbers["change"].values()
     assert sum(one["conditioned"] for one in halves) == numbers["conditioned"]
-    with pytest.raises(ValueError, match=r"no paired set.*'source'"):
+    with pytest.raises(ValueError, match=r"not paired.*'source'"):
         consistency(asked.originals(2), str(tmp_path))
 
 
