@@ -141,21 +141,36 @@ def test_the_test_rows_meet_every_fate(chain: Chain) -> None:
 WAYS: dict[str, Callable[[Dataset, Stage], Any]] = {
     "batches of 4": lambda ds, stage: ds.map(stage, batched=True, batch_size=4),
     "one batch": lambda ds, stage: ds.map(stage, batched=True, batch_size=1000),
-    "two processes": lambda ds, stage: ds.map(stage, batched=True, batch_size=3, num_proc=2, with_rank=True),
-    "two processes, row by row": lambda ds, stage: ds.map(stage, num_proc=2),
     "stream": lambda ds, stage: ds.to_iterable_dataset(num_shards=2).map(stage),
     "stream of batches": lambda ds, stage: ds.to_iterable_dataset().map(stage, batched=True, batch_size=4),
     "the system's own call": lambda ds, stage: map_stage(ds, stage, {}),
 }
+PARALLEL: dict[str, Callable[[Dataset, Stage], Any]] = {
+    "two processes": lambda ds, stage: ds.map(stage, batched=True, batch_size=3, num_proc=2, with_rank=True),
+    "two processes, row by row": lambda ds, stage: ds.map(stage, num_proc=2),
+}
+# A stage without a model and one with a model show processes; in those of the others every model is loaded anew.
+PARALLEL_STAGES = [
+    name if name in ("edit_evidence", "check_edit") else pytest.param(name, marks=pytest.mark.slow) for name in RACE.parts
+]
 
 
 @every_stage
-def test_row_by_row_is_batched_is_parallel_is_streaming(chain: Chain, name: str) -> None:
+def test_row_by_row_is_batched_is_streaming(chain: Chain, name: str) -> None:
+    assert_mapped_alike(chain, name, WAYS)
+
+
+@pytest.mark.parametrize("name", PARALLEL_STAGES)
+def test_one_process_is_two(chain: Chain, name: str) -> None:
+    assert_mapped_alike(chain, name, PARALLEL)
+
+
+def assert_mapped_alike(chain: Chain, name: str, ways: dict[str, Callable[[Dataset, Stage], Any]]) -> None:
     ds, stage = chain.before[name], stage_of(chain, name)
     mapped = ds.map(stage)
     expected = list(mapped)
     assert expected != list(ds)
-    for way, run in WAYS.items():
+    for way, run in ways.items():
         found = run(ds, stage)
         assert_same(list(found), expected, way)
         assert not isinstance(found, Dataset) or found.features == mapped.features == ds.features, way
@@ -216,35 +231,34 @@ def test_it_pickles_to_its_settings(chain: Chain, name: str) -> None:
     assert pickle.dumps(pickle.loads(before)) == before
 
 
-ELSEWHERE = """
-import json, os, pickle, sys
-from datasets import load_from_disk
-from datasets.fingerprint import Hasher
-from hfcf.engines.base import usage
-found = {}
-for name, path in json.loads(sys.argv[1]).items():
-    stage = pickle.loads(open(f"{path}.pickle", "rb").read())
-    hashed, before = Hasher.hash(stage), sum(one.calls for one in usage().values())
-    ds = load_from_disk(path).map(stage, batched=True, batch_size=4)
-    files = [file["filename"] for file in ds.cache_files]
-    calls = sum(one.calls for one in usage().values()) - before
-    found[name] = [hashed, Hasher.hash(stage), files, [os.stat(file).st_mtime_ns for file in files], calls, list(ds)]
-print(json.dumps(found))
-"""
+def map_stored(folder: str) -> str:
+    """Map every stage over its rows on disk: hashes before and after, cache files with their times, calls and rows, as JSON."""
+    found = {}
+    for name in RACE.parts:
+        stage = pickle.loads(Path(folder, f"{name}.pickle").read_bytes())
+        hashed, before = Hasher.hash(stage), sum(record.calls for record in base.usage().values())
+        ds = load_from_disk(f"{folder}/{name}").map(stage, batched=True, batch_size=4)
+        files = [file["filename"] for file in ds.cache_files]
+        calls = sum(record.calls for record in base.usage().values()) - before
+        found[name] = [hashed, Hasher.hash(stage), files, [os.stat(file).st_mtime_ns for file in files], calls, list(ds)]
+    return json.dumps(found)
 
 
 @pytest.fixture(scope="module")
 def elsewhere(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What two new processes, one after the other, find when they map every stage over rows on disk."""
+    """What this process, and after it a new one, find when they map every stage over rows on disk."""
     folder = tmp_path_factory.mktemp("elsewhere")
     for name in RACE.parts:
         chain.before[name].save_to_disk(folder / name)
         (folder / f"{name}.pickle").write_bytes(pickle.dumps(stage_of(chain, name)))
-    environ = {**os.environ, "HFCF_CACHE": str(chain.folder), "HFCF_REQUEST_CACHE": "off"}
-    command = [sys.executable, "-c", ELSEWHERE, json.dumps({name: str(folder / name) for name in RACE.parts})]
-    runs = [subprocess.run(command, env=environ, capture_output=True, text=True) for _ in range(2)]
-    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr + runs[1].stderr
-    return [json.loads(run.stdout.splitlines()[-1]) for run in runs]
+    code = f"import sys; sys.path[:0] = {sys.path}; import test_contract; print(test_contract.map_stored({str(folder)!r}))"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HFCF_CACHE", str(chain.folder))
+        patch.setenv("HFCF_REQUEST_CACHE", "off")
+        here = map_stored(str(folder))
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return [json.loads(here), json.loads(run.stdout.splitlines()[-1])]
 
 
 @every_stage

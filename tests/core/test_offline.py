@@ -272,11 +272,3 @@ def test_wordnet_is_where_its_own_offsets_say(have: Callable[[str], Path]) -> No
         offset = line.split()[-1]
         assert data[int(offset) :].startswith(f"{offset} ".encode())
     assert not any(b"\r" in path.read_bytes() for path in folder.iterdir())
-
-
-def test_nltk_reads_wordnet(have: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    data = pytest.importorskip("nltk.data")
-    monkeypatch.setattr(data, "path", [str(have("wordnet"))])
-    from nltk.corpus import wordnet
-
-    assert "domestic_dog" in wordnet.synsets("dog")[0].lemma_names()

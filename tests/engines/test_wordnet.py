@@ -232,6 +232,7 @@ def test_nouns_and_paths_are_nltks(monkeypatch: pytest.MonkeyPatch) -> None:
     net, folder = wordnet(), offline.folder("wordnet") / "corpora" / "wordnet"
     words = [line.split()[0] for name in PARTS.values() for line in (folder / f"index.{name}").read_text().splitlines()[30::700]]
     words += [word + ending for word in words[:100] for ending in ("s", "es", "ing", "ed")] + ["", "xyzzyx", "geese", "axes"]
+    assert "domestic_dog" in other.synsets("dog")[0].lemma_names()
     known = 0
     for word in words:
         synsets = other.synsets(other.morphy(word) or word, pos="n")
