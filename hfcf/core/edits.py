@@ -155,8 +155,8 @@ def plain_words(text: str) -> list[str]:
     return [word for word in bare if any(character.isalnum() for character in word)]
 
 
-def word_distance(one: str, other: str) -> int:
-    """Count the words that are put in, taken out or replaced at least from a text to another (Levenshtein).
+def word_distance(before: str, after: str) -> int:
+    """Count the fewest words to insert, delete or replace that turn one text into the other (Levenshtein).
 
     Words are those of `plain_words`: case and punctuation do not count.
 
@@ -165,4 +165,4 @@ def word_distance(one: str, other: str) -> int:
     """
     from rapidfuzz.distance import Levenshtein
 
-    return Levenshtein.distance(plain_words(one), plain_words(other))
+    return Levenshtein.distance(plain_words(before), plain_words(after))

@@ -92,7 +92,7 @@ class Reader(Engine):
         return [self._rank(of_request.values()) for of_request in spans]
 
     def _rank(self, spans: Any) -> list[dict[str, Any]]:
-        return sorted(spans, key=lambda one: (-one["probability"], one["start"], one["end"]))[: self.n_best]
+        return sorted(spans, key=lambda span: (-span["probability"], span["start"], span["end"]))[: self.n_best]
 
 
 def first_texts(answers: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
