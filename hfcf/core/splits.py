@@ -17,7 +17,7 @@ from hfcf.text.normalise import normalise
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
-    """Find for each row the first row that it shares a key with, directly or through others."""
+    """Find for each row the first row that it shares a key with, directly or through other rows."""
     parent: list[int] = []
     holder: dict[Hashable, int] = {}
 

@@ -35,7 +35,7 @@ class LabelNames:
     Args:
         column: the user's column of labels.
         names: the names of the classes, if the column is a `ClassLabel`.
-        reading: each label of the user as text → the task's label, or None for one whose rows are left out.
+        reading: each label of the user as text → the task's label, or None for a label whose rows are left out.
         writing: each label of the task → the user's value for it.
         any_name: whether every other name is also a label, as for relations written as text.
     """
