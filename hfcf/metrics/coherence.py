@@ -17,10 +17,7 @@ from hfcf.metrics.shared.texts import ColumnsOf
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-    """Average each claim's MoverScore with its pieces of evidence; None if no piece has a score.
-
-    Empty texts, and texts without a word that distinguishes texts, have no score.
-    """
+    """Average each claim's MoverScore with its pieces of evidence; None if no piece has a score."""
     pairs = [[[text, claim] for text in pieces if text and claim] for claim, pieces in zip(claims, evidence, strict=True)]
     each = iter(mover.run([pair for pieces_of_claim in pairs for pair in pieces_of_claim]))
     return [mean([next(each) or None for _ in pieces_of_claim]) for pieces_of_claim in pairs]
