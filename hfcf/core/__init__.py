@@ -1,1 +1,1 @@
-"""What every system stands on: the stage contract, schema, edits, models, recipes, verdicts, splits."""
+"""The base of every system: the stage contract, schema, edits, models, recipes, verdicts, splits."""

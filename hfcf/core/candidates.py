@@ -20,7 +20,7 @@ def accepted(row: Mapping[str, Any]) -> Any:
     """
     status = row["status"]
     if isinstance(status, list):
-        return [bool(one and one["accepted"]) for one in status]
+        return [bool(verdict and verdict["accepted"]) for verdict in status]
     return bool(status and status["accepted"])
 
 
@@ -47,10 +47,10 @@ def log_probability(text: Mapping[str, Any]) -> list[dict[str, Any]]:
 def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dict[str, Any] | Reject:
     """Return a stage's answer for a row whose candidates it judged: the row is rejected when none is left."""
     columns = {"candidates": list(candidates), **outputs}
-    if any(one["status"] is None or one["status"]["accepted"] for one in candidates):
+    if any(candidate["status"] is None or candidate["status"]["accepted"] for candidate in candidates):
         return columns
     if not candidates:
         return Reject(nothing, **columns)
-    reasons = Counter(one["status"]["reason"] for one in candidates)
+    reasons = Counter(candidate["status"]["reason"] for candidate in candidates)
     counts = "; ".join(f"{reason} ({n})" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
     return Reject(f"no candidate is left of {len(candidates)}: {counts}", **columns)

@@ -47,8 +47,8 @@ def without_format(ds: Rows) -> Rows:
 def as_tables(ds: IterableDataset) -> IterableDataset:
     """Return a stream that hands its rows over as Arrow tables of its features: itself, if it does, as those of files do.
 
-    Of one that Python makes row by row, such as a generator or a function that was mapped over it, `datasets` would turn each row
-    into a table of its own, and null in one of them does not fit a text in the next. The new stream has one shard.
+    If Python makes the rows of a stream (a generator, or a mapped function), `datasets` would turn each row into its own table, and
+    null in one table does not fit a text in the next. The new stream has one shard.
     """
     # Only the private source of a stream shows whether it makes tables, and only such a source can make them.
     if getattr(ds._ex_iterable, "iter_arrow", None) is not None:

@@ -21,7 +21,7 @@ OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "struct
 def save_seen(out: Path, training: Dataset, start: Model) -> None:
     """Store the hashes of what training rows hold: their groups and the texts of their `Task.identity`.
 
-    What the model to start from was trained on is added, if that is known. The hashes are 64 bits wide, so they give no text away
+    The hashes of the model to start from are added, if known. The hashes are 64 bits wide, so they give no text away
     and two texts share one about once in 10^9 lookups.
     """
     hashes = {value for row in row_hashes(training) for value in row}
@@ -48,9 +48,9 @@ def _path(source: str, revision: str | None = None) -> str | None:
 
 
 def row_hashes(ds: Dataset) -> list[set[int]]:
-    """Hash for each row its group and the texts by which it repeats another, of pairs those of both sides.
+    """Hash each row's group and the texts by which it repeats another row; a pair has the texts of both sides.
 
-    See `hfcf.core.splits.text_keys`. A group that is no more than the row's id is left out of a user's own files: two files that
+    See `hfcf.core.splits.text_keys`. In a user's own files, a group that equals the row's id is left out: two files that
     number their rows from 1 have nothing in common.
     """
     ids = ds["id"] if "id" in ds.column_names else [None] * len(ds)

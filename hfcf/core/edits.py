@@ -147,16 +147,13 @@ def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int
 
 
 def plain_words(text: str) -> list[str]:
-    """List the words of a text as they count for equality and distance: `words`, case folded, without punctuation.
-
-    Generators differ in the question mark and in capitals, which change no question.
-    """
+    """List the words of a text as they count for equality and distance: `words`, case folded, without punctuation."""
     bare = (word.strip().casefold().replace("’", "'") for word in words(text))
     return [word for word in bare if any(character.isalnum() for character in word)]
 
 
-def word_distance(one: str, other: str) -> int:
-    """Count the words that are put in, taken out or replaced at least from a text to another (Levenshtein).
+def word_distance(before: str, after: str) -> int:
+    """Count the fewest words to insert, delete or replace that turn one text into the other (Levenshtein).
 
     Words are those of `plain_words`: case and punctuation do not count.
 
@@ -165,4 +162,4 @@ def word_distance(one: str, other: str) -> int:
     """
     from rapidfuzz.distance import Levenshtein
 
-    return Levenshtein.distance(plain_words(one), plain_words(other))
+    return Levenshtein.distance(plain_words(before), plain_words(after))

@@ -22,7 +22,7 @@ from hfcf.core.system import System
 from hfcf.core.task import Task, get_task, nearest_task, problem, task_of
 
 BATCH = 100
-"""Rows of which `rejected` is made at once: a source is repeated for each of its candidates."""
+"""The number of rows that `rejected` reads at once: a source is repeated for each of its candidates."""
 
 
 def expand(ds: AnyDataset) -> AnyDataset:
@@ -32,8 +32,8 @@ def expand(ds: AnyDataset) -> AnyDataset:
         ds: rows on which a system ran; several splits, or a stream, give the same kind.
 
     Returns:
-        The rows of the `counterfactuals` lists, in order; nothing else of `ds`. Where a system of verification worked on rows with
-        structures, each has the further columns of its source (`Task.complete`).
+        The rows of the `counterfactuals` lists, in order; the other columns of `ds` are dropped. If a verification system ran on
+        rows with structures, each row also has the remaining columns of its source (`Task.complete`).
 
     Raises:
         ValueError: no system ran on the rows.
@@ -85,10 +85,10 @@ def _refuse_stream(ds: object) -> None:
 
 
 def _complete(ds: Dataset, task: Task) -> Dataset:
-    """Make rows of the counterfactuals that a system of the task that `task` extends made of its rows."""
+    """Complete counterfactuals from a system for the simpler task that `task` extends."""
     own = ["id", *task.columns]
     columns = ds.select_columns([*own, "counterfactuals"])
-    # The task's code, of which the arguments hold the name, is not in the map cache's key.
+    # The arguments hold only the task's name, so its code is not in the map cache's key.
     return _map(columns, _complete_batch, task.counterfactual, cached=False, name=task.name, own=own)
 
 
@@ -142,12 +142,12 @@ def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
 
     A source is rejected (`level` "row") exactly when none of its candidates is accepted; its rejected candidates have rows of
     their own (`level` "candidate") in either case. `source` is a struct of the source's canonical columns, `candidate` a struct of
-    the candidate without its verdict, null where the level is "row". Several splits give several.
+    the candidate without its verdict, null where the level is "row". Several splits give several splits.
 
     Args:
         ds: rows on which a system ran, or some of its stages.
         system: the system's name. None reads it from the counterfactuals, or finds the one system that has all stages that decided;
-            the column `system` is null where several have them, or none.
+            the column `system` is null if no system or several systems have them.
 
     Raises:
         ValueError: no stage ran on the rows, or they are a stream.
@@ -233,11 +233,11 @@ def _struct(kind: pa.StructType, columns: Mapping[str, pa.Array], nulls: pa.Arra
 
 
 def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
-    """Draw a class-balanced sample, as low-resource comparisons train on.
+    """Draw a class-balanced sample, for low-resource comparisons.
 
-    Which rows are in it depends on their ids and the seed alone, whatever their order, and a larger sample of the same seed holds
-    the smaller one. If `n` is not a multiple of the number of labels, the alphabetically first ones have a row more. Of rows
-    without labels it is a plain sample.
+    The sample depends only on the row ids and the seed, not on their order. A larger sample with the same seed contains the
+    smaller sample. If `n` is not a multiple of the number of labels, the alphabetically first labels get an extra row. Rows without
+    labels give a plain sample.
 
     Source: Lee et al. 2021, CrossAug, section 3.6, which samples each size anew.
     """

@@ -32,11 +32,11 @@ def hold_folder(folder: str | Path, command: str) -> Iterator[None]:
         yield
         return
     path = Path(folder) / LOCK
-    new = [one for one in path.parents if not one.exists()]
+    new = [parent for parent in path.parents if not parent.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (NotADirectoryError, FileExistsError) as error:
-        error.filename = str(next(one for one in path.parents if one.exists()))
+        error.filename = str(next(parent for parent in path.parents if parent.exists()))
         raise
     lock = FileLock(path)
     try:
@@ -53,8 +53,8 @@ def hold_folder(folder: str | Path, command: str) -> Iterator[None]:
             path.unlink()
         lock.release()
         with suppress(OSError):  # there is something in it
-            for one in new:
-                one.rmdir()
+            for parent in new:
+                parent.rmdir()
 
 
 def _sign(path: Path, command: str) -> None:

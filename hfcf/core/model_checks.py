@@ -90,7 +90,7 @@ def check_hub_id(name: str, where: str) -> None:
         raise ValueError(f"{where}: there is no folder {name}, and the Hub has no such names") from error
     if constants.HF_HUB_OFFLINE and not in_cache(name):
         raise ValueError(
-            f"{where}: there is no folder {name}, and of that name nothing is in the Hub's cache while offline mode is on: unset "
+            f"{where}: there is no folder {name}, and offline mode is on, but the Hub's cache does not hold that name: unset "
             "HF_HUB_OFFLINE, give a folder or offline:NAME, or choose preset='offline' (--set preset=offline)"
         )
 

@@ -101,7 +101,7 @@ def pair_within(rows: Dataset, by: str | Sequence[str], *, seed: int = 13) -> Da
         if all(name not in (None, "") for name in names):
             groups.setdefault(":".join(map(str, names)), []).append(i)
     drawn = [random.Random(f"{seed}:pairs:{name}").sample(places, 2) for name, places in groups.items() if len(places) > 1]
-    return _join(rows.select([one for one, _ in drawn]), rows.select([other for _, other in drawn]))
+    return _join(rows.select([original for original, _ in drawn]), rows.select([changed for _, changed in drawn]))
 
 
 def is_paired(ds: Dataset) -> bool:

@@ -73,10 +73,10 @@ def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     return target
 
 
-def quarantine(path: Path, why: object, *beside: Path) -> Path:
+def quarantine(path: Path, why: object, *others: Path) -> Path:
     """Rename a damaged file or folder to NAME.damaged, which replaces an older one, and warn."""
     target = path
-    for old in (path, *beside):
+    for old in (path, *others):
         new, number = old.with_name(old.name + DAMAGED), 1
         while new.is_dir() or (old.is_dir() and new.exists()):  # a folder can't be replaced
             number += 1

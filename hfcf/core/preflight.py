@@ -140,7 +140,7 @@ def check_labels(task: Task, ds: Any) -> None:
 
 
 def check_verdicts(system: Any, ds: Any) -> None:
-    """Raise for a language model that judges rows of a task with open labels, and does not know one of theirs."""
+    """Raise for a language model that judges a task with open labels but lacks one of the labels in the rows."""
     task = get_task(system.task)
     judges = [
         model
@@ -158,7 +158,7 @@ def check_verdicts(system: Any, ds: Any) -> None:
 
 
 def _mismatch(feature: Any, declared: Any) -> str | None:
-    """Say how a column's feature differs from a declared one in kind, or None; keys beside the declared ones do no harm."""
+    """Say how a column's feature differs from a declared one in kind, or None; additional keys are allowed."""
     if isinstance(feature, Value) and feature.dtype == "null":
         return None
     if isinstance(declared, Mapping):

@@ -224,7 +224,7 @@ def names() -> list[str]:
 
 
 def folder() -> Path:
-    """Return the folder of the recipes: inside the package (in a checkout, a link to the folder beside it)."""
+    """Return the folder of the recipes: inside the package (in a checkout, a link to the folder next to it)."""
     return Path(__file__).parents[1] / "recipes"
 
 
@@ -259,7 +259,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         what = repr(presets if not isinstance(presets, Mapping) else dict(presets))
         raise RecipeError(f"presets must be a mapping of each preset's name to the keys that it changes, got {what[:80]}")
     recipe["preset"] = dict(assignments).get("preset", recipe.get("preset", "paper"))
-    if isinstance(recipe["preset"], str):  # another type is told with the other keys
+    if isinstance(recipe["preset"], str):  # a wrong type is reported with the other keys
         _merge(recipe, presets.get(recipe["preset"]) or {})
     for key, value in assignments:
         target = recipe
@@ -282,12 +282,12 @@ def _yaml_problem(error: Exception) -> str:
 
 
 def resolve_folder(path: str) -> Path | None:
-    """Return the folder beside the recipes that "recipes:NAME" names; None of any other path."""
+    """Return the folder next to the recipes for "recipes:NAME"; None for any other path."""
     return folder() / path.removeprefix("recipes:") if path.startswith("recipes:") else None
 
 
 def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
-    """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder beside the recipes."""
+    """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder next to the recipes."""
     corpus = source.get("corpus")
     if isinstance(corpus, Mapping) or "/" in str(corpus):  # of the Hub, or a folder as it is
         return dict(source)
@@ -318,7 +318,7 @@ def without_folders(change: str) -> str:
     key, _, text = change.partition("=")
     try:
         value = read_yaml(text, Loader)
-    except yaml.YAMLError:  # a mistake, which is told elsewhere
+    except yaml.YAMLError:  # a mistake, which is reported elsewhere
         return f"{key}={short_path(text)}"
     if (shown := short_paths(value)) == value:
         return change

@@ -67,15 +67,15 @@ def _marked(segment: Segment) -> str:
 def changed_texts(before: Iterable[Segment], after: Iterable[Segment]) -> tuple[str, str]:
     """Join the texts that differ between a source and its counterfactual, in reading order.
 
-    Several are joined by spaces. Of a block whose title changed with its text it is "title: text", as models read evidence
-    (`hfcf.text.evidence.join`); of one whose title alone changed, the title.
+    Several texts are joined by spaces. A block whose title and text changed gives "title: text", as models read evidence
+    (`hfcf.text.evidence.join`); a block where only the title changed gives the title.
     """
     old, new = blocks(before), blocks(after)
     if {name: len(parts) for name, parts in old.items()} != {name: len(parts) for name, parts in new.items()}:
         raise ValueError("the two rows have different texts")
     sides: tuple[list[str], list[str]] = [], []
     for name in old:
-        differ = [(one.text, other.text) for one, other in zip(old[name], new[name], strict=True) if one.text != other.text]
+        differ = [(was.text, now.text) for was, now in zip(old[name], new[name], strict=True) if was.text != now.text]
         for texts, side in zip(sides, zip(*differ, strict=True), strict=False):
             texts.append(": ".join(filter(None, side)))
     return " ".join(filter(None, sides[0])), " ".join(filter(None, sides[1]))

@@ -17,7 +17,7 @@ from hfcf.text.normalise import normalise
 
 
 def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
-    """Find for each row the first row that it shares a key with, directly or through others."""
+    """Find for each row the first row that it shares a key with, directly or through other rows."""
     parent: list[int] = []
     holder: dict[Hashable, int] = {}
 
@@ -30,8 +30,8 @@ def connected(keys_of_rows: Iterable[Sequence[Hashable]]) -> list[int]:
     for i, keys in enumerate(keys_of_rows):
         parent.append(i)
         for key in keys:
-            one, other = sorted((root(holder.setdefault(key, i)), root(i)))
-            parent[other] = one
+            first, later = sorted((root(holder.setdefault(key, i)), root(i)))
+            parent[later] = first
     return [root(i) for i in range(len(parent))]
 
 
@@ -41,7 +41,7 @@ def own_columns(task: Task, ds: Dataset) -> list[str]:
 
 
 def text_keys(ds: Dataset) -> list[list[tuple[str, str]]]:
-    """List for each row the texts by which it repeats another: see `hfcf.core.task.Task.identity`; empty ones are left out."""
+    """List for each row the texts by which it repeats another row (`hfcf.core.task.Task.identity`), without empty texts."""
     task = task_of(ds.column_names)
     rows = ds.select_columns(own_columns(task, ds))
     return [_keys(task, row) for row in rows]
@@ -105,10 +105,10 @@ def group_safe_split(
     Args:
         ds: rows with `group_id`.
         held_out: expected share of the groups that are held out.
-        seed: which ones.
+        seed: chooses the groups.
         groups: the group of each row, instead of its `group_id`.
         name: of the held-out split.
-        salt: splits with different ones are independent. With the same one, a part of a half would be all of it or nothing.
+        salt: splits with different salts are independent. With the same salt, a part of a half would be the whole half or empty.
 
     >>> ds = Dataset.from_dict({"group_id": ["a", "a", "b", "c", "c", "d"]})
     >>> split = group_safe_split(ds, 0.5)

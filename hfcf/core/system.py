@@ -275,8 +275,8 @@ class System:
         """Fit every stage that learns from the whole set, and return the fitted system.
 
         Args:
-            ds: a `Dataset` or a stream, with or without columns that some stages have filled. A stage runs first if a stage that
-                learns needs its columns and they are empty.
+            ds: a `Dataset` or a stream; some stages may have filled their columns. A stage runs first if its columns are empty
+                and a stage that learns needs them.
             map_kwargs: arguments of `Dataset.map`.
 
         Raises:

@@ -124,7 +124,7 @@ class Task:
         """
 
     def complete(self, source: Row, row: Row) -> dict[str, Any]:
-        """Make a counterfactual of this task of one that a system of the task that it extends made."""
+        """Make a counterfactual of this task from a counterfactual of the task that it extends."""
         raise NotImplementedError
 
     def drawing(self, row: Row) -> str:
@@ -135,7 +135,7 @@ class Task:
 
     @property
     def system_task(self) -> str:
-        """The name of the task as which systems work on its rows: the one that it extends, else its own."""
+        """The task name under which systems process its rows: the task that it extends, else its own name."""
         return self.extends or self.name
 
     @property
@@ -158,14 +158,14 @@ class Task:
         """Ask a model, local or "llm:NAME", for the label of each row.
 
         Returns:
-            As `judge`; if a language model gives no answer, a text: the reason.
+            The same as `judge`; a text with the reason if a language model gives no answer.
         """
         if not is_remote(model):
             return list(self.judge(rows, model, max_length))
         return list(self._verdict_prompt(model).ask(rows, model))
 
     def verdict_state(self, *models: Model | None) -> dict[str, Any]:
-        """Return what belongs to the state of a stage that asks for `verdicts`: another prompt gives other labels."""
+        """Return the state of a stage that uses `verdicts`: a changed prompt changes the labels."""
         remote = [model for model in models if model is not None and is_remote(model)]
         return {"verdict_prompt": self._verdict_prompt(remote[0]).contents()} if remote else {}
 
@@ -188,21 +188,21 @@ class Task:
         return self.apply_edits(row, reverse(edits, self.length))
 
     def length(self, field: str, text: str) -> int:
-        """Measure a text in the units of the edits of a field: code points, if a task does not say otherwise."""
+        """Measure a text in the units of a field's edits; by default code points."""
         return len(text)
 
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
-        """Return the own columns and the label of the counterfactual that a candidate is of a row."""
+        """Return the task's columns and the label of the counterfactual that a candidate makes from a row."""
         texts, own = self.apply_edits(row, candidate["edits"]), self.features
         others = {name: candidate[name] for name in self.candidate if name in own and name not in texts}
         return {**texts, **others}
 
     def candidate_edits(self, row: Row, candidate: Row) -> Sequence[Row]:
-        """Return the edits that make a candidate of a row, if a task does not say otherwise those that it holds."""
+        """Return the edits that make a candidate from a row; by default the candidate's own `edits`."""
         return candidate["edits"] or []
 
     def outcome(self, row: Row) -> str | None:
-        """Say in words what a counterfactual changes: the label, if a task does not say otherwise."""
+        """Describe what a counterfactual changes; by default its label."""
         return row.get("label")
 
     def class_names(self, present: Iterable[str | None]) -> list[str]:
@@ -279,10 +279,10 @@ def task_of(columns: Iterable[str]) -> Task:
 
 @lru_cache(maxsize=256)
 def nearest_task(columns: frozenset[str]) -> Task | None:
-    """Return the task that has most of some columns as its own; None where no task has any of them.
+    """Return the task that declares the most of these columns; None if no task declares any.
 
-    A stage declares only the columns that it reads: a claim alone is of the task that has claims. Of several tasks with as many,
-    it is the one with the fewest columns of its own.
+    A stage declares only the columns that it reads: a claim alone belongs to the task that has claims. A tie goes to the task with
+    the fewest columns.
     """
     own = {task: len(columns.intersection(task.columns)) for _, task in sorted(tasks().items())}
     best = max(own, key=lambda task: (own[task], -len(task.columns)))

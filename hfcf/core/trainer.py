@@ -1,4 +1,4 @@
-"""A `Trainer` trains and asks a task's models, a `Scorer` rates their answers; a `Task` names both as "module:attribute"."""
+"""A `Trainer` trains and runs a task's models, a `Scorer` rates their answers; a `Task` names both as "module:attribute"."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from hfcf.core.model import Model
 
 
 class Trainer(Protocol):
-    """Trains a model of a task and asks it."""
+    """Trains a model of a task and runs it."""
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Kinds of change by which a method can choose counterfactuals, the default first; empty: there is no choice."""
+        """Kinds of change by which a method can select counterfactuals, the default first; empty if there is only one way."""
 
     @property
     def ways(self) -> int | None:
-        """How many of the task's labels a model tells apart unless a recipe says otherwise; None: all."""
+        """The number of labels that a model distinguishes by default; None: all labels of the task."""
 
     def train(
         self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None

@@ -1,4 +1,4 @@
-"""Processes beside this one: the workers of `Dataset.map(num_proc=…)`, which end with it, and those of a launcher."""
+"""Other processes: the workers of `Dataset.map(num_proc=…)`, which end with this process, and the processes of a launcher."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def launched_processes() -> int:
 
 
 def process_number() -> int:
-    """Return the number of this process among those of a launcher; 0 is the main one."""
+    """Return the rank of this process under a launcher; 0 is the main process."""
     return int(os.environ.get("RANK", "0")) if launched_processes() > 1 else 0
 
 
@@ -68,7 +68,7 @@ def end_workers() -> Iterator[None]:
     """Leave no worker behind when SIGTERM or Ctrl-C ends this process while `map` runs.
 
     The default action of SIGTERM would end this process alone, and its workers wait for ever. It raises `SystemExit` instead, and
-    the pool ends its workers. `datasets` puts an error of its own in the place of either exception; here it is put back.
+    the pool ends its workers. `datasets` replaces either exception by its own error; this function restores it.
     """
     bind_workers()
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

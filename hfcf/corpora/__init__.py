@@ -46,14 +46,14 @@ def load(
 
     Args:
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
-            "questions" a user's own questions, "structures" a user's own claims with argument structures. Or a dataset in columns
-            of your own, which `hfcf.from_dataset` reads: a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments
-            of `load_dataset`, or a folder of `save_to_disk`.
-        data_dir: the folder with the release files under their official names; "recipes:NAME" is one that ships with the recipes.
+            "questions" a user's own questions, "structures" a user's own claims with argument structures. Or a dataset in your own
+            columns, which `hfcf.from_dataset` reads: a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments for
+            `load_dataset`, or a folder of `save_to_disk`.
+        data_dir: the folder with the release files under their official names; "recipes:NAME" is a folder of the recipes.
         data_files: instead of `data_dir`, the files themselves: a file, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
             "validation[:300]". None loads every split that has files, except blind ones, as a `DatasetDict`. A corpus with
-            samples also accepts their names: `split="10pct"` of "ccg_semeval" is that sample's train split.
+            samples also accepts their names: `split="10pct"` of "ccg_semeval" is the train split of that sample.
         role: "train" declares that rows of a dev or test split are used for training; it is recorded in
             `ds.info.description`. It changes no row.
         on_error: "raise", or "reject": a record that can't be read becomes a row whose `status` says why. Only this mode adds

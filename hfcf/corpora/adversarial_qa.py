@@ -5,7 +5,7 @@
   default: combined), "bidaf", "bert" or "roberta".
 - The test split has no answers, so it is loaded only by name; its rows have none.
 - Group: the article's title. Questions on one passage share their `context`, by which the paper of RGF pairs them (§6.1).
-- Extra column: `model_in_the_loop`, as the release says it; null where it does not.
+- Extra column: `model_in_the_loop`, as the release has it; null if the release lacks it.
 
 One row (made up): question "What did the boat carry?", title "Lake_Bled", context "A boat carries guests.", answers {"text":
 ["guests"], "answer_start": [15]}, model_in_the_loop "BERT".

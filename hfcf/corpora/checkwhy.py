@@ -127,7 +127,7 @@ class CheckWhy(Corpus):
 
 
 def _structure(text: Any, row: Mapping[str, Any]) -> Structure:
-    """Read a row's argument structure, and compare it with what else the file says of the row."""
+    """Read a row's argument structure, and compare it with the row's other fields."""
     if not isinstance(text, str):
         raise BadRow(f"'argument_structure' is {kind(text)}, not the text of a program")
     names = {info["id"]: info["useful"] for info in row["evidence_info"]}

@@ -19,7 +19,7 @@
   false (`hfcf.text.label_names`); the option `labels` maps other labels, and comes first: labels={"1": "SUPPORTS"}, numbers and
   booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
   name.
-- With on_error="reject" every record becomes a row; one that can't be worked on has a `status` that says why, and its readable
+- With on_error="reject" every record becomes a row; an unusable record has a `status` with the reason, and its readable
   values: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
 
 One row: {"id": "1", "claim": "Rome is in Italy.", "evidence": [{"title": "Rome", "text": "Rome is the capital of Italy."}],

@@ -108,7 +108,7 @@ class Fever(Corpus):
         if "text" in record and "evidence" not in record:
             row |= {"id": record["id"], "claim": record["claim"], "label": record["label"]}
             row["evidence"] = [{"title": "", "text": unbracket(record["text"])}]
-            # Its evidence is tokenised sentences joined by blanks: each one is a key, as page and sentence are below.
+            # Its evidence is tokenised sentences joined by blanks: each sentence is a key, as page and sentence are below.
             row["keys"] = [("claim", record["claim"]), *_sentence_keys(record["text"])]
         else:
             self._release(row, record)

@@ -113,7 +113,7 @@ class MRQA(Corpus):
 
 
 def header(path: Path) -> dict[str, Any] | None:
-    """Return what the first line of a file says of it, or None if it is not a header."""
+    """Return the header in the first line of a file, or None if the file has no header."""
     first = next(json_lines(path), None)
     found = first.value.get("header") if first else None
     return found if isinstance(found, dict) else None

@@ -182,7 +182,7 @@ def _tokens(record: Mapping[str, Any]) -> tuple[list[str], list[bool]]:
 
 
 def _mark(annotation: Mapping[str, Any], size: int) -> dict[str, Any]:
-    """Return what an annotator marked: the long answer, the spans of the short one, and "yes" or "no"."""
+    """Return what an annotator marked: the long answer, the spans of the short answer, and "yes" or "no"."""
     need(annotation, "long_answer", "short_answers", "yes_no_answer")
     if annotation["yes_no_answer"] not in ("YES", "NO", "NONE"):
         raise BadRow(f"yes_no_answer must be YES, NO or NONE, got {as_text(annotation['yes_no_answer'])}")

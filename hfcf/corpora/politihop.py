@@ -9,7 +9,7 @@
     as nodes, label 1 in the chain. Read if there is no .tsv.
 - Option `evidence`: "chain" (the default) gives the annotated sentences in the chain's order, as RACE evaluates (its 119 rows are
   the 141 less 22 half-true ones); "ruling" gives every sentence of the article that has letters or digits, or every such node, in
-  the article's order. A row has one chain in the release; of several the union is taken.
+  the article's order. A row has one chain in the release; several chains give their union.
 - Group: the claim; its rows differ in their chain only.
 - Extra columns: `author` ("Speaker: …", who made the claim; the pieces have no titles) and `rationales`, human: the sentences of
   the chain.

@@ -14,7 +14,7 @@
 - Places are characters (code points), and all are checked. A wrong place is an error, which says what the context has there, and
   whether the place counts UTF-16 or bytes instead.
 - Answers whose form has no places are looked up in the context, as whole words and with the same capitals. Every place
-  is written, since the intended place is unknown. Of several answers, those in the context are written; `aliases` keeps them all.
+  is written, since the intended place is unknown. Only answers in the context are written; `aliases` keeps all answers.
   If no answer is in the context, the answers stay without places, and stages that need spans reject the row. "yes" and "no" are
   never looked up. In SQuAD's form, an empty list `answer_start` marks answers that are not spans: they are not looked up.
 - Group: `group_id`, else the title, else the context, else the row's id; without an id, a hash of the row's texts.

@@ -69,7 +69,7 @@ class WikiWhy(Corpus):
 
     @classmethod
     def locate(cls, name: str, *, data_dir: Any, data_files: Any, options: dict[str, Any]) -> tuple[Files, dict[str, Path]]:
-        """Return the file of the causes for each split, and the files of the other columns."""
+        """Return the file of causes for each split, and the files for the other columns."""
         files, _ = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
         folder = next(iter(files.values()))[0].parent
         resources = {column: folder / f"{column}.json" for column in (*COLUMNS[1:], "context")}

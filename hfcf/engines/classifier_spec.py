@@ -63,7 +63,7 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
         blanks = {name: label or BLANK for name, label in zip(names, labels, strict=True)}
         raise ValueError(
             f"{classes}; what {' and '.join(unknown)} mean{'s' if len(unknown) == 1 else ''} is not known. Write one of "
-            f"{', '.join(LABELS)} in the place of each '{BLANK}': {how_to_type(model, blanks, model.inputs or BLANK)}"
+            f"{', '.join(LABELS)} instead of each '{BLANK}': {how_to_type(model, blanks, model.inputs or BLANK)}"
         )
     if missing := [label for label in (SUPPORTS, REFUTES) if label not in labels]:
         raise ValueError(f"{classes}; none of them is {' or '.join(missing)}: a verifier tells {SUPPORTS} and {REFUTES} apart")
@@ -184,7 +184,7 @@ def _form(model: Model, config: Any, own: Sequence[str], labels: Sequence[str]) 
     known = {} if tuple(own) == tuple(labels) else dict(model.labels or ())
     raise ValueError(
         f"{model.name}: which text it reads first is not known. Write one of {', '.join(PAIRS)} ('text' is the evidence without "
-        "titles), or a text such as '{claim} [SEP] {evidence}', in the place of "
+        "titles), or a text such as '{claim} [SEP] {evidence}', instead of "
         f"'{BLANK}': {how_to_type(model, known, BLANK)}"
     )
 
@@ -239,8 +239,8 @@ def _read_relation(model: Model, contents: str) -> ClassifierSpec:
         raise ValueError(f"{model.name}: nobody named its classes {', '.join(unnamed)}. Write the relations: {line}")
     if model.inputs is None:
         raise ValueError(
-            f"{model.name} is a plain classifier, and no R-BERT: how it marks the two entities is not known. Write one of "
-            f"{', '.join(FORMS)}, or what stands in their places, such as {FORMS['entity-markers']!r}, in the place of '{BLANK}': "
+            f"{model.name} is a plain classifier, not an R-BERT: how it marks the two entities is not known. Write one of "
+            f"{', '.join(FORMS)}, or the text for head and tail, such as {FORMS['entity-markers']!r}, instead of '{BLANK}': "
             f"{how_to_type(model, blanks, BLANK)}"
         )
     parse_markers(model.inputs)

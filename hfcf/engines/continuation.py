@@ -20,7 +20,7 @@ class Continuation(Engine):
     """Plain beam search for texts.
 
     An answer is a list of `{"text", "score", "finished"}`, best first, no two alike and none empty, without the prompt; or None
-    where the prompt has more tokens than are read: a model's answer to half a text is no answer. The search is that of
+    where the prompt has more tokens than are read: an answer to a truncated text is of no use. The search is that of
     `generate_constrained`: without constraints it takes the steps of `generate`, but does not store every token's scores.
 
     Args:

@@ -77,9 +77,9 @@ def _denies(word: str) -> bool:
 
 def _differ_in_quantity(old: Sequence[str], new: Sequence[str]) -> bool:
     """Return whether a number, month or day replaces another of the same form."""
-    ones, others = ({word.casefold(): form(word, "DATE") for word in words} for words in (old, new))
-    forms = [{kind for word, kind in words.items() if kind != word} for words in (ones, others)]
-    return bool(forms[0] & forms[1]) and not set(ones) & set(others)
+    before, after = ({word.casefold(): form(word, "DATE") for word in words} for words in (old, new))
+    forms = [{kind for word, kind in words.items() if kind != word} for words in (before, after)]
+    return bool(forms[0] & forms[1]) and not set(before) & set(after)
 
 
 def _differ_in_name(before: Sequence[str], after: Sequence[str], place: tuple[int, int, int, int]) -> bool:
@@ -100,9 +100,9 @@ def _names(words: Sequence[str], start: int, end: int) -> str:
 
 def _oppose(old: Sequence[str], new: Sequence[str]) -> bool:
     """Return whether a word replaces its antonym, also inside a compound: "best-selling", "worst-selling"."""
-    ones, others = ([part for word in words for part in re.split(r"[-–]", word.casefold())] for words in (old, new))
-    pairs = [(one, other) for one, other in zip(ones, others, strict=False) if one != other]
-    return len(ones) == len(others) and len(pairs) == 1 and wordnet().are_antonyms(*pairs[0])
+    before, after = ([part for word in words for part in re.split(r"[-–]", word.casefold())] for words in (old, new))
+    pairs = [(was, now) for was, now in zip(before, after, strict=False) if was != now]
+    return len(before) == len(after) and len(pairs) == 1 and wordnet().are_antonyms(*pairs[0])
 
 
 def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:

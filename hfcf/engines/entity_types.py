@@ -40,7 +40,7 @@ def place_kind(name: str) -> str | None:
 
 
 def _kind_of(senses: Sequence[Synset]) -> str:
-    kinds = [kind for sense in senses for kind, one, other in _PLACES if one in _above(sense) and other in _above(sense)]
+    kinds = [kind for sense in senses for kind, upper, lower in _PLACES if {upper, lower} <= _above(sense)]
     return next((kind for kind in kinds if kind != "region"), next(iter(kinds), ""))
 
 
@@ -51,7 +51,7 @@ def organisation_kind(name: str) -> str:
     if not net.is_common(head):
         return ""
     return next(
-        (kind for sense in net.phrase_senses(head, "n") for one, kind in _ORGANISATIONS.items() if one in _above(sense)), ""
+        (kind for sense in net.phrase_senses(head, "n") for above, kind in _ORGANISATIONS.items() if above in _above(sense)), ""
     )
 
 

@@ -171,7 +171,7 @@ def collate(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) ->
 class GraphClassifier(Engine):
     """Class probabilities of `[claim, texts, edges]` requests by a graph verifier, as `{class: probability}`.
 
-    `edges` are (premise, conclusion) as numbers of texts, −1 for the claim, or None: then every node leads to every other one.
+    `edges` are (premise, conclusion) as numbers of texts, −1 for the claim, or None: then every node leads to every other node.
 
     Args:
         model: a folder that `hfcf.training.structures.train_graph_verifier` wrote, or its Hub id.

@@ -44,7 +44,7 @@ class Intervention(Engine):
         indicator: an R-BERT.
         max_length: pieces that it reads.
         patience: give a word up after this number of fills without a flip, an approximation that orders them by the gradient
-            alone; None asks all.
+            alone; None tries all fills.
 
     >>> Intervention(indicator=Model("me/rbert-semeval")).patience is None
     True
@@ -97,7 +97,7 @@ class Intervention(Engine):
         return [Margin(*values) for values in zip(margins.answers, gradients, strict=True)]
 
     def _search(self, loaded: Any, waiting: Sequence[_Sentence], cache: RequestCache | None) -> Iterator[list[_Sentence]]:
-        """Ask fills of the words that have not flipped, those of the longest sentences first; yield sentences that are finished."""
+        """Try fills of the words without a flip, longest sentences first; yield sentences when they are finished."""
         network, classifier = loaded[0], self.classifier
         record = usage().setdefault(type(self).__name__, Usage())
         effects = Effects(network.encoder.get_input_embeddings().weight.detach(), len(network.labels))
@@ -189,7 +189,7 @@ class _Sentence:
             self.fills[word] = [ids for ids in different if ids != own and len(sentence) - len(own) + len(ids) <= most]
             self.asked[word] = set()
         self.open = [word for word, fills in self.fills.items() if fills] if len(self) else []
-        """The words whose search has not ended."""
+        """The words whose search is still open."""
 
     def __len__(self) -> int:
         return len(self.encoded)

@@ -66,10 +66,10 @@ def why_preserving(
 
 def _word_by_word(old: str, new: str, broader: bool) -> bool:
     """Return whether phrases mean the same, as a whole or word by word."""
-    ones, others = old.split(), new.split()
-    pairs = list(zip(ones, others, strict=False)) if len(ones) == len(others) else []
+    before, after = old.split(), new.split()
+    pairs = list(zip(before, after, strict=False)) if len(before) == len(after) else []
     return says_same(old, new, broader=broader) or (
-        bool(pairs) and all(are_inflections(one, other) or says_same(one, other, broader=broader) for one, other in pairs)
+        bool(pairs) and all(are_inflections(was, now) or says_same(was, now, broader=broader) for was, now in pairs)
     )
 
 
@@ -79,11 +79,11 @@ def says_same(old: str, new: str, *, broader: bool = True) -> bool:
     if not old or not new:
         return False
     net = wordnet()
-    one, other = ({part: net.phrase_senses(text, part) for part in PARTS} for text in (old, new))
-    if any(set(one[part]) & set(other[part]) for part in PARTS):
+    before, after = ({part: net.phrase_senses(text, part) for part in PARTS} for text in (old, new))
+    if any(set(before[part]) & set(after[part]) for part in PARTS):
         return True
-    first = [(part, one[part][0]) for part in ("n", "v") if one[part]]
-    return broader and any(set(other[part]) & set(net.ancestors(sense)[1:]) for part, sense in first)
+    first = [(part, before[part][0]) for part in ("n", "v") if before[part]]
+    return broader and any(set(after[part]) & set(net.ancestors(sense)[1:]) for part, sense in first)
 
 
 def content_words(text: str) -> list[str]:
@@ -101,10 +101,10 @@ def are_inflections(old: str, new: str) -> bool:
     pairs = list(zip(old.split(), new.split(), strict=False))
     if len(old.split()) != len(new.split()):
         return False
-    return all(one.casefold() == other.casefold() or _share_lemma(one, other) for one, other in pairs)
+    return all(was.casefold() == now.casefold() or _share_lemma(was, now) for was, now in pairs)
 
 
-def _share_lemma(one: str, other: str) -> bool:
+def _share_lemma(old: str, new: str) -> bool:
     net = wordnet()
-    common = one.islower() and other.islower() and one.isalpha() and other.isalpha()
-    return common and any(set(net.lemmas(one, part)) & set(net.lemmas(other, part)) for part in ("n", "v"))
+    common = old.islower() and new.islower() and old.isalpha() and new.isalpha()
+    return common and any(set(net.lemmas(old, part)) & set(net.lemmas(new, part)) for part in ("n", "v"))

@@ -22,7 +22,7 @@ class Margin(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return values for JSON, from which `from_json` makes the same numbers to the last bit."""
-        texts = {word: base64.b64encode(one.cpu().numpy().tobytes()).decode() for word, one in self.gradients.items()}
+        texts = {word: base64.b64encode(gradient.cpu().numpy().tobytes()).decode() for word, gradient in self.gradients.items()}
         return {"answer": self.answer, "gradients": texts}
 
     @classmethod

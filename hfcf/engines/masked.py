@@ -34,7 +34,7 @@ class MaskFiller(Engine):
     Args:
         model: any that `AutoModelForMaskedLM` loads.
         top: fills for each span; fewer if the vocabulary has no more.
-        max_length: tokens that are read; of a longer text, those around the span.
+        max_length: tokens that are read; from a longer text, the tokens around the span.
 
     Raises:
         ValueError: the model's tokenizer has no mask token, or a span is empty, overlaps another or lies outside its text.

@@ -54,11 +54,11 @@ class OpenReader:
         return [
             sorted(
                 (
-                    _joint(one, hit, prior)
+                    _joint(answer, hit, prior)
                     for hit, prior in zip(found, priors([hit["score"] for hit in found], self.scale), strict=True)
-                    for one in next(answers)
+                    for answer in next(answers)
                 ),
-                key=lambda one: -one["score"],
+                key=lambda answer: -answer["score"],
             )
             for found in hits
         ]

@@ -127,7 +127,7 @@ def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str],
     A verb with its dependents is a VP, except its subjects, its conjunction ("because") and the dependents before these: they are
     its sisters in an S. Every auxiliary opens a VP around that of its verb, as in the Penn Treebank. A preposition with its
     dependents is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is not a VP. Phrases joined
-    by "and" stand side by side in a constituent of their own. Other heads make an S.
+    by "and" are siblings in their own constituent. Other heads make an S.
     """
     hanging: list[list[int]] = [[] for _ in heads]
     for i, head in enumerate(heads):

@@ -24,9 +24,9 @@ _DIGITS = 5
 class Perplexity(Engine):
     """Perplexities of texts: the exponential of the mean negative log-likelihood of a text's tokens, the first one included.
 
-    A request is a text, or `[before, text]`: then the text's tokens are scored as they follow `before`, of which the end is read
-    where there is not room for all. An answer is a number of five significant digits: equal however texts are batched. It is None
-    for a text without tokens, and for one of more tokens than are read, since a part says nothing about the complete text.
+    A request is a text, or `[before, text]`: then the text's tokens are scored as a continuation of `before`, and only the end of
+    `before` is read if it is too long. An answer is a number of five significant digits, equal however texts are batched. It is
+    None for a text without tokens, and for a text with more tokens than are read, since a part does not represent the whole text.
 
     The token before the first one is the mark between documents, "<|endoftext|>", where the vocabulary has it (GPT-2, Pythia, Qwen,
     SmolLM); else the tokenizer's beginning of text; else its end of text. Chat models name the beginning of a turn as the

@@ -21,7 +21,7 @@ _LONGEST_WORD = 40
 class QuestionGenerator(Generator):
     """Questions for `[title, context, start, end]` requests, the answer being `context[start:end]`, by beam search.
 
-    The model reads `title » passage`, with the answer in it as `« answer = … »` (RGF, appendix A). Of a longer passage it reads a
+    The model reads `title » passage`, with the answer in it as `« answer = … »` (RGF, appendix A). From a longer passage it reads a
     window with the answer in its middle, as far as there is text on both sides. An answer is as `Generator`'s; None where the
     answer itself is longer than `max_length`.
 
@@ -111,7 +111,7 @@ def fit_marked(tokenizer: Any, head: str, context: str, start: int, end: int, ma
     room = max_length - _tokens(tokenizer, join_parts(head, answer))
     left, right = _words(tokenizer, context[max(0, start - reach) : start]), _words(tokenizer, context[end : end + reach])
     while room >= 0:
-        # Half of the room to each side; what one does not need is the other's.
+        # Half of the room to each side; text that one side does not need goes to the other side.
         before = min(len(left[1]), max(room // 2, room - len(right[1])))
         after = min(len(right[1]), room - before)
         text = join_parts(head, _tail(left, before) + answer + _head(right, after))

@@ -117,7 +117,7 @@ def mark_pieces(
             raise ValueError(f"the entity {start}–{end} is empty or lies outside a sentence of {len(words)} words")
     ids = [tokenizer.cls_token_id]
     places = [[0, 0], [0, 0]]
-    # Of nested entities the inner one is closed first and opened last.
+    # The inner of two nested entities is closed first and opened last.
     inner = sorted((0, 1), key=lambda entity: spans[entity][1] - spans[entity][0])
     for i in range(len(words) + 1):
         for entity in inner:

@@ -20,14 +20,14 @@ def narrow(network: RBert) -> bool:
     The last layer skips the places that the head (of [CLS] and the entities) does not read. Keys and values are needed everywhere,
     but queries and the steps after the attention are not: with six layers that saves a tenth of all work.
 
-    The first layer reads a piece in its place, so its queries, keys and values are computed once for each different one of a batch:
-    for variants of a few sentences that saves nearly a quarter of a layer. With a gradient, each sentence has its own; without one,
-    a hook that changes the embeddings of one sentence would not be seen.
+    The first layer reads a piece in its place, so its queries, keys and values are computed once for each different piece and
+    position in a batch: for variants of a few sentences that saves nearly a quarter of a layer. With a gradient, each sentence is
+    computed separately. Without a gradient, a hook that changes the embeddings of one sentence has no effect.
     """
     encoder = network.encoder
     layers: Any = getattr(getattr(encoder, "encoder", None), "layer", None)
     supported = layers is not None and type(layers[-1]).__name__ in _LAYERS and not encoder.config.is_decoder
-    # Other implementations have masks of another form; Transformers has no public way to read which one is set.
+    # Other implementations have masks of another form; Transformers has no public way to read which implementation is set.
     if not supported or encoder.config._attn_implementation not in ("sdpa", "eager"):
         return False
     last = layers[-1] = _Narrow(layers[-1])
@@ -49,13 +49,13 @@ def narrow(network: RBert) -> bool:
 
 
 def _equal(ids: torch.Tensor, padding: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return where one of each different piece in its place stands in the batch, and the number of every piece among these."""
+    """Return the place in the batch of each different pair of piece and position, and the pair's number for every piece."""
     length = ids.shape[1]
-    # Some encoders count places without padding tokens, which may stand in a text.
+    # Some encoders count positions without padding tokens, which may occur inside a text.
     skipped = (ids == padding).cumsum(1)
     keys = (ids * length + torch.arange(length, device=ids.device)) * (length + 1) + skipped
     different, which = keys.flatten().unique(return_inverse=True)
-    # Any of several equal ones.
+    # Any of several equal pieces.
     return torch.empty_like(different).scatter_(0, which, torch.arange(which.numel(), device=ids.device)), which
 
 

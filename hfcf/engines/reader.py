@@ -28,8 +28,9 @@ class Reader(Engine):
     """Answers to `[question, context]` or `[question, context, title]` requests, by any `AutoModelForQuestionAnswering` or T5.
 
     An answer is a list of `{"text", "start", "end", "score", "probability"}`, the likeliest first, no text twice. `start` and `end`
-    are code points of the context. The probability of a span is that of its first token times that of its last one, both over the
-    tokens of its window and the first token of the input, which stands for "no answer here"; `score` is its logarithm.
+    are code points of the context. The probability of a span is the probability of its first token times the probability of its
+    last token, both over the tokens of its window and the first token of the input, which means "no answer here". `score` is its
+    logarithm.
 
     A context longer than the model reads is read in windows that overlap. A question is cut where it fills half of the input. Spans
     begin and end with whole words.
@@ -92,7 +93,7 @@ class Reader(Engine):
         return [self._rank(of_request.values()) for of_request in spans]
 
     def _rank(self, spans: Any) -> list[dict[str, Any]]:
-        return sorted(spans, key=lambda one: (-one["probability"], one["start"], one["end"]))[: self.n_best]
+        return sorted(spans, key=lambda span: (-span["probability"], span["start"], span["end"]))[: self.n_best]
 
 
 def first_texts(answers: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:

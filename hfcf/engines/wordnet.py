@@ -124,13 +124,13 @@ class WordNet:
             above.update(dict.fromkeys(level))
         return tuple(above)
 
-    def are_antonyms(self, one: str, other: str) -> bool:
+    def are_antonyms(self, word: str, other: str) -> bool:
         """Say whether a word, in any inflection, is the antonym of another in some sense of both."""
         lemmas = {part: set(self.lemmas(other, part)) for part in PARTS}
         return any(
             name.lower() in lemmas[part]
             for part in PARTS
-            for lemma in self.lemmas(one, part)
+            for lemma in self.lemmas(word, part)
             for synset in self.senses(lemma, part)
             for name in self._antonyms(lemma, synset)
         )
@@ -341,14 +341,14 @@ def _with_ing(word: str) -> str:
     return (word[:-1] if re.search("[a-z][^eoy]e$", word) else word) + "ing"
 
 
-def _order_forms(one: str, other: str) -> tuple[str | None, str | None]:
+def _order_forms(first: str, second: str) -> tuple[str | None, str | None]:
     """Return which of two irregular forms is the past and which the participle: sang, sung; wrote, written."""
-    for past, participle in ((one, other), (other, one)):
+    for past, participle in ((first, second), (second, first)):
         if len(past) == len(participle) and [pair for pair in zip(past, participle, strict=True) if len({*pair}) > 1] == [
             ("a", "u")
         ]:
             return past, participle
-    for past, participle in ((one, other), (other, one)):
+    for past, participle in ((first, second), (second, first)):
         if participle.endswith(("n", "ne")) and not past.endswith(("n", "ne")):
             return past, participle
     return None, None

@@ -1,8 +1,8 @@
 """Intrinsic metrics of counterfactuals: each a stage that scores rows of an expanded set, and an `evaluate.Metric`.
 
 A metric is a public module of this folder with a `hfcf.Metric`, or an entry point `hfcf.metrics` of another package. Its name is
-that of its column. `hfcf.metrics.MeasureFluency` is the stage for `Dataset.map`, `hfcf.metrics.Fluency` the metric over lists of
-texts, and `hfcf.measure` maps several over a set. `scores/` holds the scores of models, `shared/` what several metrics need.
+its column's name. `hfcf.metrics.MeasureFluency` is the stage for `Dataset.map`, `hfcf.metrics.Fluency` the metric over lists of
+texts, and `hfcf.measure` maps several metrics over a set. `scores/` holds scores of models, `shared/` the metrics' shared code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the label can be guessed from the claim alone: what a set betrays by how it was made."""
+"""Whether the label can be guessed from the claim alone, which shows artefacts of how a set was made."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
     """Guess the label of each claim by a model that was trained on the claims and labels of other groups.
 
     It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one
-    fold, which the first of their names and the seed decide, so that rows in another order get the same guesses.
+    fold. The first of their names and the seed choose the fold, so the order of rows does not change the guesses.
 
     Args:
         claims: the texts.
-        labels: of each.
-        groups: of each; a source and its counterfactuals are one.
-        folds: in how many parts the groups are cut, 2 or more.
-        seed: which group is in which.
+        labels: the label of each claim.
+        groups: the group of each claim; a source and its counterfactuals are one group.
+        folds: the number of parts into which the groups are divided, 2 or more.
+        seed: chooses the fold of each group.
 
     Returns:
-        A label each; None where there is nothing to train on outside its fold.
+        A label for each claim; None if there is nothing to train on outside its fold.
     """
     order = sorted(range(len(claims)), key=lambda i: (groups[i], claims[i], labels[i]))
     # A claim of two groups would be trained on with the very label that is asked.
@@ -100,10 +100,10 @@ class MeasureClaimOnly(Metric):
     what `predictability` does.
 
     Source: Schuster et al. 2019, who trained BERT on FEVER's claims. Deviation: a linear model over words, which needs no download
-    and runs in seconds; a stronger one may find more.
+    and runs in seconds; a stronger model may find more.
 
     Args:
-        task: of the rows; those of relations are refused.
+        task: the task of the rows; those of relations are refused.
         folds: of the cross-validation, by group and claim; 2 or more.
 
     >>> MeasureClaimOnly(task="relation").inputs

@@ -17,10 +17,7 @@ from hfcf.metrics.shared.texts import ColumnsOf
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
-    """Average each claim's MoverScore with its pieces of evidence; None without any that has a score.
-
-    An empty text has none, nor has one without a word that tells texts apart.
-    """
+    """Average each claim's MoverScore with its pieces of evidence; None if no piece has a score."""
     pairs = [[[text, claim] for text in pieces if text and claim] for claim, pieces in zip(claims, evidence, strict=True)]
     each = iter(mover.run([pair for pieces_of_claim in pairs for pair in pieces_of_claim]))
     return [mean([next(each) or None for _ in pieces_of_claim]) for pieces_of_claim in pairs]
@@ -35,10 +32,10 @@ class MeasureCoherence(Metric):
     As an `evaluate.Metric`: `predictions` are claims, which also give the IDF weights, `references` lists of evidence texts.
 
     Source: RACE, Table 4 (M.h.): c′ with each e of E. By the paper, it does not show whether all the evidence is
-    needed. Deviation: of a counterfactual of the evidence, (c, E′), it is c with each e′.
+    needed. Deviation: for a counterfactual of the evidence, (c, E′), it compares c with each e′.
 
     Args:
-        task: of the rows; those of relations are refused.
+        task: the task of the rows; those of relations are refused.
         model: an encoder.
         n_gram: how many neighbouring words move together.
 
@@ -61,7 +58,7 @@ class MeasureCoherence(Metric):
         return ("claim", "evidence")
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Count words in the claims of the set, each different one once."""
+        """Count words in the claims of the set, each different claim once."""
         return learn_idf(ds["claim"], self.model)
 
     def read(self, row: Mapping[str, Any]) -> tuple[str, list[str]]:

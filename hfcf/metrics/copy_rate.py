@@ -1,4 +1,4 @@
-"""How much of a new claim is copied: its longest run of words that one piece of the evidence has."""
+"""How much of a new claim is copied: its longest run of words that is also in one piece of the evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hfcf.metrics.shared.texts import TextsOfPieces, folded_words, read_new_text
 
 
 def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
-    """Divide the claim's longest run of words that is also in one text by the claim's words; None of a claim without a word.
+    """Divide the claim's longest run of words that is also in one text by the claim's words; None for a claim without a word.
 
     Words are compared without case, accents, punctuation and a possessive "'s".
     """
@@ -36,7 +36,7 @@ def _longest_run(text: str, other: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCopyRate(Metric):
-    """Divide the longest run of the new claim's words that one piece of its evidence has by the claim's words.
+    """Compute the share of the new claim's words in its longest run that one piece of the evidence also has.
 
     Input columns: the task's texts, `edits`. Output column: `copy_rate`, 0–1, 1 where one piece holds the complete claim; null
     where the claim is the source's, and where it has no word. A title counts as a text of its own.
@@ -48,7 +48,7 @@ class MeasureCopyRate(Metric):
     Source: ours: it shows how far a claim is a single sentence of the evidence.
 
     Args:
-        task: of the rows; those without pieces of evidence are refused.
+        task: the task of the rows; those without pieces of evidence are refused.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> MeasureCopyRate().row({"claim": "Oslo is old.", "evidence": [{"title": "Oslo", "text": "It is old."}], "edits": [edit]})

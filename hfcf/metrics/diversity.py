@@ -1,4 +1,4 @@
-"""How far counterfactuals are from their sources' wording, and from one another's: 1 / BLEU, self-BLEU and distinct-n."""
+"""How much the wording of counterfactuals differs from their sources and from each other: 1 / BLEU, self-BLEU and distinct-n."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
     The paper's "inverse of the BLEU score" does not name a BLEU: here it is sacreBLEU's corpus BLEU, 0–1.
 
     Args:
-        texts: the counterfactuals'.
-        sources: for each of them, its source's text.
+        texts: the texts of the counterfactuals.
+        sources: the text of each counterfactual's source.
 
     Returns:
-        1 or more; None if BLEU is 0, or there are no texts.
+        1 or more; None if BLEU is 0 or there are no texts.
     """
     corpus = _CorpusBleu()
     for text, source in zip(texts, sources, strict=True):
@@ -82,14 +82,14 @@ def bleu(text: str, source: str) -> dict[str, float | None]:
 
 
 def self_bleu(texts: Iterable[str], sample: int = SAMPLE) -> float | None:
-    """Compute the mean BLEU of each text against all the others, 0–1: less is more diverse.
+    """Compute the mean BLEU of each text against all other texts, 0–1: less is more diverse.
 
     Args:
         texts: one or more.
-        sample: of more texts, those of the smallest hashes are taken: the same ones in any order.
+        sample: the largest number of texts; the texts with the smallest hashes are used, whatever their order.
 
     Returns:
-        None of fewer than two texts.
+        None for fewer than two texts.
 
     Source: Zhu et al. 2018, Texygen. Deviation: sacreBLEU's tokens and smoothing.
     """
@@ -106,7 +106,7 @@ def _draw(texts: Iterable[str], sample: int) -> list[str]:
 
 
 def _against_the_others(texts: Sequence[str]) -> list[float]:
-    """Compute `BLEU(effective_order=True).sentence_score` of each text against all the others, and read each text once."""
+    """Compute `BLEU(effective_order=True).sentence_score` of each text against all other texts, and read each text once."""
     from sacrebleu.metrics import BLEU
 
     metric = BLEU(effective_order=True)
@@ -133,7 +133,7 @@ def _against_the_others(texts: Sequence[str]) -> list[float]:
 
 
 def distinct(texts: Iterable[str], n: int) -> float | None:
-    """Divide the number of different n-grams of the texts by that of all n-grams, 0–1; None where there are none.
+    """Divide the number of different n-grams of the texts by the number of all n-grams, 0–1; None if there are none.
 
     Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.core.edits.words`, in lower case.
     """
@@ -144,7 +144,7 @@ def distinct(texts: Iterable[str], n: int) -> float | None:
 
 
 class _DistinctNGrams:
-    """Count the different n-grams of texts that come one by one; it holds eight bytes for each of them.
+    """Count the different n-grams of a stream of texts, in eight bytes for each different n-gram.
 
     Args:
         n: words of an n-gram.
@@ -167,7 +167,7 @@ class _DistinctNGrams:
         self._new = array("q")
 
     def share(self) -> float | None:
-        """Return the share of different ones; None of no n-grams."""
+        """Return the share of different n-grams; None without n-grams."""
         self._merge()
         return round(len(self._different) / self._count, 5) if self._count else None
 
@@ -198,7 +198,7 @@ def _diversity(pairs: Iterable[tuple[str, str]]) -> dict[str, float | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureDiversity(Metric):
-    """Measure how far the wording is from the source's: sentence BLEU, and 1 / BLEU.
+    """Measure how much the wording differs from the source's: sentence BLEU, and 1 / BLEU.
 
     Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and 1 or more; null where nothing
     changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
@@ -208,7 +208,7 @@ class MeasureDiversity(Metric):
     Source: RACE, Table 4 (Div.), after Rani et al. 2023.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}

@@ -1,4 +1,4 @@
-"""Counterfactuals that a set has twice, and counterfactuals that are in a set on which models are scored."""
+"""Counterfactuals that occur twice in a set, or that are in an evaluation set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def duplicates(ds: Any, against: Mapping[str, Dataset] | None = None, threshold:
 
     Args:
         ds: the set; an earlier row is never a duplicate of a later row.
-        against: {name: rows of the same task} on which models are scored.
+        against: {name: rows of the same task}: the evaluation sets.
         threshold: the least `jaccard` of near texts.
 
     Returns:
@@ -62,7 +62,7 @@ def _texts(ds: Dataset, task: Task) -> Iterator[_Text]:
 
 
 class _Text(NamedTuple):
-    """What is compared of a row: the keys that another row may have, its titles, its main text, and what it changed to."""
+    """What is compared in a row: keys that another row may share, titles, main text, and the changed text."""
 
     id: str
     change: str
@@ -109,7 +109,7 @@ def _hash(text: _Text) -> bytes:
 
 
 def _main(task: Task, row: Mapping[str, Any]) -> str:
-    """Return the text that tells a row apart: its claim or its sentence."""
+    """Return the text that identifies a row: its claim or its sentence."""
     return task.segments(row)[0].text
 
 
@@ -127,13 +127,13 @@ class MeasureDuplicates(Metric):
     set's first. For questions, `repeat` has the question and the passage of an earlier row, `near` compares questions alone, and
     `leak` has the question or the passage of an evaluation row.
 
-    As an `evaluate.Metric`: `predictions` are texts, and `against`, if given, texts on which models are scored.
+    As an `evaluate.Metric`: `predictions` are texts, and `against`, if given, texts of an evaluation set.
 
-    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters instead of their five-word ones, since a
+    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters instead of five words, since a
     claim has few words.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         threshold: the least share of runs of characters that near texts have in common; above 0, up to 1.
         against: evaluation sets in which to look for leaks: {name: rows, or a corpus as recipes name it}.
 
@@ -187,7 +187,7 @@ class MeasureDuplicates(Metric):
     def over_lists(
         cls, predictions: Sequence[str], references: Any = None, against: Sequence[str] = (), **settings: Any
     ) -> dict[str, Any]:
-        """Return the share (0–1) of texts that repeat an earlier one, or one of `against`; None of no texts."""
+        """Return the share (0–1) of texts that repeat an earlier text or a text of `against`; None without texts."""
         if not predictions:
             return dict.fromkeys(_KINDS)
         texts = [_Text(str(i), "", [("text", dedup_key(text))], [], text, text) for i, text in enumerate(predictions)]
@@ -197,7 +197,7 @@ class MeasureDuplicates(Metric):
 
 
 def load_evaluation_set(source: Any) -> Dataset:
-    """Load the rows of an evaluation set: as they are, or of a corpus as recipes name it.
+    """Load the rows of an evaluation set: rows as given, or a corpus as recipes name it.
 
     Raises:
         RecipeError: there is no such corpus, or its files are not there.

@@ -18,7 +18,7 @@ class MeasureEntityOverlap(Metric):
     """Compute the share of the source's entities that the changed text still names.
 
     Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1, null where the source names no entity;
-    neither more nor less is better. Entities are of the five types of `hfcf.engines.ner.TYPES`, and compared by letters and
+    neither more nor less is better. Entities have the five types of `hfcf.engines.ner.TYPES`, and are compared by letters and
     digits. For questions, the two questions are compared; a tagger finds few names in questions without capitals, and rows without
     a name are null.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
@@ -27,7 +27,7 @@ class MeasureEntityOverlap(Metric):
     counts a source without entities as 0; a mean over a set leaves it out.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         ner: an entity tagger.
 
     >>> MeasureEntityOverlap(ner=Ner(backend="spacy")).outputs

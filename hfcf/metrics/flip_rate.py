@@ -1,4 +1,4 @@
-"""Whether a classifier that had no part in making the counterfactuals gives them the label that they are meant to have."""
+"""Whether a classifier that did not help to make the counterfactuals predicts their intended label."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | None:
-    """Compute the share of counterfactuals that get the label they are meant to have; None, of a row not read, is left out."""
+    """Compute the share of counterfactuals with the intended label; None, for a row that could not be read, is left out."""
     flips = [label == other for label, other in zip(predicted, meant, strict=True) if label is not None]
     return sum(flips) / len(flips) if flips else None
 
@@ -62,9 +62,9 @@ def _hash(path: str, size: int, time: int) -> str:
 class MeasureFlipRate(Metric):
     """Check whether a model that did not filter the counterfactual predicts its label, or answers its question.
 
-    Input columns: the task's with `label`, which is that of the counterfactual; of questions it is `answers`, and a
+    Input columns: the task's texts and `label`, the counterfactual's label. Questions have `answers` instead, and a
     reader's answer flips if the task's scorer calls it right (SQuAD's exact match with one of them). Output column: `flip_rate`,
-    `{flipped, predicted, probability}`: whether it does, the label that it predicts, and the probability (0–1) of the
+    `{flipped, predicted, probability}`: whether the label flips, the predicted label, and the probability (0–1) of the
     counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
     relation's sentence that is longer is null, as is a row for which a language model behind an endpoint ("llm:NAME") gives no
     valid answer: it is left out of the rate. A row whose label the classifier does not have is not flipped, with a warning.
@@ -73,7 +73,7 @@ class MeasureFlipRate(Metric):
     filters with a verifier, perhaps the same; here the verifier that filtered is refused, since it would agree with itself.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         verifier: a three-way verifier for claims, an R-BERT for relations, a reader for questions.
         filtered_by: the models that checked these counterfactuals when they were made.
         max_length: tokens that it reads.

@@ -1,4 +1,4 @@
-"""How fluent counterfactuals are: the perplexity that a causal language model finds in what was written."""
+"""How fluent counterfactuals are: the perplexity of the changed text by a causal language model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MeasureFluency(Metric):
     scored by its evidence; the first token also counts, after the mark between documents.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         model: a decoder-only language model. Perplexities of different models can't be compared.
         max_length: tokens that are read.
 

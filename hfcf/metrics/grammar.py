@@ -22,12 +22,12 @@ class MeasureGrammar(Metric):
     As an `evaluate.Metric`: `predictions` are texts.
 
     Source: Warstadt et al. 2019, CoLA. Deviation: such models are trained on single sentences of linguists' examples, and several
-    pieces of evidence are given to them as one text.
+    pieces of evidence are scored as one text.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         model: a classifier of single sentences that was trained on acceptability.
-        acceptable: its class of acceptable sentences; "LABEL_1" is what those without names have.
+        acceptable: its class of acceptable sentences; "LABEL_1" if its classes have no names.
         max_length: tokens that are read.
 
     >>> MeasureGrammar(model=Model("me/cola")).outputs

@@ -18,11 +18,11 @@ from hfcf.metrics.shared.texts import ColumnsOf
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
-    """Count a set's labels; rows without one are left out.
+    """Count a set's labels; rows without a label are left out.
 
     Returns:
-        `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest that so many could have:
-        1 where all are as common, 0 where there is one; `labels`, how many there are. None, None and 0 of no rows.
+        `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest possible entropy:
+        1 if all labels are equally common, 0 for a single label; `labels`, their number. None, None and 0 without rows.
     """
     counts = Counter(label for label in labels if label is not None)
     if not counts:
@@ -41,7 +41,7 @@ class MeasureLabelBalance(Metric):
     As an `evaluate.Metric`: `predictions` are labels; it gives what `label_balance` does.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
 
     >>> ds = Dataset.from_dict({"id": ["1", "2"], "label": ["REFUTES", "REFUTES"]})
     >>> MeasureLabelBalance().fit(ds).row({"id": "1", "label": "REFUTES"})

@@ -11,7 +11,7 @@ from hfcf.metrics.shared.texts import bare_words
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:
-    """Measure the word edit distance of two texts, and its share of the source's words: None where the source has none.
+    """Measure the word edit distance of two texts, and its share of the source's words; None if the source has no words.
 
     Words are those of `hfcf.core.edits.words`: a punctuation mark is a word, and case counts.
     """
@@ -32,11 +32,11 @@ class MeasureMinimality(Metric):
     distance (Figure 3), except that case and punctuation count.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
 
-    Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and that over the words of the input. Deviation: the words
-    are this library's, not those of a model's tokenizer.
+    Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and its share of the input's words. Deviation: words
+    are split by this library, not by a model's tokenizer.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}

@@ -12,14 +12,14 @@ from hfcf.metrics.shared.texts import TextsOfPieces, content_words, read_new_tex
 
 
 def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
-    """Count the claim's content words that any piece has, and those of the piece that has most of them."""
+    """Count the claim's content words in all pieces together, and in the piece with the most of them."""
     words = content_words(claim)
     shared = [words & content_words(text) for text in texts]
     return len(set().union(*shared)), max(map(len, shared), default=0)
 
 
 def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
-    """Say whether no single piece has all of the claim's content words that any piece has; None of a claim without such a word.
+    """Say whether no single piece has all of the claim's content words that any piece has; None for a claim without such a word.
 
     In other words: two of the pieces together have more of them than any piece alone. Content words are words that are not English
     stop words, compared as `copy_rate` compares them; each different one counts once. Words that no piece has do not count. It is a
@@ -45,7 +45,7 @@ class MeasureMultiHop(Metric):
     the claim needs several pieces.
 
     Args:
-        task: of the rows; those without pieces of evidence are refused.
+        task: the task of the rows; those without pieces of evidence are refused.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> evidence = [{"title": "Oslo", "text": "It is big."}, {"title": "Rome", "text": "It is old."}]

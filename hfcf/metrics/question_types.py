@@ -20,7 +20,7 @@ TOP = 20
 
 
 def question_type(question: str) -> str:
-    """Return the first two words of a question, in lower case, without punctuation; fewer where there are no more.
+    """Return the first two words of a question, in lower case, without punctuation; fewer if the question is shorter.
 
     The paper does not define a question type; its figure has bars such as "who is".
     """
@@ -28,7 +28,7 @@ def question_type(question: str) -> str:
 
 
 def common_types(questions: Iterable[str], top: int = TOP) -> dict[str, float]:
-    """Return the share (0–1) of the commonest types of questions, the commonest first; of equal ones the first by alphabet."""
+    """Return the share (0–1) of the commonest types of questions, the commonest first; ties are in alphabetical order."""
     return dict(islice(_shares(Counter(map(question_type, questions))).items(), top))
 
 
@@ -40,24 +40,24 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
 class MeasureQuestionTypes(Metric):
     """Name the type of the source's question and of the counterfactual's: their first two words.
 
-    Input columns: the task's texts, `edits`. Output column: `question_types`, `{before, after, same}`; neither same types nor
-    others are better. Read the numbers of the set, which `overall` computes: a generator prefers popular types.
+    Input columns: the task's texts, `edits`. Output column: `question_types`, `{before, after, same}`; same types are neither
+    better nor worse than different types. Read the numbers of the set, which `overall` computes: a generator prefers popular types.
     As an `evaluate.Metric`: `predictions` are questions; it gives the shares of their 20 commonest types.
 
     Source: RGF, Figure 5, the 20 commonest types before and after. Deviation: the paper does not define a type; see
     `question_type`.
 
     Args:
-        task: of the rows; those without questions are refused.
+        task: the task of the rows; those without questions are refused.
 
     >>> MeasureQuestionTypes().inputs
     Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_question_types reads 'question' and can't measure verification rows: they ask nothing
+    hfcf.core.stage.StageError: measure_question_types reads 'question' and can't measure verification rows: they have no question
     """
 
     citation: ClassVar = "Paranjape et al. 2022, Retrieval-guided Counterfactual Generation for QA (RGF), appendix C.1 and figure 5"
     lists: ClassVar = {"predictions": TEXT}
-    inputs: ClassVar[Any] = ColumnsOf("question", why="they ask nothing", edits=True)
+    inputs: ClassVar[Any] = ColumnsOf("question", why="they have no question", edits=True)
     outputs: ClassVar = {"question_types": {"before": schema.TEXT, "after": schema.TEXT, "same": schema.BOOL}}
 
     def score(self, prediction: str, reference: str) -> dict[str, Any]:

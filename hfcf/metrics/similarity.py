@@ -1,4 +1,4 @@
-"""How near counterfactuals stay to their sources in meaning: MoverScore."""
+"""How close counterfactuals stay to their sources in meaning: MoverScore."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MeasureSimilarity(Metric):
     """Measure how close the changed text is in meaning to the source's text, by MoverScore.
 
     Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed,
-    and where a side has no word that tells texts apart. The first 512 tokens of a text are read. For RACE more is better, and
+    and if a side has no word that distinguishes texts. The first 512 tokens of a text are read. For RACE more is better, and
     diversity is its opposite. For questions, the two questions are compared, not their passages: near 1 they may mean the same.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources', which also give the IDF weights.
 
@@ -29,7 +29,7 @@ class MeasureSimilarity(Metric):
     come from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         model: an encoder.
         n_gram: how many neighbouring words move together.
 
@@ -54,7 +54,7 @@ class MeasureSimilarity(Metric):
         return learn_idf((before for before, _ in changes(ds)), self.model)
 
     def scores(self, predictions: Sequence[str], references: Sequence[str]) -> list[float | None]:
-        """Score each pair by its MoverScore; None for an empty text, and for one without weight."""
+        """Score each pair by its MoverScore; None for an empty text, and for a text without weight."""
         pairs = [[old, new] for new, old in zip(predictions, references, strict=True)]
         mover = MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
         answers = iter(mover.run([pair for pair in pairs if all(pair)]))

@@ -48,14 +48,14 @@ def counterfactuals(
 
     Which systems need more than one row:
 
-    - CrossAug, the default of a claim that is supported, and the `llm` system need none.
-    - RACE, the default of a claim that is refuted, draws the values for edited evidence from all rows: a supported claim needs
+    - CrossAug, the default for a supported claim, and the `llm` system need only one row.
+    - RACE, the default for a refuted claim, draws the values for edited evidence from all rows: a supported claim needs
       `among`, or several pieces of evidence with persons to swap.
     - CCG, the default of sentences, and MICE, AutoCAD and CoCo learn from all rows: they need `among`.
     - A question needs a `system` with a collection of passages: RGF.
 
     Args:
-        claim, evidence, label: a text; one or several pieces, in any form that `hfcf.from_dataset` reads; any name of a label.
+        claim, evidence, label: a text; one or several pieces in any form that `hfcf.from_dataset` reads; any name of a label.
         sentence, head, tail, relation: a text and the words of its entities, or a text with `<e1>…</e1>` and `<e2>…</e2>`.
         question, context, answer: three texts.
         system: a system, or its name, which is then made with `preset`.
@@ -63,11 +63,11 @@ def counterfactuals(
         among: other rows of yours, from which the system learns; as `hfcf.from_dataset` reads or makes them.
 
     Returns:
-        A dict for each counterfactual: what was given, as the counterfactual has it, and `change`. Without any, stderr gets a line
-        with the reasons.
+        A dict for each counterfactual: the given arguments, as the counterfactual has them, and `change`. Without counterfactuals,
+        stderr gets a line with the reasons.
 
     Raises:
-        ValueError: arguments of several tasks, or too few; a word that is not exactly once in the sentence; a system that
+        ValueError: arguments of several tasks, or too few; a word that does not occur exactly once in the sentence; a system that
             needs more than one row.
 
     >>> counterfactuals(claim="Rome is in Italy.", evidence="Rome is the capital of Italy.")

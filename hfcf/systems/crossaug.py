@@ -102,7 +102,7 @@ _TOKENISED = (
 
 
 def _loose_quote(text: str, source: str) -> str | None:
-    """Say that a quotation mark is unpaired, as small generators write it; None where the source also has an unpaired mark."""
+    """Report an unpaired quotation mark, which small generators write; None if the source also has an unpaired mark."""
     if text.count('"') % 2 and not source.count('"') % 2:
         return "the negative claim has a quotation mark without its other one"
     return None
@@ -122,14 +122,14 @@ class GenerateNegativeClaim(Stage):
     Args:
         generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
             is BART-base, trained on WikiFactCheck-English (released). Or "llm:NAME": a language model behind an endpoint reads the
-            evidence too, and is asked for all candidates at once.
+            evidence too, and writes all candidates at once.
         num_beams: beams of the search (5 in the released code).
-        num_candidates: how many of the best hypotheses are read: c′ is the first that is whole and not c. The paper's is 1.
+        num_candidates: the number of hypotheses to read; c′ is the first complete hypothesis that is not c. The paper reads 1.
         max_new_tokens: longest claim, in tokens.
         verifier: a three-way verifier, or "llm:NAME"; c′ is then the first hypothesis that, by its verdict, the evidence refutes.
-            The paper has none.
-        judges: further verifiers, which must agree; they judge only what is refuted by the verifier.
-        certainty: the probability that each of them must give that verdict (0–1).
+            The paper has no verifier.
+        judges: further verifiers, which must agree; they judge only hypotheses that the verifier refutes.
+        certainty: the probability that each verifier must give that verdict (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
         exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
             articles, case or inflection, by a synonym or a broader word, or by words that the evidence already has; see
@@ -227,7 +227,7 @@ class GenerateNegativeClaim(Stage):
         return same or (why_compatible(claim, text) if self.exclusive else None)
 
     def _refuted(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[str] | Reject]) -> list[bool | str]:
-        """Say for each candidate, in order, whether the evidence refutes it, or why the judges do not say."""
+        """Return for each candidate, in order, whether the evidence refutes it, or the reason if the judges give no verdict."""
         pairs = [
             {"claim": text, "evidence": row["evidence"]}
             for row, texts in zip(rows, results, strict=True)
@@ -252,12 +252,12 @@ class GenerateNegativeClaim(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class ModifyEvidence(Stage):
-    """Make the change from c to c′ in the evidence, if it is one of a few words that occur there (section 2.2, second stage).
+    """Make the change from c to c′ in the evidence, if the change is a few words that occur there (section 2.2, second stage).
 
-    Input columns: `claim`, `negative_claim`, `evidence`. Output columns: `edits` of the evidence, none if it stays, and
-    `modification`: "modified", or why not. A row whose evidence stays is not rejected: (c′, e, REFUTES) is kept.
+    Input columns: `claim`, `negative_claim`, `evidence`. Output columns: `edits` of the evidence, empty if it is unchanged, and
+    `modification`: "modified", or why not. A row with unchanged evidence is not rejected: (c′, e, REFUTES) is kept.
 
-    The change is the one span between the beginning and the ending that c and c′ share. It is made where c's words occur in the
+    The change is the only span between the beginning and the ending that c and c′ share. It is made where c's words occur in the
     evidence, compared with case, in texts and titles; c′'s words are put there as c′ has them.
 
     Deviations from the released code, which joins tokens with spaces again: the text around the edit stays as it was, and a span
@@ -308,10 +308,10 @@ class CrossPairs(Stage):
     """Pair the claims with the pieces of evidence crosswise: (c′, e, REFUTES), (c, e′, REFUTES), (c′, e′, SUPPORTS).
 
     Input columns: `claim`, `negative_claim`, `edits`. Output column: `candidates`, of change "claim", "evidence" and "both";
-    without modified evidence the first alone.
+    without modified evidence only "claim".
 
     Args:
-        pairs: which changes; ("claim",) and ("evidence",) are the ablations of Table 1.
+        pairs: the changes; ("claim",) and ("evidence",) are the ablations of Table 1.
 
     >>> row = {"claim": "a", "negative_claim": "b", "edits": []}
     >>> [new["change"] for new in CrossPairs().row(row)["candidates"]]
@@ -342,7 +342,7 @@ OFFLINE: dict[str, Any] = {
     "num_beams": 10,
     "num_candidates": 10,
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
-    # A small verifier accepts too many wrong pairs; the judge has seen the other half of the rows.
+    # A small verifier accepts too many wrong pairs; the judge is trained on the other half of the rows.
     "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
     "max_length": 160,
     # A small verifier takes some paraphrases for refuted, and most of what may be true as well.
@@ -358,12 +358,12 @@ LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHA
 
 
 class CrossAug(System):
-    """Write a negative claim for each supported one, make the evidence support that, and pair claims and evidence crosswise.
+    """Write a negative claim for each supported claim, make the evidence support it, and pair claims and evidence crosswise.
 
     `ds = CrossAug.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
-    Nothing is checked, as in the paper, unless a verifier is given, as in the offline preset: c′ is then a claim that the evidence
-    refutes, and only pairs stay on which the verifier and each of the judges agree.
+    As in the paper, nothing is checked without a verifier. With a verifier, as in the offline preset, c′ is a claim that the
+    evidence refutes, and a pair is kept only if the verifier and all judges agree.
 
     Its settings are those of its stages. `generator`, `verifier` and each of `judges` may be "llm:NAME", a language model behind an
     endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one for the first two.

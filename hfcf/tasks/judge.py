@@ -29,7 +29,7 @@ class JudgeCandidates(Stage):
 
     Args:
         system: the name in provenance.
-        task: of the rows.
+        task: the task of the rows.
         verifier: the model that judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model
             behind an endpoint; None accepts every candidate. A candidate is rejected, with the reason, when the model does not
             know its label or gives no valid answer.

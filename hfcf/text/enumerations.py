@@ -17,10 +17,10 @@ _SPACE = re.compile(r"\s*")
 _NO_ITEM = re.compile(r"[,;.]|\s\s")
 
 
-def in_one_list(text: str, one: str, other: str) -> bool:
+def in_one_list(text: str, phrase: str, other: str) -> bool:
     """Say whether two phrases are items of one list: only commas, conjunctions and further items are between them."""
     separators = {len(text[: match.start()].rstrip()): match.end() for match in _SEPARATOR.finditer(text)}
-    return bool(separators) and any(_leads(text, first, last, separators) for first, last in ((one, other), (other, one)))
+    return bool(separators) and any(_leads(text, first, last, separators) for first, last in ((phrase, other), (other, phrase)))
 
 
 def _leads(text: str, first: str, last: str, separators: dict[int, int]) -> bool:

@@ -21,7 +21,7 @@ _DIED = re.compile(rf"\b(?:died|death|killed|assassinated|executed|d\.)(?:[^.;()
 
 
 class Lifetime(NamedTuple):
-    """The years of a beginning and an end; None for one that the texts do not name."""
+    """The years of a beginning and an end; None for a year that the texts do not name."""
 
     start: int | None
     end: int | None
@@ -36,7 +36,7 @@ def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:
     """List births with their deaths, lone ones, and periods ("1990–1993", "from 1990 until 1993"), of each text."""
     lifetimes: dict[Lifetime, None] = {}
     for text in map(unbracket, texts):
-        pairs = {(int(one), int(other)) for pattern in (_IN_BRACKETS, _PERIOD) for one, other in pattern.findall(text)}
+        pairs = {(int(start), int(end)) for pattern in (_IN_BRACKETS, _PERIOD) for start, end in pattern.findall(text)}
         births, deaths = ([int(year) for year in pattern.findall(text)] for pattern in (_BORN, _DIED))
         if len(births) == len(deaths):
             pairs.update(zip(births, deaths, strict=True))

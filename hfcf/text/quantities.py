@@ -17,7 +17,7 @@ _UNIT = (
     r"|pounds?|ounces?|hectares?|gallons?)[²³23]?"
 )
 _CONVERSION = re.compile(
-    rf"{WORD_START}(?P<one>(?P<n>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"
+    rf"{WORD_START}(?P<quantity>(?P<n>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\(\s*(?:about |around |approx\. |~)?"
     rf"(?P<other>(?P<k>{_NUMBER})[ \-\u00a0]?{_UNIT})\s*\)"
 )  # fmt: skip
 
@@ -25,7 +25,7 @@ _CONVERSION = re.compile(
 class Conversion(NamedTuple):
     """A quantity in two units, each with its number."""
 
-    one: str
+    quantity: str
     number: str
     other: str
     converted: str
@@ -33,15 +33,15 @@ class Conversion(NamedTuple):
 
 def find_conversions(text: str) -> list[Conversion]:
     """Find quantities with a conversion in brackets. Temperatures are not found: their sides are not in proportion."""
-    return [Conversion(m["one"], m["n"], m["other"], m["k"]) for m in _CONVERSION.finditer(unbracket(text))]
+    return [Conversion(m["quantity"], m["n"], m["other"], m["k"]) for m in _CONVERSION.finditer(unbracket(text))]
 
 
 def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[str] = ()) -> dict[str, str]:
     """Complete changes so that both sides of a converted quantity stay in proportion."""
     result = dict(changes)
     for text in texts:
-        for one, number, other, converted in find_conversions(text):
-            sides = [(one, number, other, converted), (other, converted, one, number)]
+        for quantity, number, other, converted in find_conversions(text):
+            sides = [(quantity, number, other, converted), (other, converted, quantity, number)]
             for here, n, there, k in sides:
                 if here not in changes and n not in changes:
                     continue

@@ -41,7 +41,9 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
     selected sentence, because RGF reads only the references of the question.
     """
     pairs = sorted(zip(question, sentence, strict=True), key=lambda pair: pair[0]["start"])
-    return " ; ".join(f"{one['text'].strip()} = {(other['text'] or '').strip()}".strip() for one, other in pairs) or NO_REFERENCE
+    return (
+        " ; ".join(f"{asked['text'].strip()} = {(stated['text'] or '').strip()}".strip() for asked, stated in pairs) or NO_REFERENCE
+    )
 
 
 def read_references(text: str, question: str) -> list[Span]:
@@ -70,22 +72,22 @@ def predicate(question: str, references: Sequence[Span]) -> str:
     return " ".join("".join([*parts, question[last:].lower()]).split()).rstrip("?!. ")
 
 
-def same_predicate(one: str, other: str) -> bool:
-    """Say whether two predicates are one: equal, or equal in more than their first ten characters (section 3.5)."""
-    head, other_head = one[: PREFIX + 1], other[: PREFIX + 1]
-    return one == other or (head == other_head and len(head) > PREFIX)
+def same_predicate(old: str, new: str) -> bool:
+    """Say whether two predicates are the same: equal, or equal in more than their first ten characters (section 3.5)."""
+    head, new_head = old[: PREFIX + 1], new[: PREFIX + 1]
+    return old == new or (head == new_head and len(head) > PREFIX)
 
 
-def compare_questions(one: tuple[str, Sequence[Span]], other: tuple[str, Sequence[Span]]) -> str:
-    """Say what changes from a question to another: "reference", "predicate", "both", or "question" where neither can be told.
+def compare_questions(source: tuple[str, Sequence[Span]], changed: tuple[str, Sequence[Span]]) -> str:
+    """Say what changes from one question to the other: "reference", "predicate", "both", or "question" where neither can be told.
 
     References are compared as sets of strings, whatever their case; predicates by `same_predicate`. A change of predicate alone
     also requires that all references are kept; others may come (section 6.1, footnote 4). "question" is the answer for a question
     without references, which nothing keeps, and where predicate and references are the same.
     """
-    old, new = ({question[start:end].lower() for start, end in spans} for question, spans in (one, other))
+    old, new = ({question[start:end].lower() for start, end in spans} for question, spans in (source, changed))
     if not old:
         return "question"
-    if same_predicate(predicate(*one), predicate(*other)):
+    if same_predicate(predicate(*source), predicate(*changed)):
         return "reference" if old != new else "question"
     return "predicate" if old <= new else "both"

@@ -63,7 +63,7 @@ def test_types_of_questions(rows: Dataset) -> None:
     assert numbers["before"] == {"who built": 1.0}
     assert numbers["after"] == {"when was": 0.66667, "who built": 0.33333}
     assert numbers["distance"] == pytest.approx(2 / 3, abs=1e-4)
-    with pytest.raises(StageError, match="can't measure relation rows: they ask nothing"):
+    with pytest.raises(StageError, match="can't measure relation rows: they have no question"):
         _ = metrics.load("question_types", stage=True)(task="relation").inputs
 
 

@@ -63,7 +63,9 @@ def test_normalise() -> None:
 
 
 def test_quantities() -> None:
-    assert find_conversions("It is 5 km (3.1 mi) long.") == [Conversion(one="5 km", number="5", other="3.1 mi", converted="3.1")]
+    assert find_conversions("It is 5 km (3.1 mi) long.") == [
+        Conversion(quantity="5 km", number="5", other="3.1 mi", converted="3.1")
+    ]
     assert find_numbers("$1,500 of 2.5 million") == [1500.0, 2.5]
 
 

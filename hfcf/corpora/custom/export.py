@@ -35,7 +35,7 @@ def to_dataset(
     """Write counterfactuals in your own columns, evidence form and label names, to join them with your rows.
 
     Args:
-        cf: counterfactuals, from `hfcf.expand`; may be a `DatasetDict` if `like` is one.
+        cf: counterfactuals, from `hfcf.expand`; may be a `DatasetDict` if `like` is a `DatasetDict`.
         like: the rows that you gave to `hfcf.from_dataset`.
         columns, labels, id, group, title, ends: your settings there. Guesses there are made again.
 
@@ -146,7 +146,7 @@ def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tup
 
 
 def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[dict[str, Any]]]:
-    """Return the user's rows whose ids are needed, and our rows of them; of a stream in one pass."""
+    """Return the user's rows with the needed ids, and our rows made from them; a stream is read in one pass."""
     if isinstance(table, Dataset):
         places = [i for i, source_id in enumerate(rows["id"]) if source_id in needed]
         return table.select(places), list(rows.select(places))

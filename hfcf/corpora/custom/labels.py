@@ -35,7 +35,7 @@ class LabelNames:
     Args:
         column: the user's column of labels.
         names: the names of the classes, if the column is a `ClassLabel`.
-        reading: each label of the user as text → the task's label, or None for one whose rows are left out.
+        reading: each label of the user as text → the task's label, or None for a label whose rows are left out.
         writing: each label of the task → the user's value for it.
         any_name: whether every other name is also a label, as for relations written as text.
     """
@@ -115,7 +115,7 @@ def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *,
     if not relation and not names and not boolean and not numbers:
         # Counterfactuals may have a label that the rows lack.
         others = {label: [name_beside(own, label) for own in reading] for label in LABELS if label not in writing}
-        writing |= {label: next(filter(None, beside)) for label, beside in others.items() if any(beside)}
+        writing |= {label: next(filter(None, spellings)) for label, spellings in others.items() if any(spellings)}
     return LabelNames(column, names, reading, writing, relation and not names and not boolean and not numbers)
 
 

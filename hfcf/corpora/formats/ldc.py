@@ -92,7 +92,7 @@ def read(sgm: Path, apf: Path) -> Document:
 
 
 def _decoded(raw: str) -> tuple[str, list[int]]:
-    """Decode a text's escapes; also return the new place of each raw one, the end included."""
+    """Decode a text's escapes; also return the new place of each raw character, the end included."""
     parts: list[str] = []
     moved: list[int] = []
     done = length = 0

@@ -17,7 +17,7 @@ from hfcf.corpora.base import BadRow, as_text
 
 Span = tuple[int, int]
 TAG = re.compile("</?e[12]>")
-"""Of the entities in a text."""
+"""The tags around the entities in a text."""
 
 EXTRA = {"text": TEXT, "offsets": List({"start": INT, "end": INT})}
 """The columns that every relation corpus has besides the canonical ones."""

@@ -75,7 +75,7 @@ class Candidates:
 
 
 def candidates(scores: Scores, now: ConstraintStates, tracker: Tracker, ends: torch.Tensor) -> Candidates:
-    """Return the best continuations of the beams that have reached their row's goal, and of those that have not.
+    """Return the best continuations of two groups: beams that have reached their row's goal, and the other beams.
 
     The former are those of a plain beam search. For the latter, every token that begins or continues an unmet phrase and every
     beam's best token are added, whatever their scores (Post and Vilar, 2018). The two are separate, because a beam that has written

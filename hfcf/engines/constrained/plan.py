@@ -77,7 +77,7 @@ def progress(automaton: Automaton) -> np.ndarray:
     """Return the bank of every state and set of clauses met: by the clauses met, then by the nearness of the nearest phrase.
 
     Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with
-    those that have not.
+    hypotheses that have not begun a phrase.
     """
     sets = np.arange(1 << automaton.clauses)
     span = reach(automaton)
@@ -88,7 +88,7 @@ def progress(automaton: Automaton) -> np.ndarray:
 
 
 def reach(automaton: Automaton) -> int:
-    """Return one more than the longest pattern: the worth of a complete match in a bank."""
+    """Return the length of the longest pattern plus 1: the value of a complete match in a bank."""
     return 1 + max((len(pattern.tokens) for pattern in automaton.patterns), default=0)
 
 

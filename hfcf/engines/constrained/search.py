@@ -212,7 +212,7 @@ class _Search:
         if not bool(done.any()):
             return
         score = choices.score / (self.length - self.prompt) ** self.config.length_penalty
-        # Below NONE, so that what has not ended does not take an empty place.
+        # Below NONE, so that unfinished hypotheses do not take an empty slot.
         score, index = score.masked_fill(~done, -torch.inf).topk(self.width, dim=1)
         texts = self.texts.gather(1, choices.beam.gather(1, index)[..., None].expand(-1, -1, self.limit))
         texts[:, :, self.length - 1] = choices.token.gather(1, index)
@@ -234,7 +234,7 @@ class _Search:
         return improvable & ~(full & self.stops_early)
 
     def _rescue(self, lost: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor, ConstraintStates]) -> None:
-        """Finish the best hypothesis before this step of rows that must stop without a finished one."""
+        """For rows that must stop without a finished hypothesis, finish the best hypothesis from before this step."""
         texts, scores, now = before
         met = self.tracker.ended(now)
         for row in lost.nonzero().flatten().tolist():

@@ -82,7 +82,7 @@ class Tracker:
     def _large(self, targets: Sequence[int]) -> None:
         self._lengths = pad_sequence([self._put(plan.shortest(automaton)) for automaton in self.automata], batch_first=True)
         absent = [((0, 0), (0, self._lengths.shape[1] - automaton.clauses)) for automaton in self.automata]
-        near = [np.pad(one.near, width, constant_values=-1) for one, width in zip(self.automata, absent, strict=True)]
+        near = [np.pad(automaton.near, width, constant_values=-1) for automaton, width in zip(self.automata, absent, strict=True)]
         self._left = self._put(np.concatenate(near))
         self._target = self._put(targets)
         self._span = self._put([plan.reach(automaton) for automaton in self.automata])

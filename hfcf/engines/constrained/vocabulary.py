@@ -60,7 +60,7 @@ class Vocabulary:
             forms.append(tuple(self._ids(text)))
         writes = [ids for ids in dict.fromkeys(forms) if ids and not set(ids) & {*self.tokenizer.all_special_ids}]
         texts = [" ".join(text.split()) for text in self._decode(writes)] if writes else []
-        # A form whose first token brings its own space may stand anywhere; the others need a space or bracket before them.
+        # A form whose first token includes its space may be anywhere; other forms need a space or bracket before them.
         return [(ids, not self._spaced[ids[0]]) for ids, text in zip(writes, texts, strict=True) if mentions(text, phrase)]
 
 

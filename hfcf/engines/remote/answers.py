@@ -171,9 +171,9 @@ def _tokens(logprobs: Any) -> list[list[Any]]:
         return []
 
 
-def _token(one: Any) -> list[Any]:
-    text, value = one["token"], float(one["logprob"])
-    if not isinstance(text, str) or not value <= 0.01:  # rounding may leave a little more than 0; NaN is no number
+def _token(entry: Any) -> list[Any]:
+    text, value = entry["token"], float(entry["logprob"])
+    if not isinstance(text, str) or not value <= 0.01:  # rounding may leave a little more than 0; NaN is not a number
         raise ValueError("no log-probability")
     return [_escape_surrogates(text), max(value, -1e4)]
 
@@ -206,7 +206,7 @@ def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Seq
         place += len(token)
         if place <= start:
             continue
-        if not any(one.startswith(before) for name, one in written.items() if name != label):
+        if not any(ending.startswith(before) for name, ending in written.items() if name != label):
             break  # what follows only ends the label
         for other, other_value in others:
             if other != token and len(other) > len(opening) and other.startswith(opening):
@@ -216,7 +216,7 @@ def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Seq
         reached *= math.exp(value)
     shares[label] += reached
     total = sum(shares.values())
-    return {one: round(share / total, ROUND) for one, share in shares.items()} if total else None
+    return {name: round(share / total, ROUND) for name, share in shares.items()} if total else None
 
 
 def _fits(text: str, written: str) -> bool:

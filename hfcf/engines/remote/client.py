@@ -281,7 +281,7 @@ def _read_body(response: Any, deadline: float, largest: int) -> bytes:
     for part in response.iter_bytes():
         content += part
         if len(content) > largest:
-            raise TooLong(f"sent more than {largest:,} bytes, and goes on", request=response.request)
+            raise TooLong(f"sent more than {largest:,} bytes without an end", request=response.request)
         if time.monotonic() > deadline:
             raise httpx2.ReadTimeout("not done in time", request=response.request)
     return bytes(content)

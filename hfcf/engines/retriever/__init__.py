@@ -49,7 +49,7 @@ class Retriever(Engine):
         b: of BM25: how much long passages lose, from 0 to 1.
         model: of "dense": the encoder of questions.
         passage_model: of "dense": the encoder of passages; by default that of questions.
-        pooling: of "dense": which vector stands for a text: "mean" of its tokens, that of the first token ("cls"), or the model's
+        pooling: of "dense": which vector represents a text: "mean" of its tokens, that of the first token ("cls"), or the model's
             own ("pooler").
         normalise: of "dense": whether vectors get length 1, so that the inner product is the cosine.
         max_length: of "dense": tokens of a question, or of a passage with its title; the rest is not read.
@@ -143,13 +143,13 @@ class Retriever(Engine):
 
 
 def _place(name: dict[str, Any]) -> Path:
-    """Return the folder of the index with these settings, the first of which is the method."""
+    """Return the folder of the index with these settings; the first setting is the method."""
     digest = hashlib.sha256(json.dumps(name).encode()).hexdigest()[:32]
     return cache_dir() / "indexes" / f"{next(iter(name))}-{digest}"
 
 
 def _built(place: Path, build: Callable[[Path], None]) -> Path:
-    """Return the folder of an index; the first process builds it, and the others wait."""
+    """Return the folder of an index; the first process builds it while other processes wait."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(place.with_suffix(".lock")):
         return fill_once(place, build)
@@ -166,7 +166,7 @@ class Rescorer(Engine):
     Args:
         passages: the collection.
         model: the encoder of both.
-        pooling: which vector stands for a text; see `Retriever`.
+        pooling: which vector represents a text; see `Retriever`.
         max_length: tokens of a text; the rest is not read.
 
     >>> from datasets import Dataset

@@ -1,4 +1,4 @@
-"""Several metrics over one set of counterfactuals, and those of single rows over what a filter took away."""
+"""Several metrics over a set of counterfactuals, and metrics of single rows over candidates that a filter rejected."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     """Map metrics over an expanded set: fit those that need it, then score every row.
 
     Args:
-        ds: one row for each counterfactual, from `hfcf.expand` or a published set's `default` configuration; each split of several
-            is measured on its own.
-        metrics: which ones, `hfcf.metrics.shared.parsing.DEFAULT` if not given: a list of names, of `hfcf.Metric` classes or
+        ds: one row for each counterfactual, from `hfcf.expand` or a published set's `default` configuration; several splits
+            are measured separately.
+        metrics: by default `hfcf.metrics.shared.parsing.DEFAULT`: a list of names, of `hfcf.Metric` classes or
             instances, and of functions of two texts, the changed one and its source's; or {name: its settings}. Settings may be a
             recipe's: a model by its name or as a mapping, `ner` as a mapping, and `against` of "duplicates" as {name: rows, or a
             corpus as recipes name it}.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        The same rows with one typed column more for each metric, named as it. A row that a metric can't score has null there.
+        The same rows with a typed column for each metric, of the metric's name. A row that a metric can't score has null there.
 
     Raises:
         RecipeError: there is no such metric or setting.
@@ -91,7 +91,7 @@ def _measured(ds: Dataset, stage: Metric, of: Dataset, map_kwargs: Mapping[str, 
 
 
 def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
-    """Measure the metrics of single rows over all candidates before filtering: those accepted and those rejected.
+    """Measure the metrics of single rows over all candidates before filtering, both accepted and rejected.
 
     Args:
         accepted: the accepted counterfactuals, as `measure` returned them.
@@ -113,7 +113,7 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
 
 
 def candidates(rejected: Dataset) -> Dataset:
-    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter took away.
+    """Turn the rejected candidates of a run into rows of an expanded set, so that metrics can score what a filter rejected.
 
     Args:
         rejected: from `hfcf.rejected`, or a published set's `rejected` configuration.
@@ -136,8 +136,8 @@ def candidates(rejected: Dataset) -> Dataset:
 def candidate_features(task: Task) -> Features:
     """Return the columns of `candidates`.
 
-    Entities moved along with the edits; their types, which no edit has, are the source's and no metric reads them. Nor does one
-    read the columns that a task adds to its counterfactuals, as structures have `stale`.
+    Entities moved along with the edits; their types, which edits do not have, are the source's. No metric reads the types, or
+    the columns that a task adds to its counterfactuals, such as `stale` of structures.
     """
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     return Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})

@@ -39,7 +39,7 @@ class Metric(Stage):
     Input columns: the task's texts and `edits`, unless `inputs` is set.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
 
     >>> from hfcf.core.schema import BOOL
     >>> @dataclass(frozen=True, kw_only=True)
@@ -66,11 +66,11 @@ class Metric(Stage):
 
     @property
     def column(self) -> str:
-        """The column that it fills."""
+        """The column that the metric fills."""
         return next(iter(self.outputs))
 
     def read(self, row: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        """Return what is scored of a row, and what it is compared with; None: nothing is scored, and the column is null.
+        """Return the scored text of a row and the text it is compared with; None if nothing is scored: the column is null.
 
         Raises:
             Reject: the row can't be scored.
@@ -112,8 +112,8 @@ class Metric(Stage):
 
         Args:
             predictions: see `lists`.
-            references: of a metric that compares predictions with something.
-            settings: the stage's, and what else a subclass takes.
+            references: for a metric that compares predictions with other texts.
+            settings: the settings of the stage, and further arguments of a subclass.
         """
         references = [None] * len(predictions) if references is None else references
         metric = cls(**settings).fit_lists(predictions, references)
@@ -130,16 +130,16 @@ class Metric(Stage):
 
     @classmethod
     def overall(cls, ds: Dataset) -> dict[str, Any]:
-        """Compute the numbers of a measured set that no row has; {} where there are none."""
+        """Compute numbers of the whole measured set; {} if the metric has none."""
         return {}
 
     # --- what it learns from the whole set
 
     def fit(self, ds: Dataset | IterableDataset) -> Self:
-        """Return the metric fitted to the sound rows of a set; the metric itself where it needs no other row.
+        """Return the metric fitted to the sound rows of a set; the metric itself if it needs no other row.
 
         Raises:
-            StageError: a column is missing, an id is there twice, or labels are numbers.
+            StageError: a column is missing, an id occurs twice, or labels are numbers.
         """
         return super().fit(self._rows_to_fit(ds) if self.fit_inputs and isinstance(ds, Dataset) else ds)
 
@@ -175,10 +175,10 @@ class Metric(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionMetric(Metric):
-    """The metric that a function of two texts is: its column has the function's name, and the type that it is annotated to return.
+    """A metric made from a function of two texts: its column has the function's name and annotated return type.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         function: gets the changed text of the counterfactual and of its source, and returns a number, a verdict or a text; a number
             if it is not annotated. It is not called where nothing changed.
     """

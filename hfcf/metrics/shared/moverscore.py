@@ -1,4 +1,4 @@
-"""MoverScore (Zhao et al. 2019): how little the words of one text must move, in a contextual embedding, to become another's."""
+"""MoverScore (Zhao et al. 2019): the least distance that words move between two texts, in a contextual embedding."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class MoverScore(Engine):
             "##"; of another tokenizer, which has no such mark, every piece carries weight, with a warning.
         idf: the sha256 of a file that `fit_idf` wrote; None weighs every word alike.
         max_length: tokens of a text that are read.
-        n_gram: how many neighbouring words move together: their vector is the mean of theirs, weighed by IDF, and their weight the
-            sum. A text of fewer words is one such group.
+        n_gram: how many neighbouring words move together: their vector is the mean of the words' vectors, weighted by IDF, and
+            their weight the sum. A text with fewer words is a single group.
     """
 
     model: Model

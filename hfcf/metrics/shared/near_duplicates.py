@@ -23,7 +23,7 @@ def _shingles(text: str | None) -> set[str]:
 
 
 class Near:
-    """An index of texts by MinHash: `find` returns one that is near a text.
+    """An index of texts by MinHash: `find` returns a text that is near a given text.
 
     MinHash proposes and `jaccard` decides, so every result is near. Some pairs just above the threshold are missed; few, because
     MinHash is set to propose too many rather than too few.
@@ -42,14 +42,14 @@ class Near:
         self._bands = Bands(best.b, best.r)
 
     def add(self, name: str, text: str | None) -> None:
-        """Put a text in; a name that is there keeps its text."""
+        """Add a text; a known name keeps its text."""
         if name not in self._texts and (signature := self._signature(text)) is not None:
             self._texts[name] = text
             self._names.append(name)
             self._bands.add(signature)
 
     def find(self, text: str | None) -> str | None:
-        """Find the nearest text that is near, the first by name of equally near ones; None if none is."""
+        """Find the nearest near text, by name in a tie; None if there is none."""
         if (signature := self._signature(text)) is None:
             return None
         names = (self._names[number] for number in self._bands.find(signature))
@@ -99,14 +99,14 @@ class Bands:
         return ((bands * self._factors).sum(axis=1) >> np.uint64(32)).astype(np.uint32)
 
     def add(self, signature: Any) -> None:
-        """Put a signature in; its number is how many there were before."""
+        """Add a signature; its number is the count of earlier signatures."""
         if self._size == len(self._keys):
             self._resize(2 * self._size)
         self._link(self._size, self._hash(signature))
         self._size += 1
 
     def find(self, signature: Any) -> set[int]:
-        """Return the numbers of the signatures that have a band in common with one."""
+        """Return the numbers of the signatures that share a band with this signature."""
         keys, bands, found = self._hash(signature), self._numbers, set[int]()
         numbers = self._last[bands, keys & np.uint32(len(self._keys) - 1)]
         while (chained := numbers >= 0).any():

@@ -27,7 +27,7 @@ def read_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, 
 
     Args:
         metrics: None means those of `DEFAULT` that support the task.
-        task: of the rows, if it is known.
+        task: the task of the rows, if it is known.
 
     Raises:
         RecipeError: metrics are neither a mapping nor a list, a name is unknown, or settings are not a mapping.
@@ -46,7 +46,7 @@ def read_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, 
 
 
 def _named(metric: Any) -> tuple[Any, Any]:
-    """Return the name and the stage of a metric of a list; of a name, no stage."""
+    """Return the name and the stage of a list's entry; an entry that is a name has no stage."""
     if isinstance(metric, type) and issubclass(metric, Metric):
         metric = metric()
     elif callable(metric) and not isinstance(metric, Metric):
@@ -69,7 +69,7 @@ def parse_metrics(metrics: Metrics | None, task: str) -> dict[str, Metric]:
 
     Args:
         metrics: see `read_metrics`.
-        task: of the rows.
+        task: the task of the rows.
 
     Raises:
         RecipeError: there is no such metric, setting, folder of weights or evaluation set.

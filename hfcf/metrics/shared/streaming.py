@@ -25,7 +25,7 @@ class RunningMetrics:
 
     Args:
         metrics: as `hfcf.measure` takes them.
-        task: of the rows.
+        task: the task of the rows.
     """
 
     def __init__(self, metrics: Metrics, task: Task) -> None:

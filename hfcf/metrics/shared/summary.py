@@ -24,7 +24,7 @@ def summaries(accepted: Dataset, before: Dataset | None = None, metrics: Mapping
     Args:
         accepted: as `hfcf.measure` returned it.
         before: as `hfcf.metrics.shared.measure.measure_candidates` returned it.
-        metrics: those measured, if some are not of this library; from `hfcf.metrics.shared.parsing.parse_metrics`.
+        metrics: the measured metrics, if some are from another package; from `hfcf.metrics.shared.parsing.parse_metrics`.
 
     Returns:
         {metric: {"after": its summary, "before": that of all candidates, if it was measured}}, and "METRIC, whole set" with the
@@ -56,7 +56,7 @@ def summary(ds: Dataset, metrics: Collection[str] | None = None) -> dict[str, An
 
     Args:
         ds: as `hfcf.measure` returned it.
-        metrics: names of the columns; those of this library if not given.
+        metrics: names of the columns; by default those of this library's metrics.
 
     Returns:
         {metric: summary}, for a metric of several numbers {metric: {number: summary}}. For numbers it has `n` (rows with a number),

@@ -194,11 +194,11 @@ def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
     """Make the loss: the mean cross-entropy of right rows' tokens, and `alpha` times the mean −log(1 − p) of wrong rows' tokens.
 
     This is the objective of Wen et al. 2022 (AutoCAD), after Welleck et al. 2020. A wrong row's end of text does not count, since
-    to end is not wrong. Rows say by a column `wrong`, 0 or 1, what they are.
+    to end is not wrong. The column `wrong`, 0 or 1, marks them.
 
     Args:
         alpha: the weight of unlikelihood; 1 in AutoCAD's released settings.
-        shifted: the network is decoder-only: what it says at a token is about the next one.
+        shifted: the network is decoder-only: its output at a token predicts the next token.
         end: the token at which a text ends.
     """
 

@@ -43,12 +43,12 @@ class RewriteBackTranslation(Stage):
         forward: the model from the rows' language: Marian, or any encoder-decoder that a prompt or a language code tells what
             to do.
         backward: the model that translates back; it may be the same, which is then loaded once.
-        task: of the rows.
+        task: the task of the rows.
         forward_prompt: what the first is given, with {} for the text: "translate English to German: {}" for T5, ">>fra<< {}" for
             a Marian of many languages.
         backward_prompt: what the second is given.
         source: the rows' language for NLLB ("eng_Latn"), M2M-100 ("en") and the like; None for models that take no code.
-        pivot: the other language, likewise.
+        pivot: the other language, in the same form.
         num_beams: beams of either search.
         max_new_tokens: longest translation, in tokens.
         max_length: longest prompt, in tokens.
@@ -125,7 +125,7 @@ class BackTranslation(System):
     With the package sacremoses installed, Marian's tokenizer also normalises punctuation: install it always or never.
 
     Args:
-        task: of the rows; called with rows, the system takes it from them.
+        task: the task of the rows; called with rows, the system takes it from them.
         verifier: see `JudgeCandidates`; None checks nothing.
         verifier_length: tokens that the verifier reads.
 

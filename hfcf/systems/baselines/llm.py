@@ -33,7 +33,7 @@ class RewriteLlm(Stage):
 
     Args:
         model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint (see `Remote`).
-        task: of the rows.
+        task: the task of the rows.
         relations: of a corpus of relations: all but "Other", from which the model chooses by `hfcf.tasks.relation.roles`.
         temperature: of sampling; None leaves it to the server.
         max_tokens: of an answer.
@@ -109,7 +109,7 @@ class LLM(System):
 
     Args:
         model: the name that the server knows it by; the default, and that of each task's preset, is the paper's ChatGPT.
-        task: of the rows; called with rows, the system takes it from them.
+        task: the task of the rows; called with rows, the system takes it from them.
         relations: see `RewriteLlm`; SemEval's by default, which are those of CCG's prompt.
         verifier: a model that must give each candidate its new label; None, as in the papers, checks nothing.
 

@@ -77,10 +77,10 @@ class RewriteMaskedLm(Stage):
 
     Args:
         model: a masked language model.
-        task: of the rows.
+        task: the task of the rows.
         share: the share of all the text's words to mask; one word where it rounds to none.
         top: how many fills to draw from, of the first four times as many that the model gives.
-        max_length: tokens of a text that the model reads; of a longer one, those around a mask.
+        max_length: tokens of a text that the model reads; from a longer text, the tokens around a mask.
 
     >>> RewriteMaskedLm().name
     'rewrite_masked_lm'
@@ -132,7 +132,7 @@ class MaskedLM(System):
     that it judges otherwise are rejected.
 
     Args:
-        task: of the rows; called with rows, the system takes it from them.
+        task: the task of the rows; called with rows, the system takes it from them.
         verifier: see `JudgeCandidates`; the baseline itself checks nothing.
 
     Its other settings are those of its stages; `max_length` is the verifier's, the masked language model reads 128 tokens.

@@ -37,7 +37,7 @@ class RewriteParaphrase(Stage):
     Args:
         generator: an encoder-decoder or decoder-only paraphraser; or "llm:NAME" for a language model behind an endpoint, which is
             asked for all paraphrases at once.
-        task: of the rows.
+        task: the task of the rows.
         prompt: what it is given, with {} for the text: "paraphrase: {}" for many a T5. None gives an encoder-decoder the text
             alone, and a decoder-only model the form in which this library trains one.
         num_beams: beams of the search.
@@ -140,7 +140,7 @@ class Paraphrase(System):
 
     Args:
         generator: see `RewriteParaphrase`; the preset "offline" has one trained on claims of equal meaning.
-        task: of the rows; called with rows, the system takes it from them.
+        task: the task of the rows; called with rows, the system takes it from them.
         num_return_sequences: paraphrases to a row; the paper makes one pair of each.
         verifier: see `JudgeCandidates`; the paper checks nothing.
         verifier_length: tokens that the verifier reads.

@@ -100,7 +100,7 @@ class RewriteSynonym(Stage):
     rejected. A synonym may have several words. The entities of a sentence stay.
 
     Args:
-        task: of the rows.
+        task: the task of the rows.
         share: the share of all the text's words to replace; one word where it rounds to none.
 
     >>> row = {"id": "37", "tokens": "The eggs were moved into old buckets .".split(), "head": {"start": 1, "end": 2},
@@ -137,7 +137,7 @@ class Synonym(System):
     replaced; a synonym takes its word's inflection and must go with the article before it.
 
     Args:
-        task: of the rows; called with rows, the system takes it from them.
+        task: the task of the rows; called with rows, the system takes it from them.
         verifier: see `JudgeCandidates`; the baseline itself checks nothing.
 
     Its other settings are those of its stages.

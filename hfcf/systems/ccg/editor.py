@@ -47,11 +47,7 @@ def engine_of(stage: Any, model: Model) -> Continuation:
 
 
 def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
-    """Write the editor's prompt: the entities in the order of the sentence, and their roles in the same order.
-
-    A decoder-only model continues the paper's template, where the second sentence's term begins; an encoder-decoder fills the
-    blank.
-    """
+    """Write the editor's prompt: the entities in the order of the sentence, and their roles in the same order."""
     first, second = _in_order(row)
     template, mask = _form(model)
     return template.format(first=first, second=second, role=roles(relation, forward=head_first(row)), mask=mask)

@@ -59,13 +59,13 @@ def learn_indicators(
         deal: another text gives other folds.
 
     Raises:
-        StageError: there is no sound row, or only one for several folds of `deal`.
+        StageError: there is no sound row, or only one row for several folds of `deal`.
     """
     rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds)]
     if not rows:
         raise StageError(f"{stage} has no row to train its indicator on: tokens, entities or label are broken in all of them")
     if deal and len(rows) < 2:
-        raise StageError(f"{stage} has one row, and can't train an indicator that has not seen it: set judge_folds=0")
+        raise StageError(f"{stage} has only one row, so no indicator can be trained without it: set judge_folds=0")
     labels = sorted({row["label"] for row in rows})
     if folds == 1 or len(rows) == 1:
         return _save([rows], None, labels, hp, min_steps)

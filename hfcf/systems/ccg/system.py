@@ -47,13 +47,13 @@ class CCG(System):
     keeps trained models under a digest of rows and settings.
 
     Deviation: the indicator is trained for all its epochs. The paper chooses the base model's epoch on the development set, and
-    does not mention the indicator's.
+    does not mention the indicator's epoch.
 
     Its settings are those of its stages. The ablations of the paper are `method="gradient"` (w/o MII), `parser=None`,
     `order="pooled"` (w/o LCA), `order="random"` (w/o WBR) and `use_editor=False`. `judge_folds`, `language_model`, `tagger` and
-    `verifier` check candidates, which the paper does not. `indicator`, `editor` and `verifier` may be "llm:NAME", a language model
-    behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one for the first
-    two.
+    `verifier` check candidates; the paper has no such checks. `indicator`, `editor` and `verifier` may be "llm:NAME", a language
+    model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one
+    for the first two.
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]

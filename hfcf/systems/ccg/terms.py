@@ -27,7 +27,7 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 def order(row: Mapping[str, Any]) -> str:
-    """Say whether a row's head comes first: "of" between whole and part does not say what it says between part and whole."""
+    """Return the order of a row's entities: "of" between whole and part differs in meaning from "of" between part and whole."""
     return FORWARD if head_first(row) else BACKWARD
 
 

@@ -1,4 +1,4 @@
-"""CheckWhy's way to its data as one system."""
+"""CheckWhy: the steps that make its data, as one system."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ class CheckWhy(System):
     `ds = CheckWhy.preset("llm")(ds)` runs the whole chain; each of its stages is an attribute.
 
     From a pair of cause and effect it makes a set of three rows of causal fact verification: a claim with evidence that supports
-    it, that refutes it, and that does neither. The first two have the argument structure from the evidence to the claim, all three
-    have distractors. A language model writes; every text is checked, and `hfcf.rejected` has the reason of each row that fails.
-    `docs/checkwhy.md` has the paper's next step, people who edit and filter.
+    it, evidence that refutes it, and evidence that does neither. The first two rows have the argument structure from the evidence
+    to the claim; all three have distractors. A language model writes the texts. Every text is checked, and `hfcf.rejected` has the
+    reason of each row that fails.
+    `docs/checkwhy.md` has the paper's next step, in which people edit and filter.
 
     `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint, see `hfcf.engines.remote.engine.Remote`. Every answer is stored when it
-    comes, so that a run that was killed asks nothing twice. `limit` cuts the rows first, since distractors are learned from the
+    arrives, so a run that was killed repeats no request. `limit` cuts the rows first, since distractors are learned from the
     evidence of all sets.
 
-    Its settings are those of its stages, which also say where they deviate from the paper: `CheckPredicates`, `Loop`,
-    `LinkEvidence` and `AddDistractors`. The prompts are in our words.
+    Its settings are those of its stages, whose docstrings list the deviations from the paper: `CheckPredicates`, `Loop`,
+    `LinkEvidence` and `AddDistractors`. The prompts are our own.
 
     >>> [stage.name for stage in CheckWhy.preset("offline").stages][:5]
     ['check_predicates', 'write_claim', 'support_claim', 'write_opposite_effect', 'refute_claim']

@@ -71,7 +71,7 @@ class TagEntities(Stage):
     Input columns: `claim`, `evidence`. Output column: `entities`, spans of the claim (`field` "claim", `piece` −1), of the pieces'
     texts ("evidence") and of their titles ("evidence.title"), in reading order.
 
-    A row whose claim is mostly in another script than `script` is rejected: an English tagger finds nonsense in it.
+    A row whose claim is mostly in another script than `script` is rejected: an English tagger gives useless results for it.
 
     Args:
         ner: the tagger. The paper's is Stanza.
@@ -120,7 +120,7 @@ class RACE(System):
     Args:
         verifier: the three-way verifier that explains and checks; the paper's is RoBERTa-base, trained on HoVer with NEI rows
             (`recipes/train_verifier.yaml`).
-        judges: further verifiers, which must agree with `verifier` on what it accepts; the paper has none.
+        judges: further verifiers, which must agree with `verifier` when it accepts; the paper has no judges.
         certainty: the probability that `verifier` and each of `judges` must give an accepted verdict (0–1); 0 in the paper.
         generator: evidence → claim; the paper's are T5, BART and GPT-2, trained on FEVEROUS (`recipes/train_generator.yaml`).
         encoder: MoverScore's model.
@@ -132,12 +132,12 @@ class RACE(System):
         edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
             generator that reads a prefix of the label (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
-        num_candidates: k, claims to a row (section 3.3).
+        num_candidates: k, the number of claims for a row (section 3.3).
         fluency_model: a decoder-only model that chooses the most fluent of a row's claims; None, as in the paper, keeps the claim
-            that is closest to the source's. See `FilterClaim`, also for `max_perplexity`.
+            that is closest to the source's claim. See `FilterClaim`, also for `max_perplexity`.
 
     Raises:
-        ValueError: "cure" without `explainer_model`, and every other setting that can't work.
+        ValueError: "cure" without `explainer_model`, or another invalid setting.
 
     Its other settings are those of its stages. `verifier`, each of `judges`, `generator` and, of the explainer "llm",
     `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its

@@ -56,16 +56,16 @@ class RGF(System):
     generator writes questions for these; readers must give the answers back; the question that is nearest to q is kept, and its
     change is categorised. Open questions, which have no context, work as well.
 
-    No checkpoint of the paper is public. The preset "paper" has its settings, and needs models of yours: `reader`, `generator` and
+    No checkpoint of the paper is public. The preset "paper" has its settings, and needs your own models: `reader`, `generator` and
     `readers`, from `recipes/train_reader.yaml` (T5-large for `readers`) and `recipes/train_question_generator.yaml` (T5-3B).
 
-    Its settings are those of its stages. `readers` of the round trip may be (), which goes without it. `reader`, `generator` and
-    each of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote`
-    has its environment variables). The preset "llm" has one for all; its only reader checks its own questions, so another reader is
-    better.
+    Its settings are those of its stages. `readers` of the round trip may be (), which skips the round trip. `reader`, `generator`
+    and each of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint
+    (`hfcf.engines.remote.engine.Remote` has its environment variables). The preset "llm" uses one
+    language model for all; its only reader checks its own questions, so a different reader is better.
 
     Raises:
-        ValueError: a model that has no default is not given, or settings do not fit together.
+        ValueError: a model without a default is missing, or settings do not fit together.
 
     >>> [stage.name for stage in RGF.preset("offline").stages]
     ['retrieve', 'read', 'generate_question', 'round_trip', 'minimality', 'categorise']

@@ -55,7 +55,7 @@ def replaceable(text: str) -> Iterator[re.Match[str]]:
 
 
 def words_to_edit(text: str, share: float) -> int:
-    """Count the words that a share of a text's is, at least one; "3.5" and "well-known" are one word each."""
+    """Convert a share of a text's words to a number of words, at least one; "3.5" and "well-known" are one word each."""
     words = sum(not _is_mark(text, match.start() - 1) for match in _COUNTED.finditer(text))
     return max(1, int(share * words + 0.5))
 
@@ -160,7 +160,7 @@ def _swap(words: list[str], n: int, rng: random.Random) -> list[str]:
 
 
 def _delete(words: list[str], share: float, rng: random.Random) -> list[str]:
-    """Delete each word with probability `share`; of a text that would lose all, one word stays."""
+    """Delete each word with probability `share`; if all words would be deleted, one stays."""
     if len(words) == 1:
         return words
     return [word for word in words if rng.random() > share] or [words[int(rng.random() * len(words))]]
