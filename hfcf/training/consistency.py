@@ -80,13 +80,13 @@ class PairScorer:
 
     def right(self, gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> list[bool]:
         old, new = self._sides(gold, predicted)
-        return [one and other for one, other in zip(old, new, strict=True)]
+        return [original and counterfactual for original, counterfactual in zip(old, new, strict=True)]
 
     def scores(self, gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> dict[str, float]:
         """Return all `metrics`; consistency is nan where no original is right."""
         numbers = scores.consistency(*self._sides(gold, predicted))
         values = [numbers[name] for name in ("consistency", "source", "counterfactual")]
-        return dict(zip(self.metrics, [float("nan") if one is None else one for one in values], strict=True))
+        return dict(zip(self.metrics, [float("nan") if value is None else value for value in values], strict=True))
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         """Return the consistency of many samples of pairs; 0 in a sample without a right original."""
@@ -95,5 +95,5 @@ class PairScorer:
         return np.stack([counts @ (old * new).T / np.maximum(counts @ old.T, 1)])
 
     def _sides(self, gold: Sequence[Any], predicted: Sequence[Any]) -> tuple[list[bool], list[bool]]:
-        old, new = (self.of.right([one[i] for one in gold], [one[i] for one in predicted]) for i in (0, 1))
+        old, new = (self.of.right([pair[i] for pair in gold], [pair[i] for pair in predicted]) for i in (0, 1))
         return old, new

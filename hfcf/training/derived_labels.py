@@ -46,7 +46,7 @@ def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dat
         Three rows of each tree, with `group_id` as it was and `-sup`, `-ref` or `-nei` after the id.
     """
     kept = (row for row in rows if row["label"] == SUPPORTS and row["structure"])
-    made = [one for row in kept for one in _three(row, distractors, random.Random(f"{seed}:derive:{row['id']}"))]
+    made = [new for row in kept for new in _three(row, distractors, random.Random(f"{seed}:derive:{row['id']}"))]
     return Dataset.from_list(made, features=rows.features) if made else rows.select([])
 
 

@@ -107,9 +107,9 @@ def disagreement(tokens: torch.Tensor, sentences: torch.Tensor, pieces: torch.Te
     sizes = members.sum(1)
     present = sizes > 0
     inside = (members * is_open(tokens).unsqueeze(-1)).sum(1) / sizes.clamp(min=1)
-    one, other = (_distribution(values, present) for values in (inside, is_open(sentences)))
-    middle = (one + other) / 2
-    return sum((p * ((p + 1e-8) / (middle + 1e-8)).log()).sum(-1) / 2 for p in (one, other))  # type: ignore[return-value]
+    of_tokens, of_sentences = (_distribution(values, present) for values in (inside, is_open(sentences)))
+    middle = (of_tokens + of_sentences) / 2
+    return sum((p * ((p + 1e-8) / (middle + 1e-8)).log()).sum(-1) / 2 for p in (of_tokens, of_sentences))  # type: ignore[return-value]
 
 
 def _distribution(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:

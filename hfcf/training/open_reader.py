@@ -116,7 +116,7 @@ def encode_questions(rows: Dataset, retriever: Retriever, tokenizer: Any, max_le
             _encode(tokenizer, names, max_length, question, answers["text"], hits)
             for question, answers, hits in zip(batch["question"], batch["answers"], found, strict=True)
         ]
-        return {name: [one[name] for one in made] for name in features}
+        return {name: [question[name] for question in made] for name in features}
 
     numbers = List(Value("int64"))
     features = Features({
@@ -248,7 +248,7 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> dict[str, Any]:
         return {"rows": 0}
     questions, gold = rows["question"][:], ANSWERS.gold(rows)
     hits = reader.retriever.run(questions)
-    held = [any(holds_answer(one, hit["text"]) for hit in found) for one, found in zip(gold, hits, strict=True)]
+    held = [any(holds_answer(answers, hit["text"]) for hit in found) for answers, found in zip(gold, hits, strict=True)]
     return {
         "rows": len(rows),
         **ANSWERS.scores(gold, first_texts(reader.read(questions, hits))),

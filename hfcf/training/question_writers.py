@@ -93,10 +93,10 @@ def evaluate_writer(
         return {"rows": 0}
     answers = engine(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length).run(list(map(request, kept)))
     texts, gold = [answer[0]["text"] if answer else "" for answer in answers], [target(row) for row in kept]
-    exact = sum(normalise(one) == normalise(other) for one, other in zip(texts, gold, strict=True)) / len(kept)
+    exact = sum(normalise(text) == normalise(true) for text, true in zip(texts, gold, strict=True)) / len(kept)
     scores = {"rows": len(kept), **bleu_chrf(texts, gold), "exact": round(exact, 4)}
     if kind == "answer_generator":
         scores["spans"] = round(
-            sum(bool(one) and one in row["context"] for one, row in zip(texts, kept, strict=True)) / len(kept), 4
+            sum(bool(text) and text in row["context"] for text, row in zip(texts, kept, strict=True)) / len(kept), 4
         )
     return scores
