@@ -28,9 +28,9 @@ def consistency(
     Args:
         pairs: from `hfcf.pair` or `hfcf.pair_within`: rows of a task with their originals in `source`. A column `change` has the
             categories, such as "reference" and "predicate".
-        model: a model of that task: a Hub id, a folder, or a `Model`.
-        max_length: tokens that it reads at once.
-        labels: that it tells apart; the task's own, or those of the rows, unless given.
+        model: a model for that task: a Hub id, a folder, or a `Model`.
+        max_length: number of tokens in an input.
+        labels: the classes of the model; by default the task's labels, or those of the rows.
 
     Returns:
         As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`.
@@ -38,12 +38,12 @@ def consistency(
     Raises:
         ValueError: the set is not paired, or no model of this library answers rows of its task.
 
-    Source: Paranjape et al. 2022, RGF, section 6.1 and appendix C.4. An answer is right as the task's scorer says: the label, or
-    the exact match with one of the alternatives.
+    Source: Paranjape et al. 2022, RGF, section 6.1 and appendix C.4. The task's scorer decides whether an answer is right: it is
+    the label, or it matches an alternative exactly.
     """
     task, originals = task_of(pairs.features), sources(pairs)
     if not task.trainer or not task.scorer:
-        raise ValueError(f"no model of this library answers {task.name} rows")
+        raise ValueError(f"no model of this library can answer {task.name} rows")
     trainer, scorer, reference = load_trainer(task.trainer), load_scorer(task.scorer), Model.of(model)
     if labels is None:
         own = task.labels or (sorted({*pairs["label"], *originals["label"]}) if task.labelled else ())
