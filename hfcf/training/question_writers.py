@@ -1,4 +1,4 @@
-"""The models of RGF that write: questions for answers, answers for passages, and the references of questions (QED)."""
+"""Train RGF's models that write questions for answers, answers for passages, and the references of questions (QED)."""
 
 from __future__ import annotations
 
@@ -45,15 +45,11 @@ WRITERS: Mapping[str, tuple[type[QuestionGenerator], Callable[[Row], list[Any]],
         Decomposer, _ask_references, lambda row: write_references(row["question_references"], row["sentence_references"])
     ),
 }  # fmt: skip
-"""Of each kind of model: its engine, the engine's request for a row, and the text that it learns to write."""
+"""For each kind of model: its engine, the engine's request for a row, and the text that it learns to write."""
 
 
 def writer_pairs(kind: str, rows: Dataset, model: Model, max_length: int) -> Dataset:
-    """Make the pairs, `source` and `target`, that a writer of a kind learns from.
-
-    Rows without spans are left out, as is one whose answer alone is longer than `max_length`. A decomposer reads QED's columns
-    `question_references` and `sentence_references`, too.
-    """
+    """Make the pairs that a writer learns from; leave out rows without spans, and rows whose answer exceeds `max_length`."""
     engine, request, target = WRITERS[kind]
     kept = [row for row in rows if span_problem(row) is None]
     sources = engine(model=model, max_length=max_length).texts(load_tokenizer(model), [request(row) for row in kept])
