@@ -190,13 +190,13 @@ class Case:
         return self.log.with_name(f"{self.log.name}-{'broken' if broken else 'whole'}")
 
 
-def same_rows(one: Path, other: Path) -> bool:
+def same_rows(first: Path, second: Path) -> bool:
     """Return whether two results have the same rows, floats within 1e-4."""
     sys.path.append(str(Path(__file__).parents[1] / "tests"))
     from same_rows import assert_same_rows
 
     try:
-        assert_same_rows(one, other)
+        assert_same_rows(first, second)
     except AssertionError as difference:
         print(difference, file=sys.stderr)
         return False
@@ -364,7 +364,9 @@ def main() -> None:
         server = Server(server.port, folder / "calls")
         again = case.run()
         server.kill()
-        extra = by_engine({one: count - max(1, calls[one]) for one, count in case.calls().items() if count > max(1, calls[one])})
+        extra = by_engine(
+            {call: count - max(1, calls[call]) for call, count in case.calls().items() if count > max(1, calls[call])}
+        )
         # A language model's batch are the requests that run at once. Trainings go on from their last checkpoint, which is no batch.
         batch = {"requests": 4} if name == "crossaug llm" else case.under_way()
         within = all(count <= batch.get(engine, 0) for engine, count in extra.items() if engine != TRAINING)
@@ -384,9 +386,9 @@ def main() -> None:
         print(*table[-1], sep=" | ", file=sys.stderr, flush=True)
         if options.json:
             options.json.write_text(json.dumps(figures, indent=1) + "\n")
-    same = sum(bool(one["equal"]) for one in figures)
+    same = sum(bool(figure["equal"]) for figure in figures)
     columns = ["run", "fault", "at", "code", "s to end", "rows equal", "asked again"]
-    spared = sum(bool(one["within a batch"]) for one in figures)
+    spared = sum(bool(figure["within a batch"]) for figure in figures)
     title = (
         f"{same} of {len(figures)} broken runs gave the rows of the unbroken one; {spared} asked again at most the batch under way"
     )

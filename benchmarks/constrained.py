@@ -190,20 +190,20 @@ def race(model: Any, setting: Setting, number: int, *, free: bool) -> dict[str, 
         "constrained": lambda: generate_constrained(model, arguments, constraints, **common),
         "free": lambda: generate_constrained(model, arguments, [[] for _ in constraints], **common),
     }
-    names, one = [name for name in searches if free or name != "free"], {}
+    names, figures = [name for name in searches if free or name != "free"], {}
     turn = number % len(names)
     for name in names[turn:] + names[:turn]:
         clock = Clock(time.process_time)
         with patched(*(bookkeeping(clock) if name == "constrained" else [])):
-            one[name], output = time_search(searches[name])
+            figures[name], output = time_search(searches[name])
         texts = written(model, output.sequences, setting.tokens)
         if name == "constrained":
             checked = [met(text, constraints[i // setting.beams]) for i, text in enumerate(texts)]
             if output.satisfied.tolist() != checked:
                 raise RuntimeError("`satisfied` contradicts the tokens of the texts")
-            one["bookkeeping"] = clock.seconds / one[name]
-            one["satisfied"], one["texts_satisfied"] = mean(checked[:: setting.beams]), mean(checked)
-    return one
+            figures["bookkeeping"] = clock.seconds / figures[name]
+            figures["satisfied"], figures["texts_satisfied"] = mean(checked[:: setting.beams]), mean(checked)
+    return figures
 
 
 def measure(model: Any, setting: Setting, *, free: bool) -> dict[str, Any]:
@@ -212,10 +212,12 @@ def measure(model: Any, setting: Setting, *, free: bool) -> dict[str, Any]:
     rounds = [race(model, setting, number, free=free) for number in range(setting.rounds)]
     row: dict[str, Any] = {**asdict(setting), "free_seconds": None, "free_over_native": None}
     for name in ("native", "constrained", *(["free"] if free else [])):
-        row[f"{name}_seconds"] = median(one[name] / setting.batch for one in rounds)
-        row[f"{name}_over_native"] = median(one[name] / one["native"] for one in rounds)
-    row["bookkeeping"] = median(one["bookkeeping"] for one in rounds)
-    row["satisfied"], row["texts_satisfied"] = (mean(one[name] for one in rounds) for name in ("satisfied", "texts_satisfied"))
+        row[f"{name}_seconds"] = median(figures[name] / setting.batch for figures in rounds)
+        row[f"{name}_over_native"] = median(figures[name] / figures["native"] for figures in rounds)
+    row["bookkeeping"] = median(figures["bookkeeping"] for figures in rounds)
+    row["satisfied"], row["texts_satisfied"] = (
+        mean(figures[name] for figures in rounds) for name in ("satisfied", "texts_satisfied")
+    )
     return row
 
 
@@ -228,7 +230,7 @@ def tries(kind: str) -> list[tuple[torch.Tensor, Clauses]]:
     """Return inputs and constraints for the tiny model, the same in every process."""
     rng, make = Random(1), {"shared": shared, "prefix": alike}[kind]
     ids = [torch.randint(2, 400, (1, 12), generator=torch.Generator().manual_seed(number)) for number in range(TRIES)]
-    return [(one, make(rng, range(10, 400))) for one in ids]
+    return [(tokens, make(rng, range(10, 400))) for tokens in ids]
 
 
 def ours_satisfied(model: Any, kind: str) -> float:
@@ -237,7 +239,7 @@ def ours_satisfied(model: Any, kind: str) -> float:
 
     with torch.inference_mode():
         outputs: list[Any] = [generate_constrained(model, inputs(ids), [clauses], **SMALL) for ids, clauses in tries(kind)]
-    return mean(met(one.sequences[0].tolist()[1:], clauses) for one, (_, clauses) in zip(outputs, tries(kind), strict=True))
+    return mean(met(output.sequences[0].tolist()[1:], clauses) for output, (_, clauses) in zip(outputs, tries(kind), strict=True))
 
 
 def peer_case(number: int) -> tuple[torch.Tensor, Clauses]:
@@ -345,8 +347,10 @@ def report(figures: dict[str, Any]) -> None:
         f"{other['plain']:.0%} of plain rows met"
     )
     for kind in KINDS:
-        one, ours = other[kind], other["ours_satisfied"][kind]
-        print(f"{TRIES} rows with {kind} phrases: {one['satisfied']:.0%} met, {one['refused']:.0%} refused; ours {ours:.0%} met")
+        theirs, ours = other[kind], other["ours_satisfied"][kind]
+        print(
+            f"{TRIES} rows with {kind} phrases: {theirs['satisfied']:.0%} met, {theirs['refused']:.0%} refused; ours {ours:.0%} met"
+        )
 
 
 if __name__ == "__main__":

@@ -131,14 +131,14 @@ def main() -> None:
         with_counterfactuals(made).save_to_disk(Path(folder) / "expanding")
         ds, expanding = load_from_disk(Path(folder) / "rows"), load_from_disk(Path(folder) / "expanding")
         size = ds.data.nbytes / n
-        one, all_of_it = ReadClaim(), ReadRow()
-        for_one, for_all = hfcf.prepare(ds, one), hfcf.prepare(ds, all_of_it)
+        reads_claim, reads_row = ReadClaim(), ReadRow()
+        for_claim, for_row = hfcf.prepare(ds, reads_claim), hfcf.prepare(ds, reads_row)
         kwargs = {"batch_size": 1000}
         work: dict[str, Callable[[], Any]] = {
             "map: decode and encode every column": lambda: ds.map(decode_all, batched=True),
             "map: a function that does nothing": lambda: ds.map(lambda batch: batch, batched=True),
-            "stage: reads the claim": lambda: map_stage(for_one, one, kwargs),
-            "stage: reads claim, evidence and label": lambda: map_stage(for_all, all_of_it, kwargs),
+            "stage: reads the claim": lambda: map_stage(for_claim, reads_claim, kwargs),
+            "stage: reads claim, evidence and label": lambda: map_stage(for_row, reads_row, kwargs),
             "expand": lambda: hfcf.expand(expanding),
         }
         spent: dict[str, list[float]] = {name: [] for name in work}

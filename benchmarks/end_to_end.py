@@ -105,9 +105,9 @@ def run_peer(name: str, propose: Callable[[Sequence[Row]], list[list[Any]]], ds:
 
     def work(rows: list[Row]) -> tuple[int, list[Row]]:
         made = propose(rows)
-        left = sum(undecided(one) for of_row in made for one in of_row)
+        left = sum(undecided(candidate) for of_row in made for candidate in of_row)
         judged = judge.batch([{**row, "candidates": of_row} for row, of_row in zip(rows, made, strict=True)])
-        return left, [new for one in judged if not isinstance(one, Reject) for new in one["counterfactuals"]]
+        return left, [new for row in judged if not isinstance(row, Reject) for new in row["counterfactuals"]]
 
     work(ds.select(range(1)).to_list())  # loads the models
     start, wall = time.process_time(), time.perf_counter()
@@ -221,7 +221,7 @@ def main() -> None:
             table.append([method.title, method.task, *counts, *map(cell, measured.values()), *per_gpu.values()])
             print(f"{method.title}, {method.task}: {len(made.accepted)} accepted in {made.cpu:.0f} s", flush=True)
     if options.pairs:
-        options.pairs.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in drawn), encoding="utf-8")
+        options.pairs.write_text("".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in drawn), encoding="utf-8")
     columns = [
         "method", "task", "rows", "proposed", "accepted", "CPU s", "training s", "accepted/min", "with training", "label right",
         "all right", "label right/min", "all right/min", *(["accepted/GPU s"] if gpu else []),

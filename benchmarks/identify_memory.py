@@ -78,10 +78,11 @@ def main() -> None:
         for name, folder in (("this one", None), *([("the other", peer)] if peer else []))
     ]
     columns = ["library", "rows", "before_mib", "peak_mib", "seconds"]
-    table = [[one[column] for column in columns] for one in measured]
+    table = [[figures[column] for column in columns] for figures in measured]
     show("CCG's search for causal terms", columns, table, options.json, {"measured": measured})
     answers = {
-        number: {one["answers"] for one in measured if one["rows"] == number} for number in {one["rows"] for one in measured}
+        number: {figures["answers"] for figures in measured if figures["rows"] == number}
+        for number in {figures["rows"] for figures in measured}
     }
     if any(len(different) > 1 for different in answers.values()):
         raise SystemExit("the two libraries give different answers")

@@ -85,17 +85,19 @@ def held_out(folder: str, models: Sequence[Model]) -> Dataset:
 def accepted(rulings: Sequence[Verdict], judges: int, certainty: float) -> list[str | None]:
     """Return the verdict on each row where these many judges agree on it with this certainty, else None."""
     verdicts: list[str | None] = []
-    for one in rulings:
-        said = [(score["name"].partition(": ")[2], score["value"]) for score in one.scores[:judges]]
-        agree = len(said) == judges and {label for label, _ in said} <= {one.label}
-        sure = agree and one.label != NOT_ENOUGH_INFO and min(value for _, value in said) >= certainty
-        verdicts.append(one.label if sure else None)
+    for ruling in rulings:
+        said = [(score["name"].partition(": ")[2], score["value"]) for score in ruling.scores[:judges]]
+        agree = len(said) == judges and {label for label, _ in said} <= {ruling.label}
+        sure = agree and ruling.label != NOT_ENOUGH_INFO and min(value for _, value in said) >= certainty
+        verdicts.append(ruling.label if sure else None)
     return verdicts
 
 
 def precision(gold: Sequence[str], verdicts: Sequence[str | None], label: str | None = None) -> dict[str, Any]:
     """Count the accepted pairs, of a label or all, and the share that is right, with half of its 95 % interval (Wilson's)."""
-    right = [one == other for one, other in zip(gold, verdicts, strict=True) if other is not None and label in (None, other)]
+    right = [
+        true == verdict for true, verdict in zip(gold, verdicts, strict=True) if verdict is not None and label in (None, verdict)
+    ]
     if not right:
         return {"accepted": 0, "right": None, "half_interval": None}
     share, n, z = sum(right) / len(right), len(right), 1.96
@@ -136,7 +138,7 @@ def main() -> None:
                 {"judges": number, "certainty": certainty, "left": left, "all": all_, SUPPORTS: supports, REFUTES: refutes}
             )
             who = "verifier" if number == 1 else "and judge"
-            cells = [_share(one) for one in (all_, supports, refutes)]
+            cells = [_share(counts) for counts in (all_, supports, refutes)]
             table.append([who, certainty, all_["accepted"], f"{100 * left:.0f}", *cells])
     corpora = {name: list(rows["corpus"]).count(name) for name in sorted(set(rows["corpus"]))}
     labels = {name: gold.count(name) for name in (SUPPORTS, REFUTES, NOT_ENOUGH_INFO)}
@@ -146,10 +148,10 @@ def main() -> None:
     show(title, columns, table, options.json, {"rows": len(rows), "corpora": corpora, "labels": labels, "curve": figures})
 
 
-def _share(one: dict[str, Any]) -> str:
-    if one["right"] is None:
+def _share(counts: dict[str, Any]) -> str:
+    if counts["right"] is None:
         return "–"
-    return f"{100 * one['right']:.1f} ± {100 * one['half_interval']:.1f} ({one['accepted']})"
+    return f"{100 * counts['right']:.1f} ± {100 * counts['half_interval']:.1f} ({counts['accepted']})"
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ from hfcf.systems.race.system import RACE
 
 def reopen(row: dict[str, Any]) -> dict[str, Any]:
     """Return the row with all its claims undecided."""
-    candidates = [{**one, "status": None} if one["change"] == "claim" else one for one in row["candidates"] or []]
+    candidates = [
+        {**candidate, "status": None} if candidate["change"] == "claim" else candidate for candidate in row["candidates"] or []
+    ]
     return {"candidates": candidates if row["candidates"] is not None else None, "status": None if candidates else row["status"]}
 
 

@@ -63,7 +63,7 @@ def loops(rows: Words) -> tuple[Net, list[list[str]]]:
                 file = wordnet._data_file("n")
                 file.seek(chain[-1].offset())
                 line = file.readline()
-                above.sort(key=lambda one: line.index(f" {one.offset():08d} n "))
+                above.sort(key=lambda synset: line.index(f" {synset.offset():08d} n "))
             if not above:
                 break
             chain.append(above[0])
@@ -73,9 +73,9 @@ def loops(rows: Words) -> tuple[Net, list[list[str]]]:
     for head, tail, relation in rows:
         if relation == "Other":
             continue
-        for one in path(head):
-            for other in path(tail):
-                counts = net.setdefault(f"{one.offset()}-{other.offset()}", {})
+        for first in path(head):
+            for second in path(tail):
+                counts = net.setdefault(f"{first.offset()}-{second.offset()}", {})
                 counts[relation] = counts.get(relation, 0) + 1
     answers = []
     for head, tail, relation in rows:
@@ -99,7 +99,7 @@ def work(place: Path) -> None:
     net, answers = {"ours": ours, "loops": loops}[place.name](rows)
     seconds, memory = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if place.name == "ours":
-        net = {f"{one}-{other}": counts for (one, other), counts in net.table().items()}
+        net = {f"{first}-{second}": counts for (first, second), counts in net.table().items()}
     place.write_text(json.dumps([net, answers]), encoding="utf-8")
     print(json.dumps({"seconds": seconds, "MiB": memory / (1024**2 if sys.platform == "darwin" else 1024)}))
 
@@ -142,7 +142,7 @@ def equal(place: Path) -> dict[str, int]:
     return {
         "pairs": len(other_net),
         "equal_pairs": sum(net.get(pair) == counts for pair, counts in other_net.items()) - len(net.keys() - other_net.keys()),
-        "equal_rows": sum(one == other for one, other in zip(answers, others, strict=True)),
+        "equal_rows": sum(answer == other for answer, other in zip(answers, others, strict=True)),
     }
 
 
@@ -175,20 +175,21 @@ def main() -> None:
         "tools": results, "equal": same,
     }  # fmt: skip
     titles = {"ours": "hfcf", "loops": "loops over NLTK"}
-    seconds = {tool: [one["seconds"] for one in results[tool]] for tool in tools}
+    seconds = {tool: [run["seconds"] for run in results[tool]] for tool in tools}
     table: list[list[Any]] = []
     for tool in tools:
-        ratios = [one / other for one, other in zip(seconds[tool], seconds["ours"], strict=True)]
+        ratios = [theirs / ours for theirs, ours in zip(seconds[tool], seconds["ours"], strict=True)]
         figures[f"{tool}_over_ours"] = ratios
-        memory = max(one["MiB"] for one in results[tool])
+        memory = max(run["MiB"] for run in results[tool])
         table.append([titles[tool], median(seconds[tool]), memory, median(ratios), min(ratios), max(ratios)])
     columns = ["tool", "CPU s", "peak MiB", "÷ hfcf", "least", "most"]
     kind = "of SemEval" if data else "made of random nouns (HFCF_DATA is not set)"
     title = f"net and new relations of {len(rows)} rows {kind}, whole processes, {rounds} hash seed(s)"
     show(title, columns, table, options.json, figures)
     print(f"{empty} rows have no new relation; hfcf gave {len(answers)} answer(s) under {rounds} hash seed(s)")
-    for one in same:
-        print(f"equal: {one['equal_pairs']} of {one['pairs']} pairs of the net, {one['equal_rows']} of {len(rows)} rows in order")
+    for counts in same:
+        pairs = f"{counts['equal_pairs']} of {counts['pairs']} pairs of the net"
+        print(f"equal: {pairs}, {counts['equal_rows']} of {len(rows)} rows in order")
     if "loops" not in tools:
         print(f"\nThe loops were not measured: there is no NLTK here and {PEER} names no folder with it. This makes one:\n{CURE}")
 

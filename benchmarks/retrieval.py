@@ -106,7 +106,7 @@ def build(sha: str, first: int | None) -> dict[str, Any]:
         engine.loaded()
     seconds = time.process_time() - start
     folder = Path(os.environ["HFCF_CACHE"], "indexes")
-    size = sum(path.stat().st_size for path in max(folder.glob("bm25-*/"), key=lambda one: one.stat().st_mtime).iterdir())
+    size = sum(path.stat().st_size for path in max(folder.glob("bm25-*/"), key=lambda index: index.stat().st_mtime).iterdir())
     return {"seconds": seconds, "MiB": memory.total, "own_MiB": memory.own, "index_MiB": size >> 20}
 
 
@@ -213,8 +213,8 @@ def main() -> None:
             )
             if first is None:
                 truth = ask(cache, "brute_force", sha=sha, first=first, asked=asked[:checked])["answers"]
-                figures["equal"] = sum(one == other for one, other in zip(hits[:checked], truth, strict=True))
-                figures["with_ties"] = sum(len({score for _, score in one}) < len(one) for one in truth)
+                figures["equal"] = sum(found == true for found, true in zip(hits[:checked], truth, strict=True))
+                figures["with_ties"] = sum(len({score for _, score in passages}) < len(passages) for passages in truth)
             else:
                 other = ask(cache, "peer", sha=sha, first=first, asked=asked[: max(10, number // 10)])
                 figures["rank_bm25"] = {"passages": rows, **other}

@@ -75,7 +75,11 @@ def filled(claim: str, span: tuple[int, int], words: Sequence[str]) -> list[str]
 
 
 def _keep_fluent(rows: Sequence[Row], made: Sequence[list[Candidate]]) -> list[list[Candidate]]:
-    texts = [text for row, of_row in zip(rows, made, strict=True) for text in (row["claim"], *(one["claim"] for one in of_row))]
+    texts = [
+        text
+        for row, of_row in zip(rows, made, strict=True)
+        for text in (row["claim"], *(candidate["claim"] for candidate in of_row))
+    ]
     perplexities = dict(zip(texts, Perplexity(model=SMOLLM).run(texts), strict=True))
 
     def unlikely(text: str) -> float:
@@ -83,10 +87,10 @@ def _keep_fluent(rows: Sequence[Row], made: Sequence[list[Candidate]]) -> list[l
 
     return [
         [
-            reject(one, "polyjuice", "is far less fluent than its source")
-            if one["status"] is None and unlikely(one["claim"]) - unlikely(row["claim"]) >= LOSS
-            else one
-            for one in of_row
+            reject(candidate, "polyjuice", "is far less fluent than its source")
+            if candidate["status"] is None and unlikely(candidate["claim"]) - unlikely(row["claim"]) >= LOSS
+            else candidate
+            for candidate in of_row
         ]
         for row, of_row in zip(rows, made, strict=True)
     ]
@@ -113,10 +117,10 @@ def prompted(rows: Sequence[Row]) -> list[list[Candidate]]:
 
 def read_answer(beginning: str, texts: Sequence[Any] | None, prompt: Any) -> list[Any]:
     """Read the answer that goes on from a beginning; a claim ends at its closing quotation mark, whatever the model adds."""
-    for one in texts or ():
-        text = beginning + one["text"]
-        if prompt.template == "claims" and '"' in one["text"]:
-            text = beginning + one["text"].partition('"')[0] + '"}'
+    for generated in texts or ():
+        text = beginning + generated["text"]
+        if prompt.template == "claims" and '"' in generated["text"]:
+            text = beginning + generated["text"].partition('"')[0] + '"}'
         try:
             return [parse_answer(text, prompt.schema())]
         except InvalidAnswer:

@@ -171,8 +171,8 @@ def table(data: Data, cells: Cells, epochs: float) -> list[list[Any]]:
                 folds = sum(cell is not None for cell in finished[kind])
                 lines.append([kind.name, folds, sum(map(len, right[kind].values())), *interval])
         if len(kinds) == 2:
-            one, other = (right[kind] for kind in kinds)
-            shared = {group: (sum(other[group]) - sum(one[group]), len(one[group])) for group in one if group in other}
+            first, second = (right[kind] for kind in kinds)
+            shared = {group: (sum(second[group]) - sum(first[group]), len(first[group])) for group in first if group in second}
             if shared:
                 number = sum(rows for _, rows in shared.values())
                 lines.append([f"{kinds[1].name} − task 1", "", number, *mean_interval(shared)])

@@ -48,7 +48,7 @@ def make_pairs(number: int, each: int, seed: int = 0) -> list[Pair]:
 
 def make_edges(nodes: Sequence[str], rng: random.Random) -> Edges:
     """Link each sentence to a later one, the last being the claim."""
-    edges = [(one, rng.choice(nodes[i + 1 : i + 3])) for i, one in enumerate(nodes[:-1])]
+    edges = [(node, rng.choice(nodes[i + 1 : i + 3])) for i, node in enumerate(nodes[:-1])]
     return tuple(f"{premise} → {conclusion}" for premise, conclusion in edges)
 
 
@@ -71,7 +71,7 @@ def loop(pairs: Sequence[Pair], similarity: Callable[[str, str], float]) -> list
     """Compute the structure similarity of each pair by a plain loop."""
     scores = []
     for gold, predicted in pairs:
-        table = np.array([[similarity(one, other) for other in predicted] for one in gold])
+        table = np.array([[similarity(true, edge) for edge in predicted] for true in gold])
         total = table[linear_sum_assignment(table, maximize=True)].sum()
         precision, recall = total / len(predicted), total / len(gold)
         scores.append(2 * precision * recall / (precision + recall))
@@ -81,8 +81,8 @@ def loop(pairs: Sequence[Pair], similarity: Callable[[str, str], float]) -> list
 def by_definition(vectors: dict[str, torch.Tensor]) -> Callable[[str, str], float]:
     """Write BERTScore as it is defined, from any vectors."""
 
-    def similarity(one: str, other: str) -> float:
-        left, right = (torch.nn.functional.normalize(vectors[text], dim=-1) for text in (one, other))
+    def similarity(true: str, edge: str) -> float:
+        left, right = (torch.nn.functional.normalize(vectors[text], dim=-1) for text in (true, edge))
         cosines = left @ right.T
         recall = cosines.max(dim=1).values[1:-1].mean()  # the first and the last token are special
         precision = cosines.max(dim=0).values[1:-1].mean()
@@ -94,8 +94,8 @@ def by_definition(vectors: dict[str, torch.Tensor]) -> Callable[[str, str], floa
 def of_unit_vectors(vectors: dict[str, torch.Tensor]) -> Callable[[str, str], float]:
     """Write it for vectors that were normalised before."""
 
-    def similarity(one: str, other: str) -> float:
-        cosines = vectors[one] @ vectors[other].T
+    def similarity(true: str, edge: str) -> float:
+        cosines = vectors[true] @ vectors[edge].T
         recall, precision = cosines.amax(dim=1)[1:-1].mean(), cosines.amax(dim=0)[1:-1].mean()
         return float(2 * precision * recall / (precision + recall))
 
@@ -106,8 +106,8 @@ def in_numpy(vectors: dict[str, torch.Tensor]) -> Callable[[str, str], float]:
     """Write that in NumPy, whose calls cost less."""
     arrays = {text: tensor.numpy() for text, tensor in vectors.items()}
 
-    def similarity(one: str, other: str) -> float:
-        cosines = arrays[one] @ arrays[other].T
+    def similarity(true: str, edge: str) -> float:
+        cosines = arrays[true] @ arrays[edge].T
         recall, precision = cosines.max(axis=1)[1:-1].mean(), cosines.max(axis=0)[1:-1].mean()
         return float(2 * precision * recall / (precision + recall))
 
@@ -151,17 +151,17 @@ class Encoder:
             items = plain_encode(engine, loaded, requests)
             for request, item in zip(requests, items, strict=True):
                 for texts, sentences in zip(request, item.extra, strict=True):
-                    self.ids |= {text: tuple(one.ids) for text, one in zip(texts, sentences, strict=True)}
+                    self.ids |= {text: tuple(sentence.ids) for text, sentence in zip(texts, sentences, strict=True)}
             return items
 
         def embed(loaded: Any, sentences: Any) -> None:
             if tuple(sentences[0].ids) in self.vectors:
-                for one in sentences:
-                    one.vectors = self.vectors[tuple(one.ids)]
+                for sentence in sentences:
+                    sentence.vectors = self.vectors[tuple(sentence.ids)]
                 return
             plain_embed(loaded, sentences)
             self.encoded += len(sentences)
-            self.vectors |= {tuple(one.ids): one.vectors for one in sentences}
+            self.vectors |= {tuple(sentence.ids): sentence.vectors for sentence in sentences}
 
         return [(matching, "_embed", self.clock.timed(embed)), (matching.Matching, "encode", self.clock.timed(encode))]
 
@@ -201,7 +201,7 @@ def main() -> None:
             for name, make in LOOPS.items():
                 took, expected = time_call(loop, pairs, make(vectors))
                 loops[name].append(took)
-                differences += [abs(one - other) for one, other in zip(scores, expected, strict=True)]
+                differences += [abs(score - right) for score, right in zip(scores, expected, strict=True)]
         entry: dict[str, Any] = {
             "edges": len(vectors), "encoded": encoder.encoded, "tokens": statistics.mean(map(len, vectors.values())),
             "edge_pairs": sum(len(gold) * len(predicted) for gold, predicted in pairs), "encoder_seconds": encoding,

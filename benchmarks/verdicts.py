@@ -36,7 +36,7 @@ def draw_pairs(rows: Iterable[Row], number: int) -> list[Row]:
 
 def load_verdicts(file: Path) -> Verdicts:
     """Load the verdicts by their keys: `label`, which the reader gave the row, and `sound`, whether all else is right."""
-    return {one["key"]: one for one in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
+    return {verdict["key"]: verdict for verdict in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Training what the systems need: verifiers and claim generators, with their cards."""
+"""Train the models that systems and comparisons need."""

@@ -1,15 +1,16 @@
 """Predict each row from its claim alone: the biased expert of a product of experts.
 
-In Karimi Mahabadi et al. 2020 the biased branch is a head over the claim's representation by the verifier's own encoder (in their
-code for FEVER: of four layers with Tanh between them), trained at the same time by its own cross-entropy, of weight 1, and by the
-product's; nothing of it reaches the encoder. Both kinds here are models of their own, trained before the verifier, then fixed:
+In Karimi Mahabadi et al. 2020 the biased branch is a head on the verifier's own encoder, over the claim's representation. In their
+code for FEVER it has four layers with Tanh between them. It is trained at the same time, by its own cross-entropy with weight 1 and
+by the product's; its gradient does not reach the encoder. Here both kinds are separate models, trained before the verifier and then
+fixed:
 
-- "encoder": the verifier's base model, trained on the claims alone, and its probabilities of its own training rows, as the head's
-  are. It is also sure of what it learnt by heart, so a row may count little because its claim was remembered, not because its claim
-  is biased; the more so, the larger the model and the more epochs.
+- "encoder": the verifier's base model, trained on the claims alone, which predicts its own training rows, as the head does. It is
+  also sure of claims that it learnt by heart. A row may thus count little because its claim was remembered, not because its claim
+  is biased. This effect grows with the model and the number of epochs.
 - "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted: the rows of a fold get the probabilities of a
-  model of the other folds, because words and bigrams nearly identify a claim. Rows that share a group or a claim are in one fold:
-  otherwise the model would have seen the claim's counterfactual, nearly the same claim with the other label.
+  model that was trained on the other folds, because words and bigrams nearly identify a claim. Rows that share a group or a claim
+  are in one fold: otherwise the model would have seen the claim's counterfactual, nearly the same claim with the other label.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.trainer import Hyperparameters, trained_model
 
 FLOOR = -10.0
-"""Of a log-probability: no expert is so sure that the other can't be heard."""
+"""The lowest log-probability, so that one expert can't overrule the other."""
 
 
 def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path) -> np.ndarray:
@@ -42,7 +43,8 @@ def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work
 
 
 def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarray:
-    """Return log-probabilities, rows × labels, of a regression over n-grams that saw neither the row nor its group nor its claim.
+    """Return log-probabilities, rows × labels, of a regression over n-grams that was not trained on the row, its group or its
+    claim.
 
     Raises:
         ValueError: all rows are one group, or the rows outside a fold have one label only.
@@ -53,7 +55,7 @@ def ngram_bias(rows: Dataset, labels: Sequence[str], folds: int = 5) -> np.ndarr
     groups = related_groups(rows)
     folds = min(folds, len(set(groups)))
     if folds < 2:
-        raise ValueError("bias: ngrams: these rows are one group, so that no model could be trained without it; use bias: encoder")
+        raise ValueError("bias: ngrams: all rows are in one group, so no model can be trained without it; use bias: encoder")
     scores = np.full((len(rows), len(labels)), FLOOR)
     for train, test in GroupKFold(folds).split(claims, groups=groups):
         if len(set(gold[train])) < 2:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 BINS = 15
 HALVES = 2017
-"""The seed by which groups are halved: not that of a training, whose held-out groups would all be in one half."""
+"""The seed for halving the groups. With the training's seed all held-out groups would be in one half."""
 BOUNDS = (0.05, 20.0)
 """Temperatures to search."""
 Numbers = NDArray[np.float64]
@@ -55,9 +55,9 @@ def calibration_error(probabilities: Numbers, gold: Sequence[int], bins: int = B
 def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dict[str, Any]:
     """Fit a temperature on rows that a verifier was not trained on, and divide the stored weights of its last layer by it.
 
-    Its probabilities are then calibrated wherever it is read, and its verdicts stay. The error afterwards is measured on rows that
-    the temperature was not fitted on: each half of the groups is scored with that of the other half. The stored temperature is
-    fitted on all rows.
+    Whoever loads the verifier then gets calibrated probabilities, and its verdicts stay the same. The error afterwards is measured
+    on rows that the temperature was not fitted on: each half of the groups is scored with the temperature of the other half. The
+    stored temperature is fitted on all rows.
 
     Args:
         model: the verifier, as `hfcf.training.trainer.trained_model` names it.
@@ -69,7 +69,7 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
         `rows`, `temperature`, and `ECE` (15 bins) and `NLL` before and after.
 
     Raises:
-        ValueError: see `check_held_out`; two of its outputs have the same label, or its weights have no last layer that is known.
+        ValueError: see `check_held_out`; two of its outputs have the same label, or its last layer is not found.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks" (ICML).
     """
@@ -81,7 +81,7 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
     crossed = [_softmax(logits / fit_temperature(*other)) for (logits, _), other in zip(parts, parts[::-1], strict=True)]
     logits, gold = np.concatenate([part[0] for part in parts]), [label for part in parts for label in part[1]]
     temperature, before, after = fit_temperature(logits, gold), _softmax(logits), np.concatenate(crossed)
-    if not 1.01 * BOUNDS[0] < temperature < 0.99 * BOUNDS[1]:  # as on a few rows, all of which it gets right
+    if not 1.01 * BOUNDS[0] < temperature < 0.99 * BOUNDS[1]:  # such as a few rows that it all gets right
         log.warning("%s is not calibrated: its %d held-out rows fit no temperature from %g to %g", out, len(rows), *BOUNDS)
         temperature, after = 1.0, before
     else:
@@ -97,7 +97,7 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
 def check_held_out(rows: Dataset, labels: Sequence[str]) -> DatasetDict:
     """Return two halves of held-out rows, split by group; raise `ValueError` where a verifier can't be calibrated on them."""
     if unknown := sorted(set(rows["label"]) - set(labels)):
-        raise ValueError(f"calibrate: the verifier tells {', '.join(labels)} apart, and rows have the label {unknown[0]!r}")
+        raise ValueError(f"calibrate: the verifier knows the labels {', '.join(labels)}, but rows have the label {unknown[0]!r}")
     halves = group_safe_split(rows, 0.5, seed=HALVES)
     if not all(len(half) for half in halves.values()):
         raise ValueError(f"calibrate: {len(rows)} held-out rows can't be halved by group: hold more out (held_out)")
@@ -106,7 +106,7 @@ def check_held_out(rows: Dataset, labels: Sequence[str]) -> DatasetDict:
 
 def _answers(rows: Dataset, model: Model, max_length: int, names: Sequence[str]) -> tuple[Numbers, list[int]]:
     answers = predict(rows, Classifier(model=model, max_length=max_length))
-    # Logarithms of probabilities are logits; a probability that was rounded to 0 counts as one that just was not.
+    # Logarithms of probabilities are logits; a probability that was rounded to 0 counts as the smallest that is not.
     logits = np.log(np.maximum([[answer[name] for name in names] for answer in answers], 1e-6))
     return logits, [names.index(label) for label in rows["label"]]
 
@@ -132,7 +132,7 @@ def divide_logits(model: Model, out: Path, temperature: float) -> None:
         with safe_open(path, "pt") as file:
             metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
         changed = {name: _own_name(name) for name in tensors if _own_name(name) in scaled}
-        if path.name == PATCH:  # what it does not hold is the base's
+        if path.name == PATCH:  # tensors that it lacks are the base model's
             changed |= {name: name for name in scaled}
         if changed:
             dtype = next(iter(tensors.values())).dtype

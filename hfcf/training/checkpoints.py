@@ -1,4 +1,4 @@
-"""Checkpoints of a training: saved by time, of known data, and continued in the middle of an epoch as if nothing had happened."""
+"""Checkpoints of a training: saved at intervals of time, tied to its data, and continued in the middle of an epoch."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from torch.utils.data import Sampler
 from hfcf.core.model_checks import is_whole
 
 SECONDS = 300.0
-"""Between two checkpoints; `HFCF_CHECKPOINT_SECONDS` changes it."""
+"""Seconds between two checkpoints; `HFCF_CHECKPOINT_SECONDS` changes them."""
 _SHARE = 0.05
-"""Of the time of a training that checkpoints may take: large models on slow disks are saved less often."""
+"""The share of a training's time that checkpoints may take: large models on slow disks are saved less often."""
 _STATE = "trainer_state.json"
 """The file of a checkpoint that Transformers writes last."""
 _CALLBACK = "Checkpoints"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that this training can't go on from."""
+    """A checkpoint that this training can't continue from."""
 
 
 def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
@@ -45,7 +45,7 @@ def last_checkpoint(work: Path, data: str) -> Path | None:
     """Return the last complete checkpoint in `work` of a training on `data`; remove incomplete ones.
 
     Raises:
-        CheckpointError: it is of other data, or of other settings.
+        CheckpointError: the checkpoint belongs to other data or other settings.
     """
     from transformers.trainer_utils import get_last_checkpoint
 
@@ -54,7 +54,7 @@ def last_checkpoint(work: Path, data: str) -> Path | None:
             state = json.loads((Path(last) / _STATE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             state = None
-        # The state is written last, but where a signal cut the saving off the weights can be missing all the same.
+        # The state is written last, but if a signal interrupts the saving, weights can still be missing.
         weights = list(Path(last).glob("*.safetensors"))
         if state is None or not weights or not all(map(is_whole, weights)) or not (Path(last) / "optimizer.pt").is_file():
             shutil.rmtree(last)
@@ -73,7 +73,7 @@ class Order(Sampler[int]):
 
     def __init__(self, order: Any, checkpoint: Path | None) -> None:
         self.order = order
-        """A sampler: the order of every epoch. It may draw from Torch's random numbers."""
+        """A sampler that gives the order of every epoch. It may draw from Torch's random numbers."""
         self.start: torch.Tensor | None = None
         """Torch's random numbers as they were when the epoch's order was drawn."""
         self._resumed: torch.Tensor | None = None
@@ -116,7 +116,7 @@ def checkpoint_callback(data: str, order: Order) -> Any:
             self.saved, self.began, self.cost = time.monotonic(), 0.0, 0.0
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if not float(state.epoch).is_integer():  # else what other callbacks do at the end of the epoch would not be in it
+            if not float(state.epoch).is_integer():  # so that it includes what other callbacks do at the end of the epoch
                 self.on_epoch_end(args, state, control)
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -136,5 +136,5 @@ def _own(state: dict[str, Any]) -> dict[str, Any]:
     """Return what this library wrote into the state of a checkpoint."""
     callbacks: Iterable[Any] = (state.get("stateful_callbacks") or {}).get(_CALLBACK) or {}
     entries = callbacks if isinstance(callbacks, list) else [callbacks]
-    # A training that went on from a checkpoint and is saved again appends what it says now.
+    # A continued training that is saved again appends its present state.
     return dict(entries[-1].get("attributes", {})) if entries and isinstance(entries[-1], dict) else {}

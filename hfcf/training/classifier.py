@@ -1,4 +1,4 @@
-"""A classifier of pairs of a claim and its evidence: how it is trained and what it predicts, whatever its loss."""
+"""Train classifiers of claim and evidence with any loss, and read their predictions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def train_classifier(
             AutoModelForSequenceClassification, hp.model, id2label=dict(enumerate(labels)), label2id=classes,
             output_loading_info=True,
         )  # fmt: skip
-        # What the base model lacks is new, the pooler of some encoders too.
+        # Tensors that the base model lacks are new, also the pooler of some encoders.
         head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
 
     setattr(network.config, MARK, form.name)  # stored with it, so that it is read as it was trained
@@ -64,7 +64,7 @@ def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> l
 
 
 def _order(model: Model, labels: Sequence[str]) -> Sequence[str]:
-    """Return labels in the order of the model's outputs if these are its classes; otherwise training would swap them."""
+    """Return labels in the order of the model's outputs if these are its classes, so that training does not swap them."""
     if model.adapter:
         return labels
     config = load_config(model)
@@ -86,7 +86,7 @@ def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
     network = load_network(AutoModelForSequenceClassification, hp.model, torch.float32)
     if network.config.label2id != classes:
         labels = ", ".join(network.config.id2label[i] for i in range(len(network.config.id2label)))
-        raise ValueError(f"{hp.model.adapter} tells {labels} apart, not {', '.join(classes)}")
+        raise ValueError(f"{hp.model.adapter} has the classes {labels}, not {', '.join(classes)}")
     return network
 
 

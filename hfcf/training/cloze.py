@@ -1,4 +1,4 @@
-"""Questions made of claims, to train a reader before it sees a real question: unsupervised question answering by clozes."""
+"""Make questions from claims, to train a reader without real questions: unsupervised question answering by clozes."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ WH = {
     "ORG": ("what", "what organization", "who"),
     "NUM": ("how many", "how much", "what number"),
 }
-"""Question words for an entity of each of the types of `hfcf.engines.ner.TYPES`."""
+"""Question words for each entity type in `hfcf.engines.ner.TYPES`."""
 _PREPOSITION = re.compile(r"(?<!\s)\s+(?:in|on|at|by|of|from|to|for|with|during|until|since|as)\s*$", re.IGNORECASE)
 _ENDS = " ,.;:!?"
 _DRAWS = 8
-"""Pieces that are drawn to fill up a passage; those that are too long or hold the answer are not used."""
+"""How many pieces are drawn to fill up a passage; pieces that are too long or hold the answer are not used."""
 
 
 def cloze_questions(rows: Dataset, ner: Ner, *, seed: int = 13, words: int = 90) -> Dataset:
-    """Make a question of each entity of a supported claim that occurs in its evidence: the entity is the answer.
+    """Make a question from each entity of a supported claim that occurs in its evidence; the entity is the answer.
 
     Source: Lewis et al. 2019, Unsupervised Question Answering by Cloze Translation: an entity is masked and the cloze becomes a
-    question with the wh-word of the entity's type. Deviations: they mask entities of the passage's own sentences and translate the
-    clozes with a model that they train on unpaired questions. Claims already paraphrase the evidence, and a rule fronts the wh-
-    word. They read whole paragraphs; here pieces of other rows that lack the answer fill the passage up to `words` words.
+    question with the wh-word of the entity's type. Deviations: the paper masks entities in the sentences of the passage and
+    translates the clozes with a model trained on unpaired questions. Here claims already paraphrase the evidence, and a rule moves
+    the wh-word to the front. The paper reads whole paragraphs. Here pieces of other rows that lack the answer fill the passage up
+    to `words` words.
 
     Args:
         rows: verification rows.
         ner: finds the claims' entities.
-        seed: of the wh-words, and of the added pieces and their order.
-        words: of a passage.
+        seed: for the wh-words, the added pieces and their order.
+        words: number of words in a passage.
 
     Returns:
         Question answering rows in the order of the claims, each with the first place of its one answer.
@@ -74,7 +75,7 @@ def _questions(
         # A question of a word or two, or one that holds its answer, teaches nothing.
         if match is None or len(question.split()) < 4 or _find(answer, question):
             continue
-        # Searchers write neither capitals nor question marks, as in Natural Questions; others do, as in SQuAD.
+        # Questions to search engines have neither capitals nor question marks (Natural Questions); other questions do (SQuAD).
         question = question.lower() if random.random() < 0.5 else question[0].upper() + question[1:] + "?"
         yield {
             "id": f"{row['id']}:cloze:{n}", "title": row["evidence"][0]["title"] or "", "context": passage, "question": question,

@@ -28,9 +28,9 @@ def consistency(
     Args:
         pairs: from `hfcf.pair` or `hfcf.pair_within`: rows of a task with their originals in `source`. A column `change` has the
             categories, such as "reference" and "predicate".
-        model: a model of that task: a Hub id, a folder, or a `Model`.
-        max_length: tokens that it reads at once.
-        labels: that it tells apart; the task's own, or those of the rows, unless given.
+        model: a model for that task: a Hub id, a folder, or a `Model`.
+        max_length: number of tokens in an input.
+        labels: the classes of the model; by default the task's labels, or those of the rows.
 
     Returns:
         As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`.
@@ -38,12 +38,12 @@ def consistency(
     Raises:
         ValueError: the set is not paired, or no model of this library answers rows of its task.
 
-    Source: Paranjape et al. 2022, RGF, section 6.1 and appendix C.4. An answer is right as the task's scorer says: the label, or
-    the exact match with one of the alternatives.
+    Source: Paranjape et al. 2022, RGF, section 6.1 and appendix C.4. The task's scorer decides whether an answer is right: it is
+    the label, or it matches an alternative exactly.
     """
     task, originals = task_of(pairs.features), sources(pairs)
     if not task.trainer or not task.scorer:
-        raise ValueError(f"no model of this library answers {task.name} rows")
+        raise ValueError(f"no model of this library can answer {task.name} rows")
     trainer, scorer, reference = load_trainer(task.trainer), load_scorer(task.scorer), Model.of(model)
     if labels is None:
         own = task.labels or (sorted({*pairs["label"], *originals["label"]}) if task.labelled else ())
@@ -80,13 +80,13 @@ class PairScorer:
 
     def right(self, gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> list[bool]:
         old, new = self._sides(gold, predicted)
-        return [one and other for one, other in zip(old, new, strict=True)]
+        return [original and counterfactual for original, counterfactual in zip(old, new, strict=True)]
 
     def scores(self, gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> dict[str, float]:
         """Return all `metrics`; consistency is nan where no original is right."""
         numbers = scores.consistency(*self._sides(gold, predicted))
         values = [numbers[name] for name in ("consistency", "source", "counterfactual")]
-        return dict(zip(self.metrics, [float("nan") if one is None else one for one in values], strict=True))
+        return dict(zip(self.metrics, [float("nan") if value is None else value for value in values], strict=True))
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         """Return the consistency of many samples of pairs; 0 in a sample without a right original."""
@@ -95,5 +95,5 @@ class PairScorer:
         return np.stack([counts @ (old * new).T / np.maximum(counts @ old.T, 1)])
 
     def _sides(self, gold: Sequence[Any], predicted: Sequence[Any]) -> tuple[list[bool], list[bool]]:
-        old, new = (self.of.right([one[i] for one in gold], [one[i] for one in predicted]) for i in (0, 1))
+        old, new = (self.of.right([pair[i] for pair in gold], [pair[i] for pair in predicted]) for i in (0, 1))
         return old, new

@@ -36,14 +36,14 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
         extra = [name for name in ds.column_names if name not in (*task_of(ds.features).features, "status")]
     ds = from_recipe(ds.select_columns([*task_of(ds.features).features, *extra]), distractors)
     if training and (others := not_for_training(ds["split"], source.get("role"))):
-        cure = "which are not for training; to train on them, add to their source: role: train"
+        cure = "which are not for training; add role: train to their source to train on them"
         raise RecipeError(f"data: {name}: these are rows of the split {others[0]!r}, {cure}")
     ds = ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
     return ds if half is None else _half(ds, half, name)
 
 
 def _half(ds: Dataset, half: Any, name: str) -> Dataset:
-    """Select one half of the groups, or a half of a half, each time with another seed."""
+    """Select half of the groups, or half of a half, each time with a different seed."""
     for seed, side in enumerate(sides := half if isinstance(half, list) else [half], 13):
         if side not in (0, 1):
             raise RecipeError(f"data: {name}: half: {half}: 0 or 1, or for halves of halves a list of them")
@@ -59,14 +59,15 @@ def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:
 
 
 def drop_overlap(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
-    """Drop the rows of `ds` whose claim, whole evidence or sentence occurs in `of`; return the rest and the number dropped."""
+    """Drop the rows of `ds` whose claim, whole evidence or sentence occurs in `of`; return the other rows and the number
+    dropped."""
     texts = {key for keys in text_keys(of) for key in keys}
     keep = [i for i, keys in enumerate(text_keys(ds)) if texts.isdisjoint(keys)]
     return ds.select(keep), len(ds) - len(keep)
 
 
 def drop_related(ds: Dataset, training: Dataset) -> Dataset:
-    """Drop the rows of `ds` that share a group or a text of their `Task.identity` with training rows; of pairs, if a side does."""
+    """Drop the rows of `ds` that share a group or a text of `Task.identity` with training rows; drop a pair if either side does."""
     return ds.select(unrelated(ds, training))
 
 

@@ -1,10 +1,11 @@
-"""Train a verifier to read the evidence although the claims of its training rows reveal their labels.
+"""Train a verifier to read the evidence, although the claims of its training rows reveal their labels.
 
-- `reweight`: rows count so that no n-gram of the claims tells the label (Schuster et al. 2019; `hfcf.training.reweight`).
+- `reweight`: weights the rows so that no n-gram of the claims predicts the label (Schuster et al. 2019; `hfcf.training.reweight`).
 - `poe`: a product of experts, the verifier and one that reads claims alone (Karimi Mahabadi et al. 2020; `bias_model`).
 - `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; see `contrast`).
 
-CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two. The stored verifier is like any other.
+CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two kinds. The stored verifier is used like any
+other verifier.
 """
 
 from __future__ import annotations
@@ -42,15 +43,16 @@ class Debias:
 
     Args:
         kind: "reweight", "poe" or "contrast".
-        sizes: reweight: words of an n-gram.
-        common: reweight: the commonest words that are left out before n-grams are formed.
-        at_least: reweight: rows that an n-gram must occur in.
-        top: reweight: 0 balances all n-grams, the paper's sum over the vocabulary; else as many of the most biased of each label.
-        penalty: reweight: λ, how much large weights are held down.
-        bias: poe: what reads claims alone: "encoder", the same base model, trained beforehand, or "ngrams", a regression: seconds.
-        folds: poe: of the cross-fitting of "ngrams".
-        weight: contrast: of the contrast, where the cross-entropy has 1.
-        temperature: contrast: of the similarities.
+        sizes: reweight: numbers of words in an n-gram.
+        common: reweight: how many of the commonest words are left out before n-grams are formed.
+        at_least: reweight: in how many rows an n-gram must occur.
+        top: reweight: how many of the most biased n-grams of each label to balance; 0 balances all, as in the paper.
+        penalty: reweight: λ, the penalty on large weights.
+        bias: poe: the model that reads claims alone: "encoder", the same base model trained beforehand, or "ngrams", a regression
+            that takes seconds.
+        folds: poe: number of folds for the cross-fitting of "ngrams".
+        weight: contrast: weight of the contrast; the cross-entropy has the weight 1.
+        temperature: contrast: temperature of the similarities.
 
     Raises:
         ValueError: a value has another type or is out of range; the message names the field.
@@ -73,7 +75,7 @@ class Debias:
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: str = "debias") -> Debias:
-        """Read a recipe's mapping: `kind`, and settings of that kind alone."""
+        """Read a recipe's mapping: `kind`, and only settings of that kind."""
         if not isinstance(content, Mapping):
             raise recipes.RecipeError(
                 f"{where} must be a mapping such as {{kind: poe}}, with one of {', '.join(SETTINGS)}, got {content!r}"
@@ -86,7 +88,7 @@ class Debias:
             raise recipes.RecipeError(f"{where}: {error}") from error
 
     def settings(self) -> dict[str, Any]:
-        """Return what its numbers depend on: the kind and the settings of that kind."""
+        """Return what the results depend on: the kind and the settings of that kind."""
         return {name: getattr(self, name) for name in ("kind", *SETTINGS[self.kind])}
 
 
@@ -99,8 +101,9 @@ def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) -> torch.Tensor:
     """Average over rows −log of the share of rows of the same label in the similarities (cosine / temperature) to the batch.
 
-    A row that is alone with its label is only a negative; a batch of such rows has loss 0. An original and its counterfactual share
-    nearly all words and have different labels, so each is the other's hardest negative; `GroupSampler` puts them into one batch.
+    A row whose label no other row of the batch has is only a negative; a batch of such rows has loss 0. An original and its
+    counterfactual share nearly all words and have different labels, so each is the other's hardest negative; `GroupSampler` puts
+    them into one batch.
 
     Source: Khosla et al. 2020, "Supervised Contrastive Learning".
     """
@@ -164,7 +167,8 @@ def _largest(by_size: Mapping[int, deque[int]], space: int, placed: Sequence[boo
 def prepare(
     debias: Debias, rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path
 ) -> tuple[Loss, dict[str, list[Any]]]:
-    """Return the loss of a training, and the columns that only this loss reads; `work` is for a biased model and is removed."""
+    """Return the loss of a training, and the columns that only this loss reads; `work` is a folder for a biased model and is
+    removed."""
     if debias.kind == "reweight":
         settings = {name: getattr(debias, name) for name in SETTINGS["reweight"]}
         alpha = row_weights(list(rows["claim"]), list(rows["label"]), **settings)

@@ -1,4 +1,4 @@
-"""Rows of all three labels from trees that all support their claim (EntailmentBank), by rule."""
+"""Make rows of all three labels by rule from trees that support their claim (EntailmentBank)."""
 
 from __future__ import annotations
 
@@ -22,36 +22,35 @@ _OUTSIDE = "it is not true that "
 
 
 def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dataset:
-    """Make a SUPPORTS, a REFUTES and a NOT ENOUGH INFO row of each tree, all three with the same claim, as CheckWhy has them.
+    """Make a SUPPORTS, a REFUTES and a NOT ENOUGH INFO row from each tree, all with the same claim, as in CheckWhy.
 
-    A chain of the tree from one leaf up to the claim is denied sentence by sentence (`deny`). The tree supports
-    its claim, and with the chain denied it supports the denied claim; each refutes the other's claim. Half of the trees keep
-    their claim, the others get the denied one. A claim has every label once, so that no model that reads claims alone can do better
-    than always giving one label; and the same evidence is in SUPPORTS and in REFUTES rows.
+    A chain of the tree from one leaf up to the claim is denied sentence by sentence (`deny`). The tree supports its claim; the tree
+    with the denied chain supports the denied claim and refutes the original claim. Half of the trees keep their claim, the other
+    half get the denied claim. A claim has every label once, so a model that reads claims alone can't beat a constant answer. The
+    same evidence is in SUPPORTS and in REFUTES rows.
 
-    NOT ENOUGH INFO is made in the two ways of the paper's section 3.2: half of the leaves are removed, the one of the chain among
-    them, or the leaves of both trees are merged, so that one is there with its denial. These rows have no conclusions and no
-    structure. Other distractors take the place of what is removed, as long as the row has some, so that the number of leaves and
-    distractors gives nothing away.
+    NOT ENOUGH INFO is made in the two ways of the paper's section 3.2: half of the leaves are removed, including the leaf of the
+    chain, or the leaves of both trees are merged, so that a leaf occurs with its denial. These rows have no conclusions and no
+    structure. Further distractors replace what is removed, as long as the row has some, so that the number of pieces does not
+    reveal the label.
 
-    That the denied chain entails the denied claim holds loosely, as it does for rules that apply to one thing; nobody has checked
-    the rows. They are for experiments with structures, not for claims about verification.
+    The denied chain entails the denied claim only loosely, and nobody has checked the rows. Use them for experiments with
+    structures, not to draw conclusions about verification.
 
     Args:
-        rows: rows of argument structures. Those without a structure are left out, and so are those that are not SUPPORTS.
-        distractors: of each SUPPORTS and REFUTES row; fewer where the row has fewer.
-        seed: of the chain, the claim and the distractors.
+        rows: rows of argument structures. Rows without a structure and rows that are not SUPPORTS are left out.
+        distractors: how many each SUPPORTS and REFUTES row has; fewer if the source row has fewer.
+        seed: for the choice of the chain, the claim and the distractors.
 
-    Returns:
-        Three rows of each tree, with `group_id` as it was and `-sup`, `-ref` or `-nei` after the id.
+    Returns: Three rows for each tree, with the same `group_id` and `-sup`, `-ref` or `-nei` after the id.
     """
     kept = (row for row in rows if row["label"] == SUPPORTS and row["structure"])
-    made = [one for row in kept for one in _three(row, distractors, random.Random(f"{seed}:derive:{row['id']}"))]
+    made = [new for row in kept for new in _three(row, distractors, random.Random(f"{seed}:derive:{row['id']}"))]
     return Dataset.from_list(made, features=rows.features) if made else rows.select([])
 
 
 def chain(structure: Structure, rng: random.Random) -> list[str]:
-    """List the names of a chain from the claim, left out, to a leaf; it prefers conclusions to leaves."""
+    """List the names of a chain from the claim (not listed) to a leaf; it prefers conclusions to leaves."""
     names, concluded, place = [], set(structure.intermediates()), CLAIM
     while premises := next((step.premises for step in structure.steps if step.conclusion == place), None):
         options = [name for name in premises if name not in names] or [""]
@@ -96,10 +95,7 @@ def _three(row: Row, distractors: int, rng: random.Random) -> list[dict[str, Any
 
 
 def deny(sentence: str) -> str:
-    """Say the opposite: put "not" after the first auxiliary, or take it away; without one, put "it is not true that" before all.
-
-    An auxiliary after a word that may begin a clause (if, that, which, and …) is not touched: it may not be the main verb.
-    """
+    """Deny a sentence: add or remove "not" after the auxiliary of its main clause, else put "it is not true that" before it."""
     if sentence.startswith(_OUTSIDE):
         return sentence.removeprefix(_OUTSIDE)
     clause = _CLAUSE.search(sentence)

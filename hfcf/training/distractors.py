@@ -20,17 +20,17 @@ GOLD = List(BOOL)
 def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, pieces: int = 5, seed: int = 13) -> Dataset:
     """Add the best pieces of a collection for each claim, by BM25, until a row has `pieces`.
 
-    Deviation: the paper follows Khattab et al. 2021, whose retriever is trained. BM25 needs no training, and its hits share words
-    with the claim, which makes them hard distractors.
+    Deviation: the paper uses the trained retriever of Khattab et al. 2021. BM25 needs no training, and its hits share words with
+    the claim, so they are hard distractors.
 
     Args:
         ds: verification rows whose evidence is gold.
         collection: pieces as `{title, text}`.
-        pieces: of a row; a row with more keeps them.
-        seed: where the distractors are among the gold pieces, which keep their order. Behind them, a model would learn the place.
+        pieces: how many a row gets; a row with more keeps them all.
+        seed: for the places of the distractors among the gold pieces, which keep their order. If distractors came last, a model
+            would learn their place.
 
-    Returns:
-        The rows with their evidence, and a column `gold` that marks the pieces that they had; `rationales` follow their pieces.
+    Returns: The rows with their evidence, and a column `gold` that marks their original pieces; `rationales` follow their pieces.
 
     >>> ds = Dataset.from_list([{"claim": "Rome is old", "evidence": [{"title": "", "text": "Rome is very old."}]}])
     >>> ds = fill_evidence(ds, [{"title": "", "text": "Old Rome fell."}, {"title": "", "text": "Cats purr."}], pieces=2)
@@ -49,7 +49,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
         if row.get("status") or problem({"claim": row["claim"], "evidence": evidence}):
             return {"evidence": row["evidence"], "gold": gold}  # a bad row stays as it is, for the stages to reject
         texts = {normalise(piece["text"]) for piece in evidence}
-        # As many as could be gold themselves, and the missing ones.
+        # The missing pieces, and as many again as hits may be gold themselves.
         n = min(len(collection), 2 * pieces)
         query = bm25s.tokenize([row["claim"]], show_progress=False)
         hits = index.retrieve(query, k=n, show_progress=False)
@@ -63,7 +63,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
                 gold.append(False)
         return _mixed(row, evidence, gold, Random(f"{seed}:distractors:{row.get('id', row['claim'])}"))
 
-    # `map` would hash the index at every call; the collection's hash stands for it.
+    # `map` would hash the index at every call; the collection's hash represents it.
     key = Hasher.hash((ds._fingerprint, list(collection), pieces, seed, "mixed"))
     return ds.map(fill, features=Features({**ds.features, "gold": GOLD}), desc="distractors", new_fingerprint=key)
 

@@ -1,23 +1,23 @@
 """CURE (Si, Zhu and Zhou 2023, arXiv 2305.09400) as an explainer: token and sentence gates over a frozen verifier.
 
-Known of the paper: given a pretrained veracity model, a token-level and a sentence-level explainer are trained at the same time to
-get rationales via differentiable masking, with three diagnostic properties in the training: fidelity, consistency and salience.
+What we know of the paper: a token-level and a sentence-level explainer are trained together on a pretrained veracity model. They
+find rationales by differentiable masking. The training uses three diagnostic properties: fidelity, consistency and salience.
 
-We could not read the paper itself. Not confirmed, and our choice:
+We could not read the paper itself. These points are our choices and not confirmed:
 
 - the gates: hard concrete, stretched to (−0.1, 1.1), temperature 2/3 (`hfcf.engines.cure`).
-- where they read: the embeddings' output, the middle and the last layer of the verifier, normalised, through a perceptron of 128
-  GELU units for tokens and another, over the mean of a piece's tokens, for pieces.
-- what is masked: input embeddings of the evidence, titles included; claim and special tokens never. In their place stands a learned
-  vector, which starts as the mask token's embedding (the padding token's if there is none).
+- their input: the embeddings' output, the middle and the last layer of the verifier, normalised. A perceptron of 128 GELU units
+  reads the tokens, and a second perceptron reads the mean over each piece's tokens.
+- what is masked: input embeddings of the evidence and its titles, never of the claim or of special tokens. A learned vector
+  replaces them. It starts as the embedding of the mask token, or of the padding token if there is no mask token.
 - fidelity: KL from the verifier's distribution on the whole input to that on the input that the token gates leave, and the same for
   the sentence gates; and −log(1 − p) of the predicted class on each complement, with half the weight.
 - consistency: the Jensen–Shannon divergence, over a row's pieces, of the token gates' mean probabilities and the sentence gates'.
-- salience: by how much the expected share of gates that are not shut exceeds a budget. Gates start half open (new weights): were
-  they nearly all open, its gradient would vanish.
+- salience: by how much the expected share of gates that are not shut exceeds a budget. Gates start half open (new weights), because
+  the gradient vanishes if they are nearly all open.
 - the weights and budgets (`Weights`), the optimiser (AdamW, linear decay), learning rate, batch size and epochs (the recipe).
-- no human rationale and no label is used: what is explained is the verifier's own prediction, where gradient attribution explains
-  the row's label. Rows predicted as NOT ENOUGH INFO are left out: without evidence that is the prediction anyway.
+- the target: the verifier's own prediction. No human rationale or label is used; the gradient baseline explains the row's label.
+  Rows predicted as NOT ENOUGH INFO are left out, because that is also the prediction without evidence.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """How much each loss of an explainer counts.
+    """Set the weights of an explainer's losses, and its budgets.
 
     Args:
-        fidelity: of keeping the prediction on what is marked.
-        complement: of losing it on what is not.
-        consistency: of the agreement between words and pieces.
-        salience: of marking more than the budgets allow.
+        fidelity: weight of keeping the prediction on the marked parts.
+        complement: weight of losing the prediction on the unmarked parts.
+        consistency: weight of the agreement between words and pieces.
+        salience: weight of marking more than the budgets allow.
         token_budget: share of a row's word pieces that may be marked.
-        sentence_budget: share of its pieces of evidence, of which there is always room for one.
+        sentence_budget: share of its pieces of evidence that may be marked; one piece is always allowed.
     """
 
     fidelity: float = 1.0
@@ -86,7 +86,7 @@ class Weights:
 
 
 def divergence(full: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
-    """Compute KL from the class distribution of the full input to that of the masked one, from logits."""
+    """Compute KL from the class distribution of the full input to that of the masked input, from logits."""
     log_p, log_q = full.log_softmax(-1), masked.log_softmax(-1)
     return (log_p.exp() * (log_p - log_q)).sum(-1)
 
@@ -98,18 +98,14 @@ def complement_loss(full: torch.Tensor, complement: torch.Tensor) -> torch.Tenso
 
 
 def disagreement(tokens: torch.Tensor, sentences: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-    """Compute the Jensen–Shannon divergence between two distributions over a row's pieces, from gates' locations.
-
-    One is proportional to the mean probability of a piece's token gates, the other to that of its own gate: the two should rank
-    pieces alike, not mark as much.
-    """
+    """Compute the Jensen–Shannon divergence between what token gates (their mean) and piece gates mark, over a row's pieces."""
     members = membership(pieces)
     sizes = members.sum(1)
     present = sizes > 0
     inside = (members * is_open(tokens).unsqueeze(-1)).sum(1) / sizes.clamp(min=1)
-    one, other = (_distribution(values, present) for values in (inside, is_open(sentences)))
-    middle = (one + other) / 2
-    return sum((p * ((p + 1e-8) / (middle + 1e-8)).log()).sum(-1) / 2 for p in (one, other))  # type: ignore[return-value]
+    of_tokens, of_sentences = (_distribution(values, present) for values in (inside, is_open(sentences)))
+    middle = (of_tokens + of_sentences) / 2
+    return sum((p * ((p + 1e-8) / (middle + 1e-8)).log()).sum(-1) / 2 for p in (of_tokens, of_sentences))  # type: ignore[return-value]
 
 
 def _distribution(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
@@ -131,7 +127,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
         rows: verification rows; labels are not read.
         hp: how; `model` is the verifier. `tune` and `rank` do not apply.
         out: a folder.
-        weights: of the losses.
+        weights: the weights of the losses.
     """
     from transformers import set_seed
 
@@ -208,7 +204,7 @@ def losses(
 
 
 def explained_rows(reading: ClassifierSpec, logits: torch.Tensor) -> torch.Tensor:
-    """Mark the rows that are explained: those that the verifier predicts to be anything but NOT ENOUGH INFO."""
+    """Mark the rows that are explained: the verifier does not predict NOT ENOUGH INFO for them."""
     predicted = reading.merge(logits).argmax(-1).tolist()
     return torch.tensor([reading.names[i] != NOT_ENOUGH_INFO for i in predicted], device=logits.device)
 
@@ -238,7 +234,8 @@ def _batches(items: Sequence[Encoded], size: int, seed: int) -> Iterator[list[En
 
 @torch.no_grad()
 def evaluate_explainer(rows: Dataset, hp: Hyperparameters, out: Path) -> dict[str, Any]:
-    """Score the explainer stored in `out` on held-out rows, with gates open or shut and no draw, beside as many random gates."""
+    """Score the explainer stored in `out` on held-out rows, with gates open or shut and no draw, and as many random gates for
+    comparison."""
     device = Classifier(model=hp.model, max_length=hp.max_length).device()
     network, tokenizer = load_classifier(hp.model, device, torch.float32)
     gates = load_gates(Model(str(out)), hp.model, network)

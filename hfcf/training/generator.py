@@ -1,4 +1,4 @@
-"""The claim generator: all gold evidence of FEVEROUS rows → their claim (RACE, sections 3.3 and 5.2)."""
+"""Train claim generators: all gold evidence of FEVEROUS rows → their claim (RACE, sections 3.3 and 5.2)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: 
         rows: verification rows; those that `usable` leaves out are not trained on.
         hp: how; an encoder-decoder and a decoder-only model both work.
         out: a folder.
-        prefixed: train the generator of the ablation −EDIT, whose source says whether to support or to refute (`generator_prefix`).
-        max_claim: tokens of the target.
+        prefixed: train the generator of the ablation −EDIT, whose source begins with the wanted label (`generator_prefix`).
+        max_claim: maximum number of tokens in the target.
     """
     rows = usable(rows, prefixed)
     texts = _texts(rows["evidence"], rows["label"], prefixed)
@@ -39,10 +39,10 @@ def train_texts(
     """Train a model that writes one text for another, for `hfcf.engines.generator.Generator`, and store it in `out`.
 
     Args:
-        pairs: `source` and `target`, of which `hp.max_length` and `max_target` tokens are read, and the columns of `loss`.
+        pairs: `source` and `target`, cut to `hp.max_length` and `max_target` tokens, and the columns of `loss`.
         hp: how.
         out: a folder; an interrupted run in it resumes.
-        max_target: tokens of the target.
+        max_target: maximum number of tokens in the target.
         prompt: for a decoder-only model, {} for the source and what follows it.
         checkpoints: see `fit`.
         loss: see `fit`.
@@ -60,7 +60,7 @@ def train_texts(
         if encodes:
             labels = tokenizer(text_target=batch["target"], truncation=True, max_length=max_target)["input_ids"]
             return {"input_ids": ids, "labels": labels}
-        # Only the source may begin with a special token: the rest continues after it.
+        # Only the source may begin with a special token, because the target continues it.
         plain = {"add_special_tokens": False, "truncation": True, "max_length": max_target}
         ending, stop = tokenizer(prompt.format(""), **plain)["input_ids"], [tokenizer.eos_token_id]
         targets = tokenizer([f" {target}" for target in batch["target"]], **plain)["input_ids"]

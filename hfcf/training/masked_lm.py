@@ -1,4 +1,4 @@
-"""A masked language model that fills in single words, and the sentences to train it on: of corpora and of WordNet."""
+"""Train a masked language model to fill in single words, on sentences of corpora and WordNet."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _IGNORED = -100
 def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, share: float) -> None:
     """Train a masked language model on sentences and store it in `out`, in half precision; an interrupted run continues.
 
-    Only words that are one token are masked, never the pieces of longer ones: a mask in use hides one whole word, and a model
-    that learned to fill in pieces would answer with the beginnings of words. `share` of the words are chosen: of these 80 % become
-    the mask token, 10 % another token and 10 % stay (Devlin et al. 2019, BERT). `hp.tune` must be "full".
+    Only words that are one token are masked, never pieces of longer words. In use a mask hides a whole word, and a model that
+    learned to fill in pieces would answer with the beginnings of words. `share` of the words are chosen: 80 % of them become the
+    mask token, 10 % a random token, and 10 % stay (Devlin et al. 2019, BERT). `hp.tune` must be "full".
     """
     from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
 
@@ -76,7 +76,7 @@ def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, sha
     with head_at_labels(network):
         network = fit(network, tokenizer, rows, hp, collator=collate, task_type="", head=(), out=out)
     network.half().save_pretrained(out)
-    config = network.float().config  # so that whoever loads it without naming a number type computes with it on a CPU
+    config = network.float().config  # so that a model loaded without a number type works on a CPU
     config.dtype = torch.float32
     config.save_pretrained(out)
 
@@ -119,7 +119,7 @@ def words(coded: Any, i: int, text: str) -> list[tuple[int, tuple[int, int]]]:
 def evaluate_masked_lm(
     texts: Sequence[str], model: Model, *, max_length: int, share: float = 0.15, seed: int = 13
 ) -> dict[str, Any]:
-    """Measure how often a masked word is the first, or one of the first five, of its fills."""
+    """Measure how often a masked word is the first fill, or one of the first five fills."""
 
     tokenizer = read_tokenizer(model)
     coded = tokenizer(list(texts)) if texts else []
@@ -158,19 +158,18 @@ _EXAMPLE = re.compile(r'"([^"]+)"?')
 def collect(
     training: Dataset, held: Dataset, excluded: Sequence[Dataset], *, wordnet: bool, held_out: float, seed: int
 ) -> tuple[list[str], dict[str, list[str]], int]:
-    """Collect sentences to train on, and of each kind those that are held out.
+    """Collect sentences to train on, and the held-out sentences of each kind.
 
     Args:
         training: verification rows.
         held: rows that are held out.
-        excluded: rows none of whose sentences, and no whole text, may be trained on or scored.
-        wordnet: read WordNet's glosses too, of which the text itself says whether it is held out.
-        held_out: share of the glosses.
-        seed: which.
+        excluded: rows whose sentences and whole texts may not be trained on or scored.
+        wordnet: also read WordNet's glosses; a hash of the text decides whether a gloss is held out.
+        held_out: share of the glosses to hold out.
+        seed: for the choice of the glosses to hold out.
 
-    Returns:
-        The sentences to train on; those held out, none of which is trained on, as "corpora" and "WordNet"; and how many
-        sentences to train on were dropped because of `excluded`.
+    Returns: The sentences to train on; the held-out sentences, as "corpora" and "WordNet"; and how many sentences were dropped from
+        training because of `excluded`.
     """
     from hfcf.core import offline
 
@@ -188,7 +187,7 @@ def collect(
 
 
 def sentences(rows: Dataset) -> Iterator[str]:
-    """Yield every sentence of the rows' claims and evidence; titles are none."""
+    """Yield every sentence of the rows' claims and evidence, without titles."""
     for text in dict.fromkeys(_texts(rows)):
         yield from split_sentences(_plain(text))
 
@@ -217,7 +216,7 @@ def unique(texts: Iterable[str], without: Collection[str] = (), words: int = 3) 
 
 
 def is_held_out(text: str, share: float, seed: int) -> bool:
-    """Say whether a text is held out. Its letters decide: texts that differ in numbers go together."""
+    """Return whether a text is held out. Only its letters decide, so texts that differ in numbers alone go together."""
     letters = "".join(character for character in text.casefold() if character.isalpha())
     return int(hashlib.sha256(f"{seed}:{letters}".encode()).hexdigest()[:12], 16) / 16**12 < share
 

@@ -1,4 +1,4 @@
-"""Models that a system trains on its rows: stored in the cache folder under a digest of the rows and settings, so trained once."""
+"""Train a system's models once: they are stored in the cache folder under a digest of the rows and settings."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ log = logging.getLogger(__name__)
 
 
 def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train: Callable[[Path], None]) -> str:
-    """Train a model unless the cache folder holds one of the same kind, rows and settings; return its digest for `stored_model`.
+    """Train a model unless the cache folder holds a model with the same kind, rows and settings; return its digest for
+    `stored_model`.
 
-    An interrupted training resumes; a second process waits for the first, and takes its model.
+    An interrupted training resumes; a second process waits for the first and uses its model.
 
     Args:
         kind: the kind of model, with a version: "indicator 1".
-        content: everything that the training reads of the rows; JSON-able.
-        hp: the settings; of their model the contents count, not the name.
-        train: trains the model and stores it in the folder that is its argument.
+        content: everything in the rows that the training reads; JSON-able.
+        hp: the settings. The contents of their model count, not its name.
+        train: function that trains the model and stores it in the given folder.
     """
     settings = {**asdict(hp), "model": hp.model.key()}
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
@@ -46,7 +47,7 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
                     train(part)
                     part.rename(folder)
             finally:
-                if not any(part.glob(f"{CHECKPOINTS}/*")):  # nothing to go on from
+                if not any(part.glob(f"{CHECKPOINTS}/*")):  # nothing to continue
                     shutil.rmtree(part, ignore_errors=True)
                 lock.unlink(missing_ok=True)
     return digest
@@ -69,12 +70,12 @@ def stored_model(digest: str) -> Model:
     """Return the model that `train_once` stored; raise `FileNotFoundError` if its folder no longer exists."""
     folder = _folder(digest)
     if not folder.is_dir():
-        raise FileNotFoundError(f"the trained model {folder} does not exist any more: fit the system again")
+        raise FileNotFoundError(f"the trained model {folder} no longer exists: fit the system again")
     return Model(str(folder))
 
 
 def _is_stored(folder: Path) -> bool:
-    """Say whether a model is stored there; one with cut-off weights is set aside."""
+    """Return whether the folder holds a model; a model with cut-off weights is moved aside."""
     if not folder.is_dir():
         return False
     for path in folder.glob("*.safetensors"):

@@ -1,4 +1,4 @@
-"""The settings of an open-domain model: what its reader is trained with in addition to the hyper-parameters of any training."""
+"""The settings of an open-domain model, in addition to the hyper-parameters of any training."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class OpenHyperparameters(Hyperparameters):
 
     Args:
         retriever: finds the passages of each question.
-        scale: the retriever's scores are multiplied by it before the softmax p(c|q).
-        no_answer: weight of the loss of passages without the answer, in which the reader learns to point at "no answer".
+        scale: factor of the retriever's scores in the softmax p(c|q).
+        no_answer: weight of the loss on passages without the answer, where the reader learns to point at "no answer".
     """
 
     retriever: Retriever
@@ -30,33 +30,34 @@ class OpenHyperparameters(Hyperparameters):
 
 
 class OpenDomain(Recipe):
-    """A recipe's `open_domain`: the collection and the retriever. It makes of a reader an open-domain model.
+    """A recipe's `open_domain`: the collection and the retriever. It makes a reader an open-domain model.
 
-    Source: RGF, section 5.3. The paper prints no number of passages; 5 is that of the implementation that it builds on (Lee et al.
-    2019, ORQA: the reader's beam). The other keys are called as in RGF's settings.
+    Source: RGF, section 5.3. The paper gives no number of passages. 5 is the reader's beam in the implementation that it builds on
+    (Lee et al. 2019, ORQA). The other keys have the names of RGF's settings.
     """
 
     passages: Text | list[Text] | PassageSource
-    """The collection: a file, several, or as `hfcf.corpora.passages.PassageSource`; in the recipe's `data_dir`."""
+    """The collection in the recipe's `data_dir`: a file, several files, or a mapping as in
+    `hfcf.corpora.passages.PassageSource`."""
     k: int = 5
-    """Passages to a question, in training and afterwards."""
+    """Number of passages for each question, in training and afterwards."""
     retrieval: Literal["bm25", "dense"] = "bm25"
     encoder: ModelReference | None = None
-    """Of "dense": the encoder of questions, which is trained with the reader."""
+    """With "dense": the encoder of questions, which is trained with the reader."""
     passage_encoder: ModelReference | None = None
-    """Of "dense": the encoder of passages, which is not trained; by default that of questions before the training."""
+    """With "dense": the encoder of passages, which is not trained; by default the untrained encoder of questions."""
     pooling: Literal["mean", "cls", "pooler"] = "mean"
     normalise: bool = False
-    """Of "dense": compare by the cosine; raise `scale` then, for its values lie close together."""
+    """With "dense": compare by the cosine. Raise `scale` with it, because cosines lie close together."""
     scale: float = 1.0
-    """What the retriever's scores are multiplied by before the softmax."""
+    """Factor of the retriever's scores in the softmax."""
     no_answer: float = 1.0
-    """Weight of the loss of passages without the answer."""
+    """Weight of the loss on passages without the answer."""
 
     @model_validator(mode="after")
     def _check_retrieval(self) -> Self:
         if self.k < 1:
-            raise ValueError(f"k: {self.k}: at least one passage")
+            raise ValueError(f"k must be at least 1, got {self.k}")
         if (self.retrieval == "dense") != (self.encoder is not None):
             raise ValueError(": retrieval: dense needs the key encoder, and bm25 takes none")
         return self

@@ -1,4 +1,4 @@
-"""Open-domain readers: trained on questions and answers alone, on the passages that a retriever finds (RGF, section 5.3)."""
+"""Train open-domain readers on questions and answers alone, with the passages that a retriever finds (RGF, section 5.3)."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ WINDOWS = ("input_ids", "token_type_ids")
 def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict[str, int]:
     """Train a reader on the passages that a retriever finds, and a dense retriever's encoder of questions with it.
 
-    The loss of a question is −log Σ_c p(c|q) p(a|q, c) over its `k` passages: p(c|q) is the softmax of the retriever's scores,
-    and p(a|q, c) the sum over all spans of the passage that are one of the answers, as whole words, in any case. To it comes, with
-    the weight `no_answer`, −log p("no answer"|q, c) of the passages without the answer. A passage longer than the reader reads is
-    cut into windows, and each counts as a passage. Contexts and places of answers are not looked at.
+    The loss of a question is −log Σ_c p(c|q) p(a|q, c) over its `k` passages: p(c|q) is the softmax of the retriever's scores, and
+    p(a|q, c) is the sum over all spans of the passage that match an answer, as whole words in any case. The loss −log p("no
+    answer"|q, c) of the passages without the answer is added with the weight `no_answer`. A passage that is too long for the reader
+    is cut into windows, and each window counts as a passage. Contexts and places of answers are ignored.
 
     Source: RGF, section 5.3 and appendix A: REALM (Guu et al. 2020), fine-tuned end to end on (q, a). Deviations:
 
-    - Transformers can't load REALM any more. A dense retriever here is any bi-encoder, in the paper preset DPR's; its encoder of
-      questions is trained, and the passages' vectors stay, where section 5.3 names both encoders. RAG does so, and the
-      implementation that the paper builds on (Lee et al. 2019, ORQA). BM25's scores are not trained.
-    - ORQA searches again in every step; here the `k` passages are those before the training, and only p(c|q) changes. Answering
-      searches with the trained encoder.
-    - ORQA has one softmax over the spans of all passages, with which those without the answer lose weight, and a second loss of
-      the retriever over 5,000 passages. Here each passage has a softmax of its own that knows "no answer", as hfcf's readers have,
-      and its loss takes the place of both.
+    - Transformers can no longer load REALM. Here a dense retriever is any bi-encoder, in the paper preset DPR's. Its encoder of
+      questions is trained, and the passages' vectors stay; section 5.3 names both encoders. RAG and ORQA (Lee et al. 2019, which
+      the paper builds on) do the same. BM25's scores are not trained.
+    - ORQA searches again in every step. Here the `k` passages are found once, before the training, and only p(c|q) changes. After
+      the training the trained encoder searches.
+    - ORQA has one softmax over the spans of all passages, so that passages without the answer lose weight, and a second retriever
+      loss over 5,000 passages. Here each passage has its own softmax with "no answer", as in hfcf's readers. Its loss replaces
+      both.
 
     Args:
         rows: question answering rows, with or without contexts.
@@ -57,13 +57,12 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
         out: the folder: the reader, or its adapter; `open_domain.json` with the retriever; and `question_encoder/`, if it is
             trained. An interrupted run continues.
 
-    Returns:
-        How many questions were trained on ("trained"), and how many were not, by the reason: "without an answer", "without a
-        passage", "with an answer in no passage". The last kind has no gradient, in the paper's implementation neither.
+    Returns: How many questions were trained on ("trained"), and how many were not, by the reason: "without an answer", "without a
+        passage", "with an answer in no passage". The last kind has no gradient, also in the paper's implementation.
 
     Raises:
-        ValueError: no question is left, the reader is an encoder-decoder, the answers are patterns (Curated TREC), or a dense
-            retriever is not trained whole.
+        ValueError: no question is left, the reader is an encoder-decoder, the answers are patterns (Curated TREC), or a reader with
+            a dense retriever is not trained whole.
     """
     _check(rows, hp)
     start, retriever = load_start(hp), hp.retriever
@@ -93,7 +92,7 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
 
 def _check(rows: Dataset, hp: OpenHyperparameters) -> None:
     if two_sided(hp.model):
-        raise ValueError(f"{hp.model.name} writes its answers, and a reader of the open domain finds spans: give an encoder")
+        raise ValueError(f"{hp.model.name} writes its answers, and an open-domain reader finds spans: give an encoder")
     names = set(corpora.names())
     patterns = {name for name in set(rows["corpus"]) & names if "regex" in corpora.builder_class(name).EXTRA}
     if patterns:
@@ -116,14 +115,14 @@ def encode_questions(rows: Dataset, retriever: Retriever, tokenizer: Any, max_le
             _encode(tokenizer, names, max_length, question, answers["text"], hits)
             for question, answers, hits in zip(batch["question"], batch["answers"], found, strict=True)
         ]
-        return {name: [one[name] for one in made] for name in features}
+        return {name: [question[name] for question in made] for name in features}
 
     numbers = List(Value("int64"))
     features = Features({
         **dict.fromkeys(names, List(numbers)), "readable": List(numbers), "scores": List(Value("float64")), "numbers": numbers,
         "spans": List(numbers), "text": Value("string"), "why": Value("string"),
     })  # fmt: skip
-    # The index of the collection may be another one after an update of the library: its rows are not read back.
+    # An update of the library may change the index of the collection, so no cached rows are read.
     return rows.map(
         encode, batched=True, remove_columns=rows.column_names, desc="tokenise", features=features, load_from_cache_file=False
     )
@@ -248,7 +247,7 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> dict[str, Any]:
         return {"rows": 0}
     questions, gold = rows["question"][:], ANSWERS.gold(rows)
     hits = reader.retriever.run(questions)
-    held = [any(holds_answer(one, hit["text"]) for hit in found) for one, found in zip(gold, hits, strict=True)]
+    held = [any(holds_answer(answers, hit["text"]) for hit in found) for answers, found in zip(gold, hits, strict=True)]
     return {
         "rows": len(rows),
         **ANSWERS.scores(gold, first_texts(reader.read(questions, hits))),
@@ -258,7 +257,7 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> dict[str, Any]:
 
 
 def holds_answer(gold: scores.Gold, passage: str) -> bool:
-    """Say whether an answer occurs in a passage, as whole words in any case; a pattern, whether it matches anywhere."""
+    """Return whether an answer occurs in a passage as whole words in any case, or whether a pattern matches anywhere."""
     if isinstance(gold, Mapping):
         return any(scores.compile_pattern(pattern).search(passage) for pattern in gold["regex"])
     return any(find_places(text, passage) for text in gold)

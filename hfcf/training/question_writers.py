@@ -1,4 +1,4 @@
-"""The models of RGF that write: questions for answers, answers for passages, and the references of questions (QED)."""
+"""Train RGF's models that write questions for answers, answers for passages, and the references of questions (QED)."""
 
 from __future__ import annotations
 
@@ -45,15 +45,11 @@ WRITERS: Mapping[str, tuple[type[QuestionGenerator], Callable[[Row], list[Any]],
         Decomposer, _ask_references, lambda row: write_references(row["question_references"], row["sentence_references"])
     ),
 }  # fmt: skip
-"""Of each kind of model: its engine, the engine's request for a row, and the text that it learns to write."""
+"""For each kind of model: its engine, the engine's request for a row, and the text that it learns to write."""
 
 
 def writer_pairs(kind: str, rows: Dataset, model: Model, max_length: int) -> Dataset:
-    """Make the pairs, `source` and `target`, that a writer of a kind learns from.
-
-    Rows without spans are left out, as is one whose answer alone is longer than `max_length`. A decomposer reads QED's columns
-    `question_references` and `sentence_references`, too.
-    """
+    """Make the pairs that a writer learns from; leave out rows without spans, and rows whose answer exceeds `max_length`."""
     engine, request, target = WRITERS[kind]
     kept = [row for row in rows if span_problem(row) is None]
     sources = engine(model=model, max_length=max_length).texts(load_tokenizer(model), [request(row) for row in kept])
@@ -93,10 +89,10 @@ def evaluate_writer(
         return {"rows": 0}
     answers = engine(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length).run(list(map(request, kept)))
     texts, gold = [answer[0]["text"] if answer else "" for answer in answers], [target(row) for row in kept]
-    exact = sum(normalise(one) == normalise(other) for one, other in zip(texts, gold, strict=True)) / len(kept)
+    exact = sum(normalise(text) == normalise(true) for text, true in zip(texts, gold, strict=True)) / len(kept)
     scores = {"rows": len(kept), **bleu_chrf(texts, gold), "exact": round(exact, 4)}
     if kind == "answer_generator":
         scores["spans"] = round(
-            sum(bool(one) and one in row["context"] for one, row in zip(texts, kept, strict=True)) / len(kept), 4
+            sum(bool(text) and text in row["context"] for text, row in zip(texts, kept, strict=True)) / len(kept), 4
         )
     return scores

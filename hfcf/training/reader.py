@@ -1,4 +1,4 @@
-"""Readers: extractive ones, which find spans of a passage, and encoder-decoders, which write answers."""
+"""Train readers: extractive readers, which find spans of a passage, and encoder-decoders, which write answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hfcf.training.trainer import Hyperparameters, fit
 
 STRIDE = Reader.stride
 TASK_TYPE = "QUESTION_ANS"
-"""What PEFT calls extractive question answering."""
+"""PEFT's name for extractive question answering."""
 
 
 def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
@@ -27,12 +27,12 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
 
     An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage, and to point at the first
     token of a window without the answer. An encoder-decoder (T5) learns to write `question » title » passage` → answer, as the
-    paper's readers do (RGF, appendix A). Both learn the first answer of a row; its others are alternatives.
+    paper's readers do (RGF, appendix A). Both learn the first answer of a row; the other answers are alternatives.
 
     Args:
-        rows: question answering rows; an encoder needs spans, and rows without are left out.
+        rows: question answering rows; for an encoder, rows without spans are left out.
         hp: how. The training of a model with an adapter continues from the adapter; with `tune="lowrank"` the change from the model
-            without it is stored.
+            without the adapter is stored.
 
     Raises:
         ValueError: no row is left to train on.
@@ -58,7 +58,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
 
 
 class Start(NamedTuple):
-    """An extractive reader before its training; `base` has the tensors of the model without its adapter, if it has one."""
+    """An extractive reader before its training; `base` has the tensors of the model without its adapter, if there is an adapter."""
 
     network: Any
     tokenizer: Any

@@ -1,4 +1,4 @@
-"""How a comparison trains and asks readers: those of a passage, and those of the open domain."""
+"""Train and ask readers in a comparison, both readers of a passage and open-domain readers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from hfcf.training.trainer import Hyperparameters
 class ReaderTrainer:
     """Trains and asks readers for a comparison; see `hfcf.core.trainer.Trainer`.
 
-    A model of the open domain, which `hfcf.training.open_reader` trains, gets the question alone, whatever context a row has: the
-    hyper-parameters say that a model is to be one, and the model's folder that it is one.
+    An open-domain model (`hfcf.training.open_reader`) gets only the question and ignores a row's context. `OpenHyperparameters`
+    start the training of such a model, and the files in its folder mark it.
     """
 
     changes: tuple[str, ...] = ()
     ways: int | None = None
     open_domain: bool = True
-    """Whether its models can be of the open domain."""
+    """Whether its models can be open-domain models."""
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = (), dev: Dataset | None = None,
@@ -39,7 +39,7 @@ class ReaderTrainer:
     ) -> int | None:  # fmt: skip
         """Train a reader; an interrupted training continues. No epoch is chosen: it is the last."""
         if debias is not None:
-            raise ValueError("debias: its losses are of classifiers; a reader has none")
+            raise ValueError("debias: its losses are for classifiers; leave it out for a reader")
         if isinstance(hp, OpenHyperparameters):
             train_open_reader(rows, hp, out)
         else:
@@ -56,7 +56,7 @@ class ReaderTrainer:
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
         """Score a reader on rows by exact match and F1; rows without a context are not read, and `skipped` counts them.
 
-        A model of the open domain answers every row: see `hfcf.training.open_reader.evaluate_open_reader`.
+        An open-domain model answers every row: see `hfcf.training.open_reader.evaluate_open_reader`.
         """
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return evaluate_open_reader(rows, open_reader)

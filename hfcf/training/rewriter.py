@@ -47,9 +47,9 @@ def claim_pairs(rows: Dataset, kind: str, judge: Classifier | None = None) -> Da
     for group in by_evidence.values():
         supported = [row for row in group if row["label"] == SUPPORTS]
         others = [row for row in group if row["label"] == REFUTES] if kind == "negative" else supported
-        for one, other in product(supported, others):
-            if normalise(one["claim"]) != normalise(other["claim"]):
-                for source, target in ((one, other), (other, one)):
+        for first, second in product(supported, others):
+            if normalise(first["claim"]) != normalise(second["claim"]):
+                for source, target in ((first, second), (second, first)):
                     texts = {"source": source["claim"], "target": target["claim"]}
                     shared = {name: source[name] for name in _SHARED}
                     pairs.setdefault((source["claim"], target["claim"]), {**texts, **shared})

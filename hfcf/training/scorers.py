@@ -52,7 +52,7 @@ class LabelScorer:
         return scores(gold, predicted, [*self.labels, *sorted(set(gold) - set(self.labels))])
 
     def right(self, gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
-        return [one == other for one, other in zip(gold, predicted, strict=True)]
+        return [true == answer for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
@@ -88,7 +88,7 @@ class RelationScorer:
         return relation.scores(gold, predicted)
 
     def right(self, gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
-        return [one == other for one, other in zip(gold, predicted, strict=True)]
+        return [true == answer for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         related, said = (gold != NONE).astype(float), (predicted != NONE).astype(float)
@@ -115,7 +115,7 @@ class AnswerScorer:
         patterns = rows["regex"] if "regex" in rows.column_names else [False] * len(rows)
         aliases = rows["aliases"] if "aliases" in rows.column_names else [None] * len(rows)
         both = zip(rows["answers"], aliases, strict=True)
-        alternatives = [list(dict.fromkeys([*((one or {}).get("text") or []), *(more or [])])) for one, more in both]
+        alternatives = [list(dict.fromkeys([*((own or {}).get("text") or []), *(more or [])])) for own, more in both]
         return [{"regex": texts} if regex else texts for texts, regex in zip(alternatives, patterns, strict=True)]
 
     def letters(self, labels: Iterable[str]) -> None:
@@ -125,11 +125,11 @@ class AnswerScorer:
         return em_f1.scores(gold, predicted)
 
     def right(self, gold: Sequence[em_f1.Gold], predicted: Sequence[str]) -> list[bool]:
-        return [em_f1.exact_match(one, other) == 1 for one, other in zip(gold, predicted, strict=True)]
+        return [em_f1.exact_match(true, answer) == 1 for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         of_rows = [
-            np.array([[score(one, said) for one, said in zip(gold, each, strict=True)] for each in predicted])
+            np.array([[score(true, answer) for true, answer in zip(gold, each, strict=True)] for each in predicted])
             for score in (em_f1.exact_match, em_f1.f1)
         ]
         return np.stack([counts @ each.T / counts.sum(axis=1, keepdims=True) for each in of_rows])

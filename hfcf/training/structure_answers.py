@@ -88,15 +88,15 @@ def ask(
         seed: of a language model. Its temperature is 0.1, the paper's.
     """
     if kind == "classifier":
-        pairs = [[one.claim, evidence_text(one)] for one in views]
+        pairs = [[view.claim, evidence_text(view)] for view in views]
         return [Answer(choose(each, labels)) for each in Classifier(model=model, max_length=max_length).run(pairs)]
     if kind == "graph":
-        graphs = [graph(one) for one in views]
+        graphs = [graph(view) for view in views]
         return [Answer(choose(each, labels)) for each in GraphClassifier(model=model, max_length=max_length).run(graphs)]
     if kind == "seq2seq":
-        written = ProgramWriter(model=model, max_length=max_length).run([[program_text(one), []] for one in views])
+        written = ProgramWriter(model=model, max_length=max_length).run([[program_text(view), []] for view in views])
         texts = [each[0]["text"] if each else "" for each in written]
-        return [read_answer(text, one, labels, repaired=repaired) for text, one in zip(texts, views, strict=True)]
+        return [read_answer(text, view, labels, repaired=repaired) for text, view in zip(texts, views, strict=True)]
     return _ask_llm(views, model, labels, repaired, shots, seed)
 
 
@@ -105,7 +105,7 @@ def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list
 
     `settings` are those of `ask` for the second model, which was trained for Task 2.
     """
-    read = ask([with_structure(one, answer.structure) for one, answer in written], **settings)
+    read = ask([with_structure(view, answer.structure) for view, answer in written], **settings)
     return [
         first._replace(label=second.label, fault=first.fault or second.fault)
         for (_, first), second in zip(written, read, strict=True)
@@ -150,7 +150,7 @@ def _ask_llm(views: Sequence[View], model: Model, labels: Sequence[str], repaire
         model=model.name.removeprefix(REMOTE), schema=arguments.schema(task, ways), temperature=0.1, max_tokens=1024, seed=seed
     )
     answers = []
-    for view, said in zip(views, engine.run([arguments.messages(one, ways=ways, shots=shots) for one in views]), strict=True):
+    for view, said in zip(views, engine.run([arguments.messages(each, ways=ways, shots=shots) for each in views]), strict=True):
         if "error" in said:
             answers.append(Answer(None, fault=said["error"]))
         elif task in WRITTEN:

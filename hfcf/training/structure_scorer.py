@@ -99,8 +99,10 @@ class StructureScorer:
         Steps are those of the gold structure. Rows without a structure are only under "all" and their distractors; rows that do not
         say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the metrics.
         """
-        by_steps = [group_of(len(one["structure"] or ()), STEPS) if one["structure"] else None for one in gold]
-        by_distractors = [None if one["distractors"] is None else group_of(one["distractors"], DISTRACTORS) for one in gold]
+        by_steps = [group_of(len(answer["structure"] or ()), STEPS) if answer["structure"] else None for answer in gold]
+        by_distractors = [
+            None if answer["distractors"] is None else group_of(answer["distractors"], DISTRACTORS) for answer in gold
+        ]
         groups = {"all": list(range(len(gold)))}
         groups |= {f"{name} step{'s' * (name != '1')}": _places(by_steps, name) for name in STEPS}
         groups |= {f"{name} distractors": _places(by_distractors, name) for name in DISTRACTORS}
@@ -112,21 +114,21 @@ class StructureScorer:
         ]  # fmt: skip
 
     def right(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[bool]:
-        return [one["label"] == read_answer(other)[0] for one, other in zip(gold, predicted, strict=True)]
+        return [true["label"] == read_answer(answer)[0] for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
-        letters = np.array([_letter(one) for one in gold])
-        labels = VERDICTS.resample(counts, letters, np.array([[_letter(one) for one in each] for each in predicted]))
+        letters = np.array([_letter(answer) for answer in gold])
+        labels = VERDICTS.resample(counts, letters, np.array([[_letter(answer) for answer in each] for each in predicted]))
         # Chunks of one bootstrap ask of the same answers again.
         rows = _stored_rows(self, _text(gold), tuple(map(_text, predicted)))
-        structured = np.array([bool(one["structure"]) for one in gold], dtype=float)
+        structured = np.array([bool(answer["structure"]) for answer in gold], dtype=float)
         number = np.maximum(counts @ structured, 1)[:, None]
         return np.concatenate([labels, np.stack([counts @ each.T / number for each in rows])])
 
     def _rows(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, float] | None]:
         """Score each row's structure; None for a row that has none, and for all if no structure was asked for."""
-        asked = not predicted or any(not isinstance(one, str) for one in predicted)
-        which = [i for i, one in enumerate(gold) if asked and one["structure"]]
+        asked = not predicted or any(not isinstance(answer, str) for answer in predicted)
+        which = [i for i, answer in enumerate(gold) if asked and answer["structure"]]
         structures = [read_answer(predicted[i])[1] for i in which]
         scores = compare([read_answer(gold[i])[1] or Structure(()) for i in which], structures, self.encoder)
         rows: list[dict[str, float] | None] = [None] * len(gold)
@@ -139,14 +141,14 @@ class StructureScorer:
         places: Sequence[int],
     ) -> dict[str, float]:  # fmt: skip
         labels = [(gold[i]["label"], read_answer(predicted[i])[0] or NOTHING) for i in places]
-        verdicts = VERDICTS.scores([one for one, _ in labels], [other for _, other in labels])
+        verdicts = VERDICTS.scores([true for true, _ in labels], [answer for _, answer in labels])
         scored = [row for i in places if (row := rows[i]) is not None]
         names = [name for name in self.metrics if name not in verdicts]
         return verdicts | {name: round(float(np.mean([row[name] for row in scored])), 4) if scored else np.nan for name in names}
 
 
 def _places(groups: Sequence[str | None], name: str) -> list[int]:
-    return [i for i, one in enumerate(groups) if one == name]
+    return [i for i, group in enumerate(groups) if group == name]
 
 
 def _letter(answer: Answer) -> str:

@@ -61,15 +61,15 @@ def train_structures(
         raise ValueError(f"there is nothing to train on for task {task}: {why or 'there are no rows'}")
     for reason, number in left_out.items():
         log.warning("%d of %d rows are not trained on: %s", number, len(rows), reason)
-    answers = [one.label for one in shown]
+    answers = [view.label for view in shown]
     if kind == "classifier":
-        evidence = [[{"title": "", "text": evidence_text(one)}] for one in shown]
-        columns = {"claim": [one.claim for one in shown], "evidence": evidence, "label": answers}
+        evidence = [[{"title": "", "text": evidence_text(view)}] for view in shown]
+        columns = {"claim": [view.claim for view in shown], "evidence": evidence, "label": answers}
         train_verifier(Dataset.from_dict(columns), hp, out, labels=labels)
     elif kind == "graph":
-        train_graph_verifier([graph(one) for one in shown], answers, hp, out, labels=labels)
+        train_graph_verifier([graph(view) for view in shown], answers, hp, out, labels=labels)
     else:
-        pairs = {"source": [program_text(one) for one in shown], "target": [answer_text(one) for one in shown]}
+        pairs = {"source": [program_text(view) for view in shown], "target": [answer_text(view) for view in shown]}
         _warn_of_cuts(pairs, hp)
         train_texts(Dataset.from_dict(pairs), hp, out, max_target=ProgramWriter.max_new_tokens, prompt=ProgramWriter.prompt)
     Purpose(task, kind, hp.max_length).save(out)
@@ -78,7 +78,7 @@ def train_structures(
 
 def _to_train_on(rows: Dataset, task: int, labels: Sequence[str]) -> tuple[list[View], Counter[str]]:
     _, shown, left_out = views(rows, task, labels=labels)
-    kept = [one for one in shown if task not in WRITTEN or one.target is not None]
+    kept = [view for view in shown if task not in WRITTEN or view.target is not None]
     if len(kept) < len(shown):
         left_out["the row has no structure to learn from"] = len(shown) - len(kept)
     return kept, left_out
@@ -228,7 +228,7 @@ class StructureTrainer:
         parts = {line.pop("group"): {"task": task, **_numbers(line)} for line in groups}
         return {
             **report,
-            "unreadable": sum(one.fault is not None for one in answers),
+            "unreadable": sum(answer.fault is not None for answer in answers),
             **_numbers({**every, "group": None}),
             **parts,
         }

@@ -22,10 +22,9 @@ from hfcf.cli import app
 from hfcf.core import edits
 from hfcf.core.task import apply_edits
 from hfcf.hub.folder import write_parquet
-from hfcf.studies.human import draw
 from hfcf.studies.human.agreement import alpha, decide, kappa, majority
 from hfcf.studies.human.collect import RATINGS, TABLE, import_
-from hfcf.studies.human.export import KEY, RATERS, export, protocol_of, sheet, write
+from hfcf.studies.human.export import KEY, RATERS, build_lines, export, protocol_of, sheet, write
 from hfcf.studies.human.protocol import Protocol, Question, parse_answer
 from hfcf.studies.human.protocols import PROTOCOLS
 from hfcf.studies.human.sets import read_rows
@@ -263,8 +262,8 @@ def test_methods_are_rated_on_the_same_sources_and_nothing_but_the_seed_matters(
 
 def test_of_a_source_one_row_is_rated() -> None:
     rows = [{**question(f"q{i}"), "source_id": f"s{i % 5}"} for i in range(20)]
-    one, left_out = draw.build_lines(PROTOCOLS["rgf"], "m", rows, None, 13)
-    other, _ = draw.build_lines(PROTOCOLS["rgf"], "m", rows[::-1], None, 13)
+    one, left_out = build_lines(PROTOCOLS["rgf"], "m", rows, None, 13)
+    other, _ = build_lines(PROTOCOLS["rgf"], "m", rows[::-1], None, 13)
     assert sorted(line.row for line in one) == sorted(line.row for line in other)
     assert sorted(line.source for line in one) == [f"s{i}" for i in range(5)]
     assert left_out == {"another row of its source was drawn": 15}

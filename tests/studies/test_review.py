@@ -17,8 +17,7 @@ from hfcf.cli import app
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human.agreement import kappa
 from hfcf.studies.human.export import KEY, RATERS
-from hfcf.studies.review.collect import REJECTED, RESULTS, REVIEWED, TABLE, import_
-from hfcf.studies.review.decide import Review, decide
+from hfcf.studies.review.collect import REJECTED, RESULTS, REVIEWED, TABLE, Review, decide, import_
 from hfcf.studies.review.edits import apply_review, find_review_edits, revert_review
 from hfcf.studies.review.entry import parse_pieces, parse_version, to_entry, to_texts
 from hfcf.studies.review.export import export

@@ -312,7 +312,7 @@ def test_a_training_can_start_from_an_adapter_and_goes_on_from_its_answers(
     assert [list(one.values()) for one in after] == [pytest.approx(list(one.values()), abs=1e-4) for one in before]
     with pytest.raises(ValueError, match=r"all weights.*tune=full"):
         train_verifier(rows(4), settings(str(encoder), model=start, tune="lowrank"), tmp_path / "third", labels=LABELS[:2])
-    with pytest.raises(ValueError, match="tells SUPPORTS, REFUTES apart, not SUPPORTS, REFUTES, NOT ENOUGH INFO"):
+    with pytest.raises(ValueError, match="has the classes SUPPORTS, REFUTES, not SUPPORTS, REFUTES, NOT ENOUGH INFO"):
         train_verifier(rows(4), settings(str(encoder), model=start), tmp_path / "third")
 
 

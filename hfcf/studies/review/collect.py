@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+from hfcf.studies.human.agreement import majority
 from hfcf.studies.human.export import KEY, RATERS
 from hfcf.studies.human.protocol import Protocol
 from hfcf.studies.human.summary import ratings_table, summarise
 from hfcf.studies.review.criteria import DECISION, OF_STRUCTURE
-from hfcf.studies.review.decide import Decision, Review, decide
 from hfcf.studies.review.edits import find_review_edits
 from hfcf.studies.review.entry import ASKED, NOTE, SHOWN, Entry, is_complete, parse_answers, parse_version, to_entry
 from hfcf.studies.review.forms import FORMS, Filled
@@ -22,6 +22,25 @@ from hfcf.studies.review.version import Version
 REVIEWED, REJECTED, RESULTS, TABLE = "reviewed.jsonl", "rejected.jsonl", "review.json", "review.md"
 STAGE = "review"
 _SHOWN_PROBLEMS = 10
+
+Answers = Mapping[str, int | None]
+Choice = TypeVar("Choice")
+
+
+class Review(NamedTuple):
+    """What one person says of a row."""
+
+    version: Version
+    answers: Answers
+
+
+class Decision(NamedTuple):
+    """What comes of a row: the version to keep, or None with the reason; `open` if more people must say."""
+
+    version: Version | None
+    reason: str | None = None
+    open: bool = False
+
 
 Reviews = dict[str, list[Review | None]]
 """{row id: what each person says of it, None where the answers are not complete}."""
@@ -96,6 +115,41 @@ def import_(out: str | Path, *, partial: bool = False, users: Sequence[str] = ()
     (folder / RESULTS).write_text(report, encoding="utf-8", errors="backslashreplace")
     (folder / TABLE).write_text(_write_table(results), encoding="utf-8")
     return results
+
+
+def decide(reviews: Sequence[Review], people: int = 3) -> Decision:
+    """Decide whether a row is kept, and in which version.
+
+    Two people who agree in every answer and every text decide. Else all decide by majority: first on acceptability, then, of those
+    who accept the row, on the claim, on the evidence, and, of those with this evidence, on the structure. Where no version has a
+    majority, the last person's counts, who is the one that resolves disagreements.
+
+    The paper's people vote on claims and evidence, and one edits a structure, since that takes long. Here a structure is voted on
+    like the rest, among the versions that have the chosen evidence, so that its names are those of the row.
+    """
+    if len(reviews) < min(people, 2):
+        return Decision(None, f"{len(reviews)} of {min(people, 2)} people reviewed it", open=True)
+    if len(reviews) == 2 and (differences := differ(*reviews)):
+        return Decision(None, f"they differ in {', '.join(differences)}", open=True)
+    if not _choose([review.answers[DECISION] for review in reviews]):
+        return Decision(None, _explain(reviews))
+    versions = [review.version for review in reviews if review.answers[DECISION]]
+    claim = _choose([version.claim for version in versions])
+    pieces = _choose([version.pieces for version in versions])
+    structure = _choose([version.structure for version in versions if version.pieces == pieces])
+    return Decision(Version(claim, pieces, structure))
+
+
+def differ(review: Review, other: Review) -> list[str]:
+    """List the answers and the parts of the row in which two people differ."""
+    parts: dict[str, Callable[[Version], object]] = {
+        "the claim": lambda version: version.claim,
+        "the evidence": lambda version: version.pieces,
+        "the structure": lambda version: version.structure,
+    }
+    answers = [name for name, value in review.answers.items() if value != other.answers[name]]
+    both = bool(review.answers.get(DECISION) and other.answers.get(DECISION))
+    return answers + [name for name, part in parts.items() if both and part(review.version) != part(other.version)]
 
 
 def _read(
@@ -194,3 +248,14 @@ def _write_table(results: Mapping[str, Any]) -> str:
         f"Open: {counts['open']}. Not reviewable: {counts['left_out']}."
     )
     return "\n\n".join([page.rstrip(), "## Decisions", decisions, *([reasons.rstrip()] if reasons else [])]) + "\n"
+
+
+def _choose(versions: Sequence[Choice]) -> Choice:
+    return versions[-1] if (most := majority(versions)) is None else most
+
+
+def _explain(reviews: Sequence[Review]) -> str:
+    """Return why people drop a row: the questions that most of them answer with no."""
+    names = [name for name in reviews[0].answers if name != DECISION]
+    negative = [name for name in names if majority([review.answers[name] for review in reviews]) == 0]
+    return f"people drop it: {', '.join(negative)}" if negative else "people drop it"

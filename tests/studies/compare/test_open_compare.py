@@ -82,7 +82,7 @@ def test_a_comparison_in_the_open_domain(folder: Path, tiny_model: Tiny) -> None
     for wrong, facts in (
         ({"k": 2}, "open_domain: the key 'passages' is missing"),
         ({"passages": "passages.jsonl", "retrieval": "dense"}, "dense needs the key encoder"),
-        ({"passages": "passages.jsonl", "k": 0}, "k: 0: at least one passage"),
+        ({"passages": "passages.jsonl", "k": 0}, "k must be at least 1, got 0"),
     ):
         path.write_text(json.dumps({**content, "model": {**model, "open_domain": wrong}}), encoding="utf-8")
         with pytest.raises(RecipeError, match=facts):
