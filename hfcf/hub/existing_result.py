@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import yaml
 
 from hfcf.core.paths import replace_file
-from hfcf.core.redact import hide, redact, short_paths
+from hfcf.core.redact import full_paths, hide, redact, short_paths
 from hfcf.core.safe_yaml import read_yaml
 from hfcf.hub.existing_card import check_overwrite
 
@@ -19,6 +21,7 @@ RECORD = "recipe.yaml"
 UNCOUNTED = ("name", "push", "metrics", "limit", "ray")
 """Keys in which a recipe may differ and still be the same: its rows are the same ones. A limit is compared by its size."""
 _MARK = "# hfcf "
+_PATHS = "# paths: sha256 "
 _SHOWN = 4
 """Differences that a message lists."""
 
@@ -27,12 +30,30 @@ class ExistingResultError(ValueError):
     """The folder holds the result of another recipe, or files that this library did not write."""
 
 
-def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
-    """Write a recipe, with its command, into the folder of its result, without the paths of this machine: it may be published."""
+def write_record(out: Path, content: Mapping[str, Any], command: str, paths: str | None = None) -> None:
+    """Write a recipe and its command into the folder of its result. It may be published: paths are shortened, and hashed in full.
+
+    Args:
+        paths: the hash to keep, where the content comes from a record and its full paths are unknown.
+    """
     text = yaml.safe_dump(short_paths(dict(content)), sort_keys=False, allow_unicode=True)
     command = redact(command.replace("\n", " "), content)
     with replace_file(out / RECORD) as part:
-        part.write_text(f"# {command}\n{hide(text)}", encoding="utf-8")
+        part.write_text(f"# {command}\n{_PATHS}{paths or hash_paths(content)}\n{hide(text)}", encoding="utf-8")
+
+
+def hash_paths(content: Mapping[str, Any]) -> str:
+    """Hash the full paths in a recipe: paths that end alike are the same text once they are shortened."""
+    counted = _plain({key: value for key, value in content.items() if key not in UNCOUNTED})
+    paths = {key: full_paths(value) for key, value in _flatten(counted) if short_paths(value) != value}
+    return hashlib.sha256(hide(json.dumps(paths, sort_keys=True)).encode()).hexdigest()
+
+
+def read_paths(out: Path) -> str | None:
+    """Return the hash of the full paths of the recipe in a folder; None if there is none."""
+    lines = (out / RECORD).read_text(encoding="utf-8").splitlines()[1:2]
+    found = re.fullmatch(rf"{_PATHS}([0-9a-f]{{64}})", lines[0]) if lines else None
+    return found[1] if found else None
 
 
 def check_result(
@@ -42,7 +63,7 @@ def check_result(
     """Raise, before hours of work, when a result would replace that of another recipe.
 
     The same recipe continues in its folder, also on more rows than before: a trial with `--limit` is no loss. Paths are compared by
-    their last parts, which is what the folder's recipe holds.
+    their last parts, which are what the folder's recipe holds, and by the hash of the full paths.
     """
     out = Path(out)
     check_overwrite(out)
@@ -59,10 +80,15 @@ def check_result(
     new = _plain(short_paths(content))
     differing = [
         *_differences(
-            *({key: one[key] for key in one if (key in keys if keys else key not in UNCOUNTED)} for one in (old_content, new))
+            *(
+                {key: recipe[key] for key in recipe if (key in keys if keys else key not in UNCOUNTED)}
+                for recipe in (old_content, new)
+            )
         ),
         *_fewer_rows(_limit_of(out, old_content), limit),
     ]
+    if not keys and not differing and (there := read_paths(out)) and there != hash_paths(content):
+        differing = ["its paths end as those here do, but lead to other folders or files"]
     if differing and not overwrite:
         rest = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         raise ExistingResultError(
@@ -113,9 +139,9 @@ def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Say in what two recipes differ."""
-    flat = [dict(_flatten(one)) for one in (old, new)]
+    flat = [dict(_flatten(recipe)) for recipe in (old, new)]
     keys = dict.fromkeys([*flat[0], *flat[1]])
-    values = [(key, *(_quote(one[key]) if key in one else "not set" for one in flat)) for key in keys]
+    values = [(key, *(_quote(recipe[key]) if key in recipe else "not set" for recipe in flat)) for key in keys]
     return [f"{key} is {there} there, and {here} here" for key, there, here in values if there != here]
 
 

@@ -23,7 +23,7 @@ from hfcf.core.redact import redact, redact_values
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.system import check_limit
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, read_record, write_record
+from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS
@@ -118,7 +118,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
     held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
-    write_record(out, content, command)
+    write_record(out, content, command, read_paths(out))
     _write_report(content, parsed, report, command, out)
     return report
 
