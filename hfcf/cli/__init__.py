@@ -9,10 +9,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from hfcf.cli import cache, console, listing, models, runs, studies
-from hfcf.cli.console import data_text
+from hfcf.cli.console import data_text, format_traceback, log_to_terminal, plain
 from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.cli.launch import LOST, is_launched
-from hfcf.cli.sanitize import describe, log_to_terminal, plain
 from hfcf.cli.signals import Stop
 from hfcf.core.workers import LostProcessError, process_number
 
@@ -84,5 +83,5 @@ def _run() -> None:
 
 def _report(error: BaseException) -> NoReturn:
     """End with the traceback of an error that is ours; Python would print it with the secrets in its message."""
-    sys.stderr.write(describe(error))
+    sys.stderr.write(format_traceback(error))
     raise SystemExit(1)

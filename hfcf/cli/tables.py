@@ -95,8 +95,8 @@ def print_push(plan: Any, public: bool) -> None:
 
 def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
     """Print a dry run: the cost of each stage and of all, then a few rows with the outcome of each stage and what was made."""
-    from hfcf.report.lines import pair_lines, row_lines
     from hfcf.report.measures import phrases
+    from hfcf.report.peek import pair_lines, row_lines
 
     columns = ["calls", "tokens", "minutes", *(key for key in ("attempts", "cost") if any(key in one for one in plan["stages"]))]
     table = Table(

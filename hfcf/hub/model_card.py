@@ -17,7 +17,7 @@ from hfcf.core.task import get_task
 from hfcf.engines.classifier_spec import MARK
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, parse_form
 from hfcf.hub.dataset_card import numbers
-from hfcf.hub.existing_card import read_restriction, read_source
+from hfcf.hub.existing import read_restriction, read_source
 from hfcf.hub.render import citation, render
 
 _SELF_CONTAINED = ("explainer", "masked_lm")

@@ -26,7 +26,7 @@ from hfcf.core.redact import redact, redact_values, short_path
 from hfcf.core.splits import group_safe_split, regroup
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
-from hfcf.hub.existing_result import write_record
+from hfcf.hub.existing import write_record
 from hfcf.hub.folder import SHARD_ROWS, Files, SplitWriter, as_list, configs, remove_others
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics

@@ -20,8 +20,7 @@ from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
 from hfcf.core.workers import launched_processes
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.hub.existing_card import read_restriction, read_source
-from hfcf.hub.existing_result import check_result
+from hfcf.hub.existing import check_result, read_restriction, read_source
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish

@@ -23,7 +23,7 @@ from hfcf.core.redact import redact, redact_values
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.system import check_limit
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
+from hfcf.hub.existing import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS

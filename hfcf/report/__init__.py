@@ -14,9 +14,8 @@ from hfcf.core.paths import replace_file
 from hfcf.hub.render import render
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files, read_run
-from hfcf.report.page import embed_json, hash_script, read_template
+from hfcf.report.page import COMPARISONS, RATINGS, embed_json, flat, hash_script, read_template, tables
 from hfcf.report.page_rows import LIMIT, contents
-from hfcf.report.tables import COMPARISONS, RATINGS, flat, tables
 
 SCRIPTS = tuple(f"report_{part}.js" for part in ("element", "texts", "diff", "card", "rows", "pairs", "main"))
 

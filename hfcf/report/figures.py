@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hfcf.report.tables import flat
+from hfcf.report.page import flat
 
 WIDTH, HEIGHT = 320.0, 120.0
 """Of a figure, in its own units."""
