@@ -70,7 +70,7 @@ def log_to_terminal() -> None:
 
 
 def format_traceback(error: BaseException) -> str:
-    """Write an error of ours with its traceback, without secrets."""
+    """Write an error with its traceback, without secrets."""
     return plain("".join(traceback.format_exception(error)))
 
 
@@ -91,7 +91,7 @@ Overwrite = Annotated[
 
 
 def silence_bars() -> None:
-    """Keep the bars of `datasets` and finished ones off the terminal; call it before it is imported.
+    """Keep the bars of `datasets` and all finished bars off the terminal; call it before it is imported.
 
     A running stage shows its own bar. Variables that the user set stay as they are.
     """
@@ -100,7 +100,7 @@ def silence_bars() -> None:
 
 
 def silence_libraries() -> None:
-    """Keep the notes and bars of the model libraries off the terminal, too; it takes the second that their import takes."""
+    """Keep the notes and bars of the model libraries off the terminal; this imports them, which takes a second."""
     silence_bars()
     from transformers.utils import logging as transformers_logging
 
@@ -141,7 +141,7 @@ def print_fields(fields: Iterable[tuple[str, str]], indent: int = 2) -> None:
 
 
 def print_lines(lines: Iterable[Text]) -> None:
-    """Print lines that may begin with spaces; what does not fit goes on below, four columns deeper."""
+    """Print lines that may begin with spaces; what does not fit continues below, four columns deeper."""
     for line in lines:
         text = line.plain.lstrip(" ")
         indent = len(line.plain) - len(text)

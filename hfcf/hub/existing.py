@@ -1,4 +1,4 @@
-"""What a folder holds already: the result of which recipe, and a card, which may forbid to republish its rows."""
+"""Read what a folder holds already: the recipe of its result, and its card, which may forbid republishing the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hfcf.hub.contents import is_own_card
 RECORD = "recipe.yaml"
 """The recipe in the folder of its result; its first line is the command."""
 UNCOUNTED = ("name", "push", "metrics", "limit", "ray")
-"""Keys in which a recipe may differ and still be the same: its rows are the same ones. A limit is compared by its size."""
+"""Keys in which two recipes may differ and still be the same, because they do not change the rows. Limits are compared by size."""
 _MARK = "# hfcf "
 _PATHS = "# paths: sha256 "
 _SHOWN = 4
@@ -63,10 +63,10 @@ def check_result(
     out: str | Path, content: Mapping[str, Any], command: str, *, limit: int | None = None, overwrite: bool = False,
     files: tuple[str, ...] = (), keys: tuple[str, ...] = (),
 ) -> bool:  # fmt: skip
-    """Raise, before hours of work, when a result would replace that of another recipe.
+    """Raise, before hours of work, when a result would replace the result of another recipe.
 
-    The same recipe continues in its folder, also on more rows than before: a trial with `--limit` is no loss. Paths are compared by
-    their last parts, which are what the folder's recipe holds, and by the hash of the full paths.
+    The same recipe continues in its folder, also on more rows than before: a trial with `--limit` is not lost. Paths are compared
+    by their last parts, which are what the folder's recipe holds, and by the hash of the full paths.
     """
     out = Path(out)
     check_overwrite(out)
@@ -75,8 +75,8 @@ def check_result(
         held = [path.name for pattern in ("README.md", *files) for path in sorted(out.glob(pattern))]
         if held and not overwrite:
             raise ExistingResultError(
-                f"{out} holds {held[0]}, and no {RECORD} that says of which run: it would be replaced. "
-                "Give another folder, or say --overwrite (in Python overwrite=True)"
+                f"{out} holds {held[0]}, which would be replaced, and no {RECORD} that names its run. "
+                "Give another folder, or add --overwrite (in Python overwrite=True)"
             )
         return False
     old_command, old_content = old
@@ -91,13 +91,13 @@ def check_result(
         *_fewer_rows(_limit_of(out, old_content), limit),
     ]
     if not keys and not differing and (there := read_paths(out)) and there != hash_paths(content):
-        differing = ["its paths end as those here do, but lead to other folders or files"]
+        differing = ["the paths end alike there and here, but lead to other folders or files"]
     if differing and not overwrite:
         rest = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         raise ExistingResultError(
             f"{out} holds another result, which would be replaced.\n"
             f"  there: {old_command}\n  here:  {command}\n  {'; '.join(differing[:_SHOWN])}{rest}\n"
-            "Give another folder, or say --overwrite (in Python overwrite=True)"
+            "Give another folder, or add --overwrite (in Python overwrite=True)"
         )
     return bool(differing) or _limit_of(out, old_content) != limit
 
@@ -120,7 +120,7 @@ def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
 
 
 def _limit_of(out: Path, content: Mapping[str, Any]) -> int | None:
-    """Return the limit of an earlier run: `run.json` has the one that was given beside the recipe."""
+    """Return the limit of an earlier run: `run.json` also has a limit that was not in the recipe."""
     path = out / "run.json"
     run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else content
     limit = run.get("limit") if isinstance(run, dict) else None
@@ -128,7 +128,7 @@ def _limit_of(out: Path, content: Mapping[str, Any]) -> int | None:
 
 
 def _fewer_rows(old: int | None, new: int | None) -> list[str]:
-    """Say that a limit would leave fewer rows than there are."""
+    """Describe a limit that would leave fewer rows than there are."""
     if new is None or (old is not None and old <= new):
         return []
     return [f"it has {'all' if old is None else f'the first {old}'} rows there, and the first {new} here"]
@@ -141,7 +141,7 @@ def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Say in what two recipes differ."""
+    """Describe the differences of two recipes."""
     flat = [dict(_flatten(recipe)) for recipe in (old, new)]
     keys = dict.fromkeys([*flat[0], *flat[1]])
     values = [(key, *(_quote(recipe[key]) if key in recipe else "not set" for recipe in flat)) for key in keys]
@@ -168,12 +168,12 @@ def check_overwrite(out: str | Path) -> None:
 
 
 def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Read whether a card beside the source's files, or in a folder above them, forbids to republish their rows.
+    """Read whether a card beside the source's files, or in a folder above them, forbids republishing their rows.
 
-    So the restriction is kept when rows of such a corpus, or the results of a run on them, are read again as a user's own files.
+    This keeps the restriction when rows of such a corpus, or the results of a run on them, are read again as a user's own files.
     """
     for path in list_paths(source.get("data_dir") or source.get("data_files") or _folder(source.get("corpus"))):
-        # The folder of a link, and that of its target.
+        # The folder of a link, and the folder of its target.
         for folder in dict.fromkeys(folder for start in (path.absolute(), path.resolve()) for folder in (start, *start.parents)):
             front = _front(folder / "README.md")
             if front.get("republish") is False:
@@ -218,5 +218,5 @@ def read_source(arguments: Mapping[str, Any]) -> dict[str, Any]:
     recipes.check(map(str, content), _KEYS, str(file))
     if missing := [key for key in ("title", "licence") if not content.get(key)]:
         raise recipes.RecipeError(f"{file}: the key {missing[0]!r} is missing")
-    # The corpus's own paper, page and request are not these rows'.
+    # The corpus's own paper, page and request do not apply to these rows.
     return {"paper": "", "citation": "", "hub_id": None, "republish": True, "request": "", **content}

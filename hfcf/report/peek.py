@@ -44,21 +44,21 @@ def peek(
 ) -> Iterator[Text]:
     """Yield lines about rows of a run, without control characters: the first rows, the best, the worst or some at random.
 
-    A counterfactual is shown with its source; what was rejected, under its source, by stage and reason.
+    A counterfactual is shown with its source; rejected candidates are shown under their source, by stage and reason.
 
     Args:
         folder: of the run.
         config: "default", the counterfactuals, or "rejected".
-        rows: how many, if none of the next three says so; of what was rejected, how many sources.
+        rows: how many rows, unless one of the next three is given; with "rejected", how many sources.
         best: how many of the best.
         worst: how many of the worst.
-        random: how many at random, the same ones each time.
-        by: the metric, or the system's score, that ranks them; as in the report minimality, else the run's first metric, else the
-            first score.
+        random: how many at random, the same rows each time.
+        by: the metric, or the system's score, that ranks them; by default, as in the report, minimality, else the run's first
+            metric, else the first score.
         find: words that a row's texts, id or reason must all hold, in any case.
-        stage: of "rejected", the stage that rejected.
-        reason: of "rejected", a part of the reason, in any case.
-        marks: put `[-what went-]` and `{+what came+}` into the texts, for where colours don't show.
+        stage: with "rejected", the stage that rejected.
+        reason: with "rejected", a part of the reason, in any case.
+        marks: put `[-what went-]` and `{+what came+}` into the texts, where colours don't show.
         scores: end each row with its metrics and scores.
 
     Raises:
@@ -93,7 +93,7 @@ def peek(
         yield line
     if empty:
         narrowed = find or stage or reason
-        yield Text(f"no row of {config} is like this" if narrowed else f"{config} has no rows (--funnel says why)", style="dim")
+        yield Text(f"no row of {config} is like this" if narrowed else f"{config} has no rows (--funnel shows why)", style="dim")
 
 
 def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[Text]:
@@ -134,7 +134,7 @@ def _check(rows: int, **ways: int | None) -> None:
         raise ValueError(f"{' and '.join(f'--{name}' for name in requested)}: give one of them")
     for name, n in {"rows": rows, **requested}.items():
         if n < 1:
-            raise ValueError(f"--{name} {n}: one row or more")
+            raise ValueError(f"--{name} must be at least 1, got {n}")
 
 
 def _check_stage(stage: str | None, stages: Sequence[str]) -> None:
@@ -230,7 +230,7 @@ def printable(line: Text) -> Text:
 
 
 def row_lines(row: Mapping[str, Any], *, why: str | None = None, texts: bool = True, end: bool = True) -> Iterator[Text]:
-    """Yield a row that nothing was made of: its id, its outcome and its texts."""
+    """Yield a row from which nothing was made: its id, its outcome and its texts."""
     task = nearest_task(frozenset(row))
     outcome = (task.outcome(row) if task else None) or ""
     yield printable(Text(f"{row['id']}  {outcome}".rstrip(), style="bold"))
@@ -307,7 +307,7 @@ def _candidate(source: Mapping[str, Any], candidate: Mapping[str, Any] | None, m
 
 
 def _sides(before: str, after: str, marks: bool) -> tuple[Text, Text]:
-    """Return two texts with the words that differ marked; not where hardly a word is the same."""
+    """Return two texts with the different words marked, unless hardly a word is the same."""
     parts = diff(before, after)
     alike = sum(len(part) for kind, part in parts if kind == "same") >= ALIKE * max(len(before), len(after))
     sides = Text(style="not dim"), Text(style="not dim")

@@ -97,7 +97,7 @@ def test_json_nested_too_deep_ends_in_one_line(
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(SystemExit):
         cli._run()
-    assert capsys.readouterr().err.strip() == "hfcf: a file or a value is nested too deep to be read"
+    assert capsys.readouterr().err.strip() == "hfcf: a file or a value is nested too deeply to be read"
 
 
 def _recurse(n: int) -> int:

@@ -59,7 +59,7 @@ def test_a_recipe_says_what_actors_get() -> None:
 def test_actors_that_never_fit_are_refused() -> None:
     check_resources([("explain", ActorResources(actors=3))], {"CPU": 4.0})
     check_resources([("explain", ActorResources(actors=4, num_gpus=0.25))], {"CPU": 5.0, "GPU": 1.0})
-    with pytest.raises(ValueError, match="explain need 4 CPUs beside one for the other stages, and the cluster has 4"):
+    with pytest.raises(ValueError, match="explain need 4 CPUs and one CPU for the other stages, and the cluster has 4"):
         check_resources([("explain", ActorResources(actors=4))], {"CPU": 4.0})
     with pytest.raises(ValueError, match=r"explain, check need 2 GPUs, and the cluster has 1: set ray\.num_gpus"):
         check_resources([(name, ActorResources(num_gpus=1)) for name in ("explain", "check")], {"CPU": 9.0, "GPU": 1.0})
