@@ -133,7 +133,7 @@ def test_rows_of_a_cluster_equal_those_of_one_process(
     times = {path: path.stat().st_mtime_ns for path in tmp_path.glob(".shards/*/rows-*.parquet")}
     caplog.set_level("INFO", logger="hfcf")
     assert_near(list(eda(demo, limit=40, runner=Cluster(tmp_path, resources))), here)
-    assert "30 of 40 rows are finished; the run continues with the others" in caplog.text
+    assert "30 of 40 rows are finished; the run continues with the rest" in caplog.text
     assert {path: path.stat().st_mtime_ns for path in times} == times
     strict = EDA(strict=True)
     bad = Dataset.from_list([*first_rows(demo, 3), {**demo[3], "claim": "…"}], features=demo.features)
