@@ -9,10 +9,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from hfcf.cli import cache, console, listing, models, runs, studies
-from hfcf.cli.console import data_text
+from hfcf.cli.console import data_text, format_traceback, log_to_terminal, plain
 from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.cli.launch import LOST, is_launched
-from hfcf.cli.sanitize import describe, log_to_terminal, plain
 from hfcf.cli.signals import Stop
 from hfcf.core.workers import LostProcessError, process_number
 
@@ -25,7 +24,7 @@ for command in (
 ):  # fmt: skip
     app.command()(command)
 app.command("list")(listing.list_)
-recipe = typer.Typer(help="What recipes may say.", no_args_is_help=True)
+recipe = typer.Typer(help="What a recipe may hold.", no_args_is_help=True)
 recipe.command()(listing.schema)
 recipe.callback()(lambda: None)  # without a callback typer turns a group of one command into the command
 app.add_typer(recipe, name="recipe")
@@ -59,11 +58,11 @@ def main() -> None:
 
 
 def _run() -> None:
-    """Run the command that was typed; print an error of the user's as one line, not as a traceback."""
+    """Run the command that was typed; print a user's error as one line, without a traceback."""
     from hfcf.engines.remote.endpoint import RemoteError
 
     log_to_terminal()
-    if process_number():  # of a launcher's, of which the first one tells what goes on
+    if process_number():  # with a launcher, only the first process writes the log
         logging.getLogger("hfcf").setLevel(logging.WARNING)
     try:
         app()
@@ -83,6 +82,6 @@ def _run() -> None:
 
 
 def _report(error: BaseException) -> NoReturn:
-    """End with the traceback of an error that is ours; Python would print it with the secrets in its message."""
-    sys.stderr.write(describe(error))
+    """End with the traceback of a bug; Python would print it with the secrets in its message."""
+    sys.stderr.write(format_traceback(error))
     raise SystemExit(1)

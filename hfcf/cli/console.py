@@ -1,16 +1,78 @@
-"""Shared by the commands: the terminal, the option `--set`, and quiet model libraries."""
+"""The terminal of all commands: what they print, without control characters and secrets, and the options that they share."""
 
 from __future__ import annotations
 
+import logging
 import os
+import re
+import traceback
 from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
+from rich.measure import Measurement
+from rich.segment import Segment
 from rich.text import Text
 
-from hfcf.cli.sanitize import guard
+from hfcf.core.redact import hide
+from hfcf.text.check import CONTROL
+
+_DRIVING = re.compile(f"{CONTROL.pattern}|\r")
+"""A carriage return writes over the line."""
+
+
+def plain(text: str) -> str:
+    """Return a text without control characters and secrets."""
+    return _DRIVING.sub("�", hide(text))
+
+
+class _Plain:
+    """What rich prints, with control characters in its texts replaced."""
+
+    def __init__(self, renderable: ConsoleRenderable) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Segment]:
+        for segment in console.render(self._renderable, options):
+            text = segment.text
+            yield segment if segment.control or not _DRIVING.search(text) else Segment(_DRIVING.sub("�", text), segment.style)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self._renderable)
+
+
+class _Hook(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Plain(renderable) for renderable in renderables]
+
+
+def guard(console: Console) -> Console:
+    """Let a console print no control character of data, and return it."""
+    console.push_render_hook(_Hook())
+    return console
+
+
+class Formatter(logging.Formatter):
+    """Writes records of the log as `plain` does."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        return plain(super().format(record))
+
+
+def log_to_terminal() -> None:
+    """Show warnings of every library, and the notes of this one, on standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Formatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("hfcf").setLevel(logging.INFO)
+
+
+def format_traceback(error: BaseException) -> str:
+    """Write an error with its traceback, without secrets."""
+    return plain("".join(traceback.format_exception(error)))
+
 
 out = guard(Console())
 err = guard(Console(stderr=True))
@@ -29,7 +91,7 @@ Overwrite = Annotated[
 
 
 def silence_bars() -> None:
-    """Keep the bars of `datasets` and finished ones off the terminal; call it before it is imported.
+    """Keep the bars of `datasets` and all finished bars off the terminal; call it before it is imported.
 
     A running stage shows its own bar. Variables that the user set stay as they are.
     """
@@ -38,7 +100,7 @@ def silence_bars() -> None:
 
 
 def silence_libraries() -> None:
-    """Keep the notes and bars of the model libraries off the terminal, too; it takes the second that their import takes."""
+    """Keep the notes and bars of the model libraries off the terminal; this imports them, which takes a second."""
     silence_bars()
     from transformers.utils import logging as transformers_logging
 
@@ -79,7 +141,7 @@ def print_fields(fields: Iterable[tuple[str, str]], indent: int = 2) -> None:
 
 
 def print_lines(lines: Iterable[Text]) -> None:
-    """Print lines that may begin with spaces; what does not fit goes on below, four columns deeper."""
+    """Print lines that may begin with spaces; what does not fit continues below, four columns deeper."""
     for line in lines:
         text = line.plain.lstrip(" ")
         indent = len(line.plain) - len(text)
@@ -88,6 +150,6 @@ def print_lines(lines: Iterable[Text]) -> None:
 
 def data_text(text: str, style: str = "") -> Text:
     """Make a text that may hold data of a user's files: without markup and escape sequences."""
-    from hfcf.report.lines import printable
+    from hfcf.report.peek import printable
 
     return printable(Text(text, style=style))

@@ -27,7 +27,7 @@ def print_system(name: str) -> None:
         print_stages(cls, task)
     print_heading("Settings", "in a recipe under settings:, or --set settings.NAME=VALUE")
     for setting in settings(cls):
-        trained = f" (hfcf train {setting.trained_by} trains one)" if setting.trained_by else ""
+        trained = f" (hfcf train {setting.trained_by} trains this model)" if setting.trained_by else ""
         _print_setting(setting.name, setting.type, setting.default, setting.meaning + trained, setting.presets)
 
 
@@ -57,7 +57,7 @@ def print_corpus(name: str) -> None:
 
 
 def corpus_fields(builder: Any) -> list[tuple[str, str]]:
-    """List what the list of corpora says of one."""
+    """List the fields of a corpus in the list of corpora."""
     info = builder.INFO
     # Each split's first file is the release's.
     files: dict[str, str] = {}
@@ -116,7 +116,7 @@ def _print_setting(name: str, kind: str, default: str, meaning: str, presets: Ma
 
 
 def _paper(bibtex: str) -> list[tuple[str, str]]:
-    """Return authors, year and title of a BibTeX entry as a field; nothing where there is no entry."""
+    """Return authors, year and title of a BibTeX entry as a field; return nothing if there is no entry."""
     entry = dict(re.findall(r"^[ \t]*(\w+) = \{(.*)\},?$", bibtex, re.MULTILINE))
     if not {"author", "title", "year"} <= entry.keys():
         return []
@@ -127,5 +127,5 @@ def _paper(bibtex: str) -> list[tuple[str, str]]:
 
 
 def _plain(markdown: str) -> str:
-    """Take code marks and links out of a text that the docs print, too."""
+    """Take code marks and links out of a text that the docs also print."""
     return re.sub(r"\[([^\[\]]*)\]\([^()]*\)", r"\1", markdown).replace("`", "")

@@ -8,14 +8,14 @@ import traceback
 from collections import Counter
 
 ERRORS = (ValueError, OSError, ImportError, TypeError, RecursionError)
-"""What users' mistakes raise; endpoints raise an error of their own, besides."""
+"""What users' mistakes raise; endpoints also raise `RemoteError`."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def find_fault(error: BaseException) -> str | None:
     """Say which fault of the disk or the memory is behind an error, whatever library's error wraps it; None: neither."""
-    go_on = "and the same command goes on from here"
+    retry = "and the same command continues from here"
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -23,13 +23,13 @@ def find_fault(error: BaseException) -> str | None:
         text = str(cause)
         where = f" ({cause.filename})" if isinstance(cause, OSError) and cause.filename else ""
         if (isinstance(cause, OSError) and cause.errno in FULL) or "No space left on device" in text or "disk is full" in text:
-            return f"the disk is full{where}: free space, {go_on}"
+            return f"the disk is full{where}: free space, {retry}"
         if isinstance(cause, OSError) and cause.errno in (errno.EROFS, errno.EIO):
-            return f"the disk can't be written to{where}: {cause.strerror}: give another folder, or repair it, {go_on}"
+            return f"the disk can't be written to{where}: {cause.strerror}: give another folder, or repair it, {retry}"
         if type(cause).__name__ == "OutOfMemoryError" or "CUDA out of memory" in text:
-            return f"the device has no memory left: give it less work (HFCF_TOKEN_BUDGET, batch_size), {go_on}"
+            return f"the device has no memory left: give it less work (HFCF_TOKEN_BUDGET, batch_size), {retry}"
         if isinstance(cause, MemoryError) or any(words in text for words in _NO_MEMORY):
-            return f"this machine has no memory left: give it less work (HFCF_TOKEN_BUDGET, num_proc) or more memory, {go_on}"
+            return f"this machine has no memory left: give it less work (HFCF_TOKEN_BUDGET, num_proc) or more memory, {retry}"
         cause = cause.__cause__ or cause.__context__
     return None
 
@@ -39,19 +39,19 @@ _NO_MEMORY = (
     "could not create a primitive", "Failed to launch worker thread", "can't start new thread",
     "thread pool has not been initialized",
 )  # fmt: skip
-"""What Torch, the operating system, Arrow, C++ and oneDNN say; the last three are of threads without room for a stack."""
+"""Messages of Torch, the operating system, Arrow, C++ and oneDNN; the last three come from threads without room for a stack."""
 
 
 def is_panic(error: BaseException) -> bool:
-    """Say whether an error is a panic of Rust code, such as the tokenizers'; it is no `Exception` in Python."""
+    """Say whether an error is a panic of Rust code, such as the tokenizers'; it is not an `Exception` in Python."""
     return type(error).__name__ == "PanicException"
 
 
 def is_a_users(error: BaseException) -> bool:
     """Say whether an error is a user's mistake.
 
-    A wrong type of an argument is one where this library raised it with words. A recursion without end is one where a parser ran
-    into it, of a file or a value that is nested too deep; any other is a bug.
+    A `TypeError` is a mistake if this library raised it with its own message. A `RecursionError` is a mistake if a parser raised
+    it, because a file or a value is nested too deeply; any other is a bug.
     """
     if isinstance(error, RecursionError):
         return _is_of_deep_input(error)
@@ -60,11 +60,11 @@ def is_a_users(error: BaseException) -> bool:
 
 _PARSERS = ("json", "yaml", "ast")
 _RECURSIVE_CALLS = 20
-"""Calls of one function that make a recursion."""
+"""The number of calls of the same function that counts as a recursion."""
 
 
 def _is_of_deep_input(error: RecursionError) -> bool:
-    """Say whether a parser recursed too deeply; one that is written in C leaves no frame, and was called last."""
+    """Say whether a parser recursed too deeply; a parser in C leaves no frame, and was called last."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     calls = Counter(frame.f_code for frame in frames)
     recursed = [frame for frame in frames if calls[frame.f_code] > _RECURSIVE_CALLS] or frames[-1:]
@@ -72,7 +72,7 @@ def _is_of_deep_input(error: RecursionError) -> bool:
 
 
 def explain(error: BaseException) -> str:
-    """Say in words what went wrong and, where it is known, the cure."""
+    """Explain what went wrong and, where it is known, the cure."""
     if isinstance(error, IsADirectoryError):
         return f"{error.filename} is a folder, and a file is expected"
     if isinstance(error, NotADirectoryError | FileExistsError):
@@ -86,12 +86,12 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OSError) and (hub := _hub_model(error)):
         return hub
     if isinstance(error, RecursionError):
-        return "a file or a value is nested too deep to be read"
+        return "a file or a value is nested too deeply to be read"
     return str(error) or type(error).__name__
 
 
 def _hub_model(error: OSError) -> str | None:
-    """Say in one line what Transformers says in five of a model that the Hub does not have, or that it can't be asked for."""
+    """Explain in one line Transformers' error about a model that the Hub does not have, or about a Hub that can't be reached."""
     text = " ".join(str(error).split())
     if match := re.search(r"(?<!\S)(\S+) is not a local folder and is not a valid model identifier", text):
         return f"there is no model {match[1]}: neither a folder of that name nor a model on the Hub that you have access to"

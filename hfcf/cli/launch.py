@@ -1,4 +1,4 @@
-"""`hfcf run --num-gpus n`: the same command in n processes, one to a GPU, which end together."""
+"""`hfcf run --num-gpus n`: the same command in n processes, one for each GPU, which end together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hfcf.cli import console
 from hfcf.core.workers import launched_processes
 
 CHILD = "HFCF_LAUNCHED"
-"""Set in the processes that this one starts: it speaks for them when they are ended."""
+"""A variable of the processes that this process starts. When they are ended, only this process prints the message."""
 LOST = 3
-"""The exit code of a process that ends because another one has failed, which says why."""
+"""The exit code of a process that ends because another process has failed, which prints the reason."""
 PATIENCE = 1.0
-"""Seconds that processes get to clean up before they are killed, and one that has failed to say why."""
+"""Seconds that processes get to clean up before they are killed, and that a failed process gets to print its error."""
 
 
 def is_launched() -> bool:
@@ -27,7 +27,7 @@ def is_launched() -> bool:
 
 
 def launch(processes: int, arguments: Sequence[str]) -> int:
-    """Run `python -m hfcf ARGUMENTS` in several processes; return when all have ended, or as soon as one has failed."""
+    """Run `python -m hfcf ARGUMENTS` in several processes; return when all have ended, or as soon as a process fails."""
     shared = {"WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": processes, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _free_port()}
     shared |= {CHILD: 1, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", 1)}
     command = [sys.executable, "-m", "hfcf", *arguments]
@@ -47,13 +47,13 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     if code < 0:
         name = signal.Signals(-code).name
         memory = " (the system's, if memory ran out)" if code == -signal.SIGKILL else ""
-        line = f"hfcf: process {failed + 1} of {processes} was ended by {name}{memory}; the same command goes on from there"
+        line = f"hfcf: process {failed + 1} of {processes} was ended by {name}{memory}; the same command continues from there"
         console.err.print(line, style="bold red", markup=False, highlight=False, soft_wrap=True)
     return max(code, 1)
 
 
 def must_launch(processes: int | None) -> bool:
-    """Return whether this process has to start so many; not if it is one of them."""
+    """Return whether this process must start the others; it must not if a launcher started it."""
     running = launched_processes()
     if processes is None or running == processes:
         return False
@@ -63,7 +63,7 @@ def must_launch(processes: int | None) -> bool:
 
 
 def _wait(children: Sequence[subprocess.Popen[bytes]]) -> list[int | None]:
-    """Wait until all have ended or one has failed; return their exit codes so far."""
+    """Wait until all have ended or a process has failed; return their exit codes so far."""
     end = None
     while None in (codes := [child.poll() for child in children]):
         if any(code not in (None, 0, LOST) for code in codes):
@@ -90,6 +90,6 @@ def _end(children: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

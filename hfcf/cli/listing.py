@@ -21,11 +21,11 @@ def list_(
     ] = "all",
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="After a kind, a name of it: corpus checkwhy.")] = None,
 ) -> None:
-    """List systems, corpora, metrics and recipes, or describe one: a system's settings, a corpus's files."""
-    kind = {one: many for many, one in _KINDS.items()}.get(what, what)
+    """List systems, corpora, metrics and recipes, or describe one of them: a system's settings, a corpus's files."""
+    kind = {singular: plural for plural, singular in _KINDS.items()}.get(what, what)
     if name is None and kind in ("all", *_KINDS):
-        for one in _KINDS if kind == "all" else [kind]:
-            _LISTS[one]()
+        for listed in _KINDS if kind == "all" else [kind]:
+            _LISTS[listed]()
         return
     if name is not None and kind not in _KINDS:
         raise ValueError(f"list {what} {name}: the first word is one of {', '.join(_KINDS.values())}")
@@ -33,19 +33,19 @@ def list_(
 
 
 def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or attack.")] = "run") -> None:
-    """Print the JSON schema of a kind of recipe; editors complete and check keys by it."""
+    """Print the JSON schema of a kind of recipe; editors use it to complete and check keys."""
     from hfcf.pipeline.schema import json_schema
 
     typer.echo(json.dumps(json_schema(kind), indent=1, ensure_ascii=False))
 
 
 def _describe(name: str, kinds: list[str]) -> None:
-    """Describe what has a name: a system and a corpus may have the same."""
+    """Describe everything that has a name: a system and a corpus may have the same name."""
     from hfcf.core.names import did_you_mean
 
     names = {kind: _names(kind) for kind in kinds}
     if not any(name in listed for listed in names.values()):
-        near = did_you_mean(name, [one for listed in names.values() for one in listed] + list(_KINDS) * (len(kinds) > 1))
+        near = did_you_mean(name, [known for listed in names.values() for known in listed] + list(_KINDS) * (len(kinds) > 1))
         where = kinds[0] if len(kinds) == 1 else "systems, corpora, metrics and recipes"
         raise ValueError(f"there is no {name!r} among the {where}{near or '; hfcf list prints their names'}")
     for kind, listed in names.items():
@@ -64,7 +64,7 @@ def _names(kind: str) -> list[str]:
 def _list_systems() -> None:
     from hfcf.systems import system_class
 
-    print_heading("Systems", "hfcf list NAME prints one's purpose and settings")
+    print_heading("Systems", "hfcf list NAME prints the purpose and settings of a system")
     for name in _names("systems"):
         cls = system_class(name)
         for task in cls.works_on():
@@ -86,7 +86,7 @@ def _list_metrics() -> None:
     from hfcf import metrics
     from hfcf.core.docstrings import first_sentence, paragraphs
 
-    table = Table(Column("metric", no_wrap=True), "what it says of a row", title="Metrics")
+    table = Table(Column("metric", no_wrap=True), "what it measures", title="Metrics")
     for name in _names("metrics"):
         table.add_row(name, Text(first_sentence(paragraphs(metrics.load(name, stage=True))[0])))
     console.out.print(table)

@@ -23,7 +23,7 @@ def train(
 ) -> None:
     """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier.
 
-    Or, for questions, a reader, one of the open domain, a generator of questions or of answers, or a decomposer.
+    For questions: a reader, an open-domain reader, a generator of questions or of answers, or a decomposer.
     """
     console.silence_libraries()
     from hfcf.core import recipe as recipes
@@ -57,9 +57,9 @@ def evaluate(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first rows of each corpus.")] = None,
 ) -> None:
-    """Score a model on corpora of its task: a verifier, beside the majority baseline, a relation classifier or a reader.
+    """Score a model on corpora of its task: a verifier (with the majority baseline), a relation classifier or a reader.
 
-    Or a model of argument structures, also by reasoning steps and distractors; MODEL may then be llm:NAME, with --task.
+    A model of argument structures is also scored by reasoning steps and distractors; MODEL may then be llm:NAME, with --task.
     """
     console.silence_libraries()
     from hfcf import corpora
@@ -132,8 +132,10 @@ def compare(
     from hfcf.studies.compare.run import compare as compare_methods
 
     if out is None:
-        raise ValueError("say where the tables go: --out DIR")
+        raise ValueError("--out is missing: give the folder for the tables, --out DIR")
     report = compare_methods(recipe, out, changes=set_ or [], results=results, full=full, overwrite=overwrite)
     if report["missing"]:
-        console.err.print(f"{report['missing']} cells are missing: another process computes them, or was stopped; run this again")
+        console.err.print(
+            f"{report['missing']} cells are missing: another process is computing them, or was stopped; run this again"
+        )
     print_path("the table: ", report["table"])

@@ -1,4 +1,4 @@
-"""`hfcf new`, `run`, `peek`, `report` and `push`: write a recipe, make a result of it, read it and publish it."""
+"""`hfcf new`, `run`, `peek`, `report` and `push`: write a recipe, make a result from it, read it and publish it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hfcf.cli.tables import print_funnel, print_plan, print_push
 from hfcf.core.workers import launched_processes, process_number
 
 PAIRS = 3
-"""How many counterfactuals a run shows at its end."""
+"""Counterfactuals that a run prints at its end."""
 _REASONS = 3
 """How many reasons for unreadable rows are printed."""
 
@@ -29,12 +29,12 @@ def new(
     set_: Set = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
 ) -> None:
-    """Write a recipe that runs a system on a file of yours, with the columns and labels that are found in it."""
+    """Write a recipe that runs a system on your file, with the columns and labels that are found in it."""
     console.silence_libraries()
     from hfcf.pipeline.init_recipe import new_recipe
 
     if file.exists() and not overwrite:
-        raise ValueError(f"{file} is there already: choose another name, or add --overwrite")
+        raise ValueError(f"{file} exists already: choose another name, or add --overwrite")
     recipe = new_recipe(system, file, data, set_ or [])
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(recipe.text, encoding="utf-8")
@@ -52,7 +52,8 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
     overwrite: Overwrite = False,
     num_gpus: Annotated[
-        int | None, typer.Option(min=1, help="Divide the rows over so many processes, one to a GPU; without GPUs, on the CPU.")
+        int | None,
+        typer.Option(min=1, help="Divide the rows over this number of processes, one for each GPU; without GPUs, on the CPU."),
     ] = None,
     engine: Annotated[str, typer.Option(help="local, or ray: divide the rows over the actors of a Ray cluster.")] = "local",
 ) -> None:
@@ -69,7 +70,7 @@ def run(
         print_plan(try_recipe(recipe, changes=set_ or [], limit=limit), marks=_marks())
         return
     if out is None:
-        raise ValueError("say where the result goes: --out DIR")
+        raise ValueError("--out is missing: give the folder for the result, --out DIR")
     here = engine == "local" and launched_processes() == 1
     watch = _print_stage if here else None
     report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=watch, engine=engine)
@@ -86,7 +87,7 @@ def run(
 
 
 def _print_stage(stage: Any, step: Callable[[], Any]) -> Any:
-    """Run a stage, then print one line in the place of its progress bar; those of a stream run later, all together."""
+    """Run a stage, then print one line instead of its progress bar; the stages of a stream run later, all together."""
     from datasets import IterableDataset
 
     start = time.perf_counter()
@@ -118,7 +119,7 @@ def peek(
     find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
     stage: Annotated[str | None, typer.Option(help="With --config rejected: only what this stage rejected.")] = None,
     reason: Annotated[str | None, typer.Option(help="With --config rejected: only reasons that hold this text.")] = None,
-    funnel: Annotated[bool, typer.Option("--funnel", help="The funnel in the place of rows.")] = False,
+    funnel: Annotated[bool, typer.Option("--funnel", help="The funnel instead of rows.")] = False,
     set_: Set = None,
 ) -> None:
     """Print pairs of a result, changes in colour or as [-old-] {+new+}; or what was rejected; or rows of a corpus."""
@@ -162,7 +163,7 @@ def push(
     folder: Annotated[Path, typer.Argument(help="The folder of hfcf run or train: it becomes a dataset or a model repository.")],
     repo: Annotated[str, typer.Argument(metavar="REPO_ID", help="The repository's name: NAMESPACE/NAME.")],
     public: Annotated[bool, typer.Option("--public", help="Let everyone see it; without it, the repository is private.")] = False,
-    revision: Annotated[str | None, typer.Option(help="A branch, instead of the main one.")] = None,
+    revision: Annotated[str | None, typer.Option(help="A branch, instead of main.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files to send, without a request to the Hub.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the question whether it may be public.")] = False,
 ) -> None:

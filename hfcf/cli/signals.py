@@ -1,7 +1,7 @@
-"""End a command on Ctrl-C or SIGTERM: within two seconds, in one line, and so that the same command goes on from there.
+"""End a command on Ctrl-C or SIGTERM: within two seconds, with one line; the same command continues from there.
 
-Nothing is lost but the engine batch that was under way: the answers of every other one are in the request cache, and files get
-their names when they are complete.
+Only the engine batch that was under way is lost. The answers of all earlier batches are in the request cache, and files get their
+names when they are complete.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Self
 from hfcf.cli.launch import is_launched
 from hfcf.core.workers import process_number
 
-MESSAGE = "stopped; the same command goes on from here"
+MESSAGE = "stopped; the same command continues from here"
 SECONDS = 1.5
-"""The longest time to clean up: close bars and files, end workers, store the answers of a remote model that just come."""
+"""The longest time to clean up: close bars and files, end workers, store the answers that just came from a remote model."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -37,7 +37,7 @@ class Stop:
         self._awake, self._alarm = socket.socketpair()
 
     def __enter__(self) -> Self:
-        """Handle the signals from now on; one that the process was started to ignore (`nohup`, `&` in a script) stays ignored."""
+        """Handle the signals from now on; signals that a parent made it ignore (`nohup`, `&` in a script) stay ignored."""
         self._alarm.setblocking(False)
         signal.set_wakeup_fd(self._alarm.fileno(), warn_on_full_buffer=False)
         for number in SIGNALS:
@@ -66,12 +66,12 @@ class Stop:
             os._exit(128 + self.number)
 
     def _raise(self, number: int, _: Any) -> None:
-        if self.number is None:  # another one would break off the cleaning up
+        if self.number is None:  # a second signal would interrupt the cleaning up
             self.number = number
             raise KeyboardInterrupt
 
     def _report_unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
-        """Print what Python can't raise, but the signal: within a `__del__` Python drops it, and the thread ends the process."""
+        """Print what Python can't raise, except the signal: within a `__del__` Python drops it, and the thread ends the process."""
         if self.number is None or unraisable.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(unraisable)
 
@@ -85,7 +85,7 @@ class Stop:
     def _print(self) -> None:
         if not self._printed:
             self._printed = True
-            if is_launched() or process_number():  # another process says it
+            if is_launched() or process_number():  # another process prints it
                 return
             os.write(2, f"{MESSAGE}\n".encode())
 

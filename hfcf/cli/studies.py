@@ -1,4 +1,4 @@
-"""`hfcf analyse`, `hfcf attack`, `hfcf rate` and `hfcf review`: what runs look like, adversarial test sets, and what people say."""
+"""`hfcf analyse`, `hfcf attack`, `hfcf rate` and `hfcf review`: analyses of runs, attack sets, and people's judgements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def analyse(
     runs: Annotated[list[str], typer.Argument(help="NAME=FOLDER of a run, one or more.")],
     out: Annotated[Path, typer.Option(help="The folder for the page and the figures.")],
 ) -> None:
-    """Show runs beside each other: edit distances, distances by retrieval rank, types of questions."""
+    """Compare runs side by side: edit distances, distances by retrieval rank, types of questions."""
     from hfcf.studies.analyses import analyse as analyse_runs
 
     if invalid := next((argument for argument in runs if "=" not in argument), None):
@@ -59,7 +59,9 @@ def attack_candidates(
 @attack.command("choose")
 def attack_choose(
     out: Annotated[Path, typer.Argument(help="The folder of hfcf attack candidates.")],
-    automatic: Annotated[bool, typer.Option("--automatic", help="Take the least perplexing ones, which nobody has read.")] = False,
+    automatic: Annotated[
+        bool, typer.Option("--automatic", help="Take the least perplexing sentences, which nobody has read.")
+    ] = False,
     ratio: Annotated[float, typer.Option(help="With --automatic: the highest perplexity, as a multiple of the source's.")] = 1.5,
 ) -> None:
     """Make the attack set from the marked sentences: at most one of each row and kind."""
@@ -78,7 +80,8 @@ def rate_export(
     sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet or JSON lines.")],
     out: Annotated[Path, typer.Option(help="The folder for the sheets and the key.")],
     sources: Annotated[
-        str | None, typer.Option(help="The source rows, for sets that are no run's folder; of checkwhy_preference, the references.")
+        str | None,
+        typer.Option(help="The source rows, for sets that are not the folder of a run; for checkwhy_preference, the references."),
     ] = None,
     raters: Annotated[int, typer.Option(help="The number of raters.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed of the draw and the order.")] = 13,
@@ -93,7 +96,7 @@ def rate_export(
         raise ValueError(f"{invalid!r}: write METHOD=FOLDER")
     folders = dict(argument.split("=", 1) for argument in sets)
     if len(folders) < len(sets):
-        raise ValueError("two sets have the name of one method")
+        raise ValueError("two sets have the same method's name: give each METHOD once")
     settings = protocol_of(protocol)
     settings = settings if rows is None else replace(settings, rows=rows)
     report = export(folders, settings, out, sources=sources, raters=raters, seed=seed)
@@ -126,9 +129,9 @@ def review_export(
     form: Annotated[str, typer.Option("--as", help="page, csv, jsonl or argilla.")] = "page",
     people: Annotated[int, typer.Option(help="How many review; the last one resolves where they differ.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed of each person's order.")] = 13,
-    limit: Annotated[int | None, typer.Option(help="The first rows alone.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
 ) -> None:
-    """Write what people edit claims, evidence and structures in, and mark the four criteria: a page for each of them."""
+    """Write the pages on which people edit claims, evidence and structures, and mark the four criteria: a page for each person."""
     from hfcf.studies.human.export import RATERS
     from hfcf.studies.review.export import export
 

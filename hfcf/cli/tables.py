@@ -15,19 +15,19 @@ from hfcf.cli.console import data_text, print_fields, print_hanging, print_lines
 
 _TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 _WIDE = 6
-"""Scores that fit beside a corpus's name on 80 columns."""
+"""Scores that fit next to a corpus's name on 80 columns."""
 _GROUPS = 4
-"""Groups of rows that fit beside a score's name on 80 columns."""
+"""Groups of rows that fit next to a score's name on 80 columns."""
 
 
 def commonest(reasons: Mapping[str, int]) -> Text:
-    """Return the commonest reason with its count as text: what it quotes from the data is no markup."""
+    """Return the commonest reason with its count as text: what it quotes from the data is not markup."""
     reason, n = max(reasons.items(), key=itemgetter(1), default=("", 0))
     return data_text(f"{reason} ({n})" if n else "")
 
 
 def print_funnel(report: dict[str, Any]) -> None:
-    """Print the rows that each stage accepted, and under it its commonest reason for rejection."""
+    """Print the rows that each stage accepted, and below each stage its commonest reason for rejection."""
     width = max((len(entry["stage"]) for entry in report["funnel"]), default=0)
     header = f"{'':<{width}}  rows in  rows out  candidates rejected"
     console.out.print(Text("Funnel", style="bold"), Text(header[len("Funnel") + 1 :], style="dim"))
@@ -40,7 +40,7 @@ def print_funnel(report: dict[str, Any]) -> None:
 
 
 def print_scores(results: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print a model's scores by corpus; a corpus with many, or with those of groups of its rows, gets tables of its own."""
+    """Print a model's scores by corpus; a corpus with many scores, or with scores of groups of rows, gets its own tables."""
     few = {title: scores for title, scores in results.items() if len(scores) <= _WIDE and not _groups(scores)}
     if few:
         columns = list(dict.fromkeys(key for scores in few.values() for key in scores))
@@ -95,10 +95,15 @@ def print_push(plan: Any, public: bool) -> None:
 
 def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
     """Print a dry run: the cost of each stage and of all, then a few rows with the outcome of each stage and what was made."""
-    from hfcf.report.lines import pair_lines, row_lines
     from hfcf.report.measures import phrases
+    from hfcf.report.peek import pair_lines, row_lines
 
-    columns = ["calls", "tokens", "minutes", *(key for key in ("attempts", "cost") if any(key in one for one in plan["stages"]))]
+    columns = [
+        "calls",
+        "tokens",
+        "minutes",
+        *(key for key in ("attempts", "cost") if any(key in entry for entry in plan["stages"])),
+    ]
     table = Table(
         Column("stage", overflow="fold"), *(Column(key, justify="right", no_wrap=True) for key in columns),
         title=f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}",

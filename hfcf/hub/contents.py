@@ -1,4 +1,4 @@
-"""Read what a folder holds for the Hub: a counterfactual set or a model, the files to send, and what forbids to send them."""
+"""Read what a folder holds for the Hub: a counterfactual set or a model, the files to send, and what forbids sending them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NAMES = {
         r"|(spiece|spm|tokenizer|sentencepiece(\.bpe)?)\.model|chat_template\.(jinja|json)"
     ),
 }
-"""Files to send of each kind of folder, beside a set's rows; a push removes those that the folder no longer has."""
+"""Files to send of each kind of folder, in addition to a set's rows; a push removes files that the folder no longer has."""
 _ROWS = re.compile(rf"data/([^/]+/)?{ROWS}")
 _REQUIRED = {"attack": ("attack.json",)}
 _REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
-"""Files of a finished folder, by the system that its card's tags name; the folder of any other system is one of `hfcf run`."""
+"""Files of a finished folder, by the system that its card's tags name; `hfcf run` wrote the folder of any other system."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _listed(run: Mapping[str, Any]) -> list[str]:
 def _kind(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> str:
     weights = any(path.endswith(".safetensors") and "/" not in path for path in paths)
     if front.get("configs") and weights:
-        raise HubError(f"{root} holds both a counterfactual set and a model: push each from a folder of its own")
+        raise HubError(f"{root} holds both a counterfactual set and a model: push each from its own folder")
     if front.get("configs"):
         return "dataset"
     if not weights:
@@ -141,7 +141,7 @@ def _kind(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> str:
 
 
 def _check_finished(root: Path, paths: Iterable[str], front: Mapping[str, Any], run: Mapping[str, Any]) -> None:
-    """Raise unless all files that the card and `run.json` name exist and are those of one run."""
+    """Raise unless all files that the card and `run.json` name exist and belong to the same run."""
     corpus = run.get("corpus")
     if forbids_republishing(front, corpus if isinstance(corpus, str) else None):
         raise HubError(f"{root}: the licence of its corpus forbids to republish these rows: keep them local")
@@ -159,7 +159,7 @@ def _check_finished(root: Path, paths: Iterable[str], front: Mapping[str, Any], 
         raise HubError(f"{root}: {parts[0]} is half written; {cure}")
     for path in sorted(named):
         if content_hash(root / path) not in path:
-            raise HubError(f"{root}: {path} is damaged: its contents are not those that its name is the hash of; {cure}")
+            raise HubError(f"{root}: {path} is damaged: its contents do not have the hash in its name; {cure}")
     if "files" in run and set(_listed(run)) != named:
         raise HubError(f"{root}: its card and its run.json are of different runs; {cure}")
 
@@ -180,7 +180,7 @@ def _refuse_pickles(root: Path, paths: Iterable[str], sent: Iterable[str]) -> No
             raise HubError(f"{root / path} may run code when it is read: {cure}")
     for path in sent:
         if path.endswith(".safetensors") and not _is_safetensors(root / path):
-            raise HubError(f"{root / path} is not a safetensors file, in spite of its name: {cure}")
+            raise HubError(f"{root / path} is not a safetensors file, although its name says so: {cure}")
 
 
 def _is_safetensors(path: Path) -> bool:

@@ -24,7 +24,7 @@ SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"
 OWN = ("jsonl", "csv", "parquet", "relations")
 """Corpora of a user's own rows, whose language is unknown."""
 NOT_REPUBLISHED = "These rows, and counterfactuals of them, must not be republished: they are for holders of the corpus's licence"
-"""A sentence of the card of every set whose corpus has such a licence; `republish_key` says the same to programs."""
+"""A sentence of the card of every set whose corpus has such a licence; `republish_key` holds the same for programs."""
 
 
 def dataset_card(
@@ -44,7 +44,7 @@ def dataset_card(
         task_categories=list(task.hub.categories), task_ids=list(task.hub.ids),
         tags=["counterfactual", "data-augmentation", task.hub.tag, "hfcf", f"hfcf-{run['system']}"],
         size_categories=[next((name for digits, name in enumerate(SIZES, 3) if run["counterfactuals"] < 10**digits), SIZES[-1])],
-        # A corpus that is not on the Hub has its name of this library.
+        # A corpus that is not on the Hub is named as in this library.
         source_datasets=["original" if stated else corpus["hub_id"] or f"extended|other-{run['corpus']}"],
         **republish_key(corpus.get("republish", True)), configs=list(configs),
     )  # fmt: skip
@@ -73,7 +73,7 @@ def describe_flip_rate(run: Mapping[str, Any]) -> str:
 
 
 def _describe_system(name: str) -> tuple[str, bool]:
-    """Return the name of a system's class, and whether its counterfactuals should have another label than their source."""
+    """Return the name of a system's class, and whether its counterfactuals should have a different label from their source."""
     if name not in systems():
         return name, True
     system = system_class(name)
@@ -81,7 +81,7 @@ def _describe_system(name: str) -> tuple[str, bool]:
 
 
 def _list_inputs(files: Any) -> list[str]:
-    """List the names of the files that a recipe reads, without those that ship with this library."""
+    """List the names of the files that a recipe reads, without the files that ship with this library."""
     if isinstance(files, str | PathLike):
         path = Path(files)
         return [] if resolve_folder(str(files)) else [path.name or str(path)]
@@ -89,7 +89,7 @@ def _list_inputs(files: Any) -> list[str]:
 
 
 def republish_key(allowed: bool) -> dict[str, Any]:
-    """Return this library's key of a card's front matter that forbids to republish the rows; empty when that is allowed."""
+    """Return this library's key of a card's front matter that forbids republishing the rows; empty when it is allowed."""
     return {} if allowed else {"republish": False}
 
 
@@ -105,8 +105,8 @@ def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[t
 def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
     """Turn the metrics in `run.json` into rows (metric, of the counterfactuals, of all candidates).
 
-    A distribution is shown by its mean or share, with the number of rows that have a value when some have none. Metrics of whole
-    sets (not `is_published`) are left out.
+    A distribution is shown by its mean or share, with the number of rows that have a value when some rows have none. Metrics of
+    whole sets (not `is_published`) are left out.
     """
     rows: dict[str, dict[str, str]] = {}
     for name, sides in metrics.items():

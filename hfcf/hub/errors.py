@@ -1,4 +1,4 @@
-"""Retry transient Hub errors, and explain lasting ones in one line with the cure."""
+"""Retry transient Hub errors, and explain lasting errors in one line with the cure."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ except ImportError:  # before its second version
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
-FIRST_DELAY = 1.0  # seconds before the first repetition; each next one waits twice as long
+FIRST_DELAY = 1.0  # seconds before the first repetition; each further repetition waits twice as long
 LONGEST_WAIT = 300.0  # seconds: a longer wait is left to the user
 FAILURES = (OSError, RuntimeError, ValueError, httpx.HTTPError)
 """What huggingface_hub raises: OSErrors for refusals, RuntimeErrors for refused uploads, ValueErrors for malformed answers. hf_xet,
 which uploads large files, raises ConnectionErrors alone, with the status in their text."""
 OFFLINE = "offline mode is on: unset HF_HUB_OFFLINE (and TRANSFORMERS_OFFLINE) and run this again"
 BILLING = "https://huggingface.co/settings/billing"
-LOGIN = "run `hf auth login`, or set HF_TOKEN to a token of yours from https://huggingface.co/settings/tokens"
+LOGIN = "run `hf auth login`, or set HF_TOKEN to your token from https://huggingface.co/settings/tokens"
 
 _TRANSIENT = (408, 429, 500, 502, 503, 504)
-_CONFLICT = (409, 412)  # another commit came between
+_CONFLICT = (409, 412)  # somebody else committed in between
 _XET = re.compile(r"HTTP status \w+ error \((\d{3}) ")
 _FULL = re.compile(r"quota|storage (limit|capacity)|out of (storage|space)|payment|billing|insufficient storage", re.IGNORECASE)
 
@@ -81,19 +81,19 @@ def _cure(error: BaseException, answer: errors.HfHubHTTPError | None, message: s
         return f"a file is missing there: {message}"
     if isinstance(answer, errors.RepositoryNotFoundError) or status == 401:
         return f"it does not exist, or it is private and you have no access: check the name; {LOGIN}"
-    # Before the check for a full storage: this message mentions a quota, too.
+    # Before the check for a full storage: this message also mentions a quota.
     if status == 429:
-        return f"the Hub asks for fewer requests ({message}): run this again later; uploaded files are not sent again"
+        return f"the Hub allows fewer requests ({message}): run this again later; uploaded files are not sent again"
     # An upload without space is refused with a 403, a 402 or a 413, or in the answer to the list of files.
     if status in (402, 413, 507) or _FULL.search(message):
         return f"the storage quota is full ({message}): free space or extend it at {BILLING}, then run this again"
-    if status == 403 and answer is None:  # hf_xet does not say why
+    if status == 403 and answer is None:  # hf_xet does not give the reason
         full = f"the storage quota is full, which {BILLING} shows"
         return f"the Hub refused the upload (403): {full}, or the token has no write access to this namespace; then run this again"
     if status == 403:
-        return f"the token has no permission to do that ({message}): use one with write access to this namespace; {LOGIN}"
+        return f"the token has no permission to do that ({message}): use a token with write access to this namespace; {LOGIN}"
     if status in _CONFLICT:
-        return "others commit there at the same time: run this again later"
+        return "somebody else commits there at the same time: run this again later"
     if status is not None and status >= 500:
         return f"the Hub fails ({status}): run this again later; uploaded files are not sent again"
     if any(isinstance(cause, (httpx.TransportError, ConnectionError)) for cause in _causes(error)):
@@ -132,7 +132,7 @@ def _back_off(attempt: int) -> float:
 
 
 def _retry_after(refusal: errors.HfHubHTTPError) -> float | None:
-    """Read the seconds that the Hub demands to wait: its limits have a header of their own, others the usual one."""
+    """Read the seconds that the Hub demands to wait: rate limits have their own header, other refusals the usual header."""
     limit = parse_ratelimit_headers(refusal.response.headers)
     if limit is not None and limit.remaining == 0:
         return limit.reset_in_seconds + 1.0

@@ -27,17 +27,17 @@ _CHUNKS = getattr(config, "DEFAULT_CDC_OPTIONS", None)
 _PARQUET: dict[str, Any] = {"use_content_defined_chunking": _CHUNKS, "write_page_index": True} if _CHUNKS else {}
 
 ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}(-\d{5}-of-\d{5})?\.parquet"
-"""The file names of `write_parquet` and of `SplitWriter`; in those of `datasets` other parts follow the split."""
+"""The file names of `write_parquet` and of `SplitWriter`; in file names of `datasets`, other parts follow the split."""
 Files = Path | Sequence[Path]
 """The file of a split, or its shards in order."""
 _OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
-"""These names, and those of files that are being written."""
+"""These names, and the names of files that are being written."""
 
 
 def write_parquet(ds: Dataset, folder: Path, split: str) -> Path:
     """Write a split as `folder/<split>-<hash>.parquet`; create the folder when it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
-    # A name that is this process's own: two processes that write the same split at once must not mix their rows.
+    # A name for this process alone: two processes that write the same split at once must not mix their rows.
     part = folder / part_name(split)
     try:
         ds.to_parquet(str(part))
@@ -144,7 +144,7 @@ def content_hash(path: Path) -> str:
 
 
 def remove_others(data: Path, written: Iterable[Path]) -> None:
-    """Remove the files of an older run, which no card names any more, and the partial files of one that was killed."""
+    """Remove the files of an older run, which no card names any more, and the partial files of a run that was killed."""
     current = set(written)
     for path in list(data.rglob("*")):
         if path not in current and _OWN.fullmatch(path.name) and path.is_file():

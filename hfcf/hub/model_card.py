@@ -17,23 +17,23 @@ from hfcf.core.task import get_task
 from hfcf.engines.classifier_spec import MARK
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, parse_form
 from hfcf.hub.dataset_card import numbers
-from hfcf.hub.existing_card import read_restriction, read_source
+from hfcf.hub.existing import read_restriction, read_source
 from hfcf.hub.render import citation, render
 
 _SELF_CONTAINED = ("explainer", "masked_lm")
-"""Kinds of training that store a full model, whatever `tune` says. So does a kind named like its task, a classifier with a head of
-its own."""
+"""Kinds of training that store a full model, whatever `tune` is. A kind named like its task, a classifier with its own
+head, does the same."""
 _OWN = ("explainer", "graph")
-"""Kinds of training, and of the models of one, with an architecture of this library's."""
+"""Kinds of training, and of models, with an architecture of this library."""
 OFFLINE_BASES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "smollm2": "HuggingFaceTB/SmolLM2-135M-Instruct"}
 """The Hub's names of the offline models that are on the Hub as well."""
 _PIPELINES = {
     "generator": "text-generation", "rewriter": "text-generation", "masked_lm": "fill-mask", "explainer": "token-classification",
-    "structure_verifier": "text-generation",  # unless its recipe says that it is a classifier or a graph
+    "structure_verifier": "text-generation",  # unless its recipe names a classifier or a graph
 }  # fmt: skip
 """The Hub's task of a model by the kind of training; every other kind is a model of its task."""
 _METRICS = {"accuracy": "accuracy", "macro_f1": "f1", "micro_f1": "f1", "bleu": "bleu", "chrf": "chrf"}
-"""The Hub's names of metrics; others keep their own."""
+"""The Hub's names of metrics; other metrics keep their names."""
 _NO_RESULTS = {"majority", "claim only", "copy", "as shipped", "random token", "trained on", "sentences", "cloze", "calibration"}
 """Scores of baselines, and counts: the card's table has them, `model-index` does not."""
 
@@ -86,7 +86,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
 
 
 def _inputs(kind: str, start: Model) -> dict[str, Any]:
-    """Say in the front matter of a verifier how it reads a row, from which `hfcf.engines.classifier_spec` knows it."""
+    """Record in a verifier's front matter how it reads a row, for `hfcf.engines.classifier_spec`."""
     return {MARK: parse_form(start.inputs or CLAIM_FIRST).name} if kind == "verifier" else {}
 
 
@@ -102,7 +102,7 @@ def _find_base(name: str) -> str | None:
 
 
 def _choose_library(tune: str, *, full: bool, own: bool) -> str:
-    """Name the library that reads the folder; this one alone reads patches and models with a head of their own."""
+    """Name the library that reads the folder; only this library reads patches and models with their own head."""
     if not full:
         return "peft" if tune == "lora" else "hfcf"
     return "hfcf" if own else "transformers"

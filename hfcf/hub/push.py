@@ -29,7 +29,7 @@ from hfcf.hub.contents import Contents, is_own_card, parse_file, read_contents, 
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
 
 Changes = tuple[tuple[str, ...], tuple[str, ...]]
-"""Paths of a commit: those that it sends and those that it removes."""
+"""Paths of a commit: the paths that it sends and the paths that it removes."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class PushReport:
 
 
 def plan(folder: str | Path, repo: str) -> Plan:
-    """List what `push` would send; the arguments are its own. It reads the folder alone.
+    """List what `push` would send, with the same arguments. Only the folder is read.
 
     Raises:
         HubError: the name is invalid, the folder can't be pushed (see `read_contents`), or a file contains a token.
@@ -87,9 +87,9 @@ def push(
 ) -> PushReport:
     """Make a repository of the Hub equal to a folder: a dataset repository for a run's, a model repository for a training's.
 
-    A folder that did not change since the last push makes no commit; one that did makes one, which also removes the files of the
-    older push that the folder no longer has. Files that this library did not write stay as they are, and a repository of something
-    else is refused.
+    A folder that did not change since the last push makes no commit; a changed folder makes one commit, which also removes the
+    files of the older push that the folder no longer has. Files that this library did not write stay as they are,
+    and a repository of something else is refused.
     """
     check_name(repo)
     if revision is not None and re.fullmatch("[0-9a-f]{40}", revision):
@@ -128,7 +128,7 @@ def check_name(repo: str) -> None:
 def _push_once(
     api: HfApi, contents: Contents, repo: str, previous: list[Changes], *, public: bool, revision: str | None
 ) -> PushReport:
-    """Push from what the repository has now. `previous` holds the commit of the attempt before, and receives this one's."""
+    """Push from what the repository has now. `previous` holds the commit of the last attempt, and receives the new commit."""
     if "/" not in repo:
         repo = f"{retry(api.whoami)['name']}/{repo}"
     info = _get_repository(api, repo, contents.kind, public, revision)
@@ -181,12 +181,12 @@ def _list_older_files(api: HfApi, repo: str, kind: str, commit: str, remote: Ite
     if not is_own_card(front):
         examples = ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")
         raise HubError(
-            f"the {kind} {repo} has files that are not of hfcf ({examples}), and its card has no tag hfcf: "
+            f"the {kind} {repo} has files that hfcf did not write ({examples}), and its card has no tag hfcf: "
             "push to another name, or empty it first"
         )
     try:
         run = _download(api, repo, kind, commit, "run.json") if "run.json" in paths else {}
-    except HubError:  # the card names the rows, too; and the new file replaces it
+    except HubError:  # the card also names the rows, and the new file replaces this one
         run = {}
     return select_own(remote, kind, front, run)
 
@@ -214,7 +214,7 @@ def _commit(
 
 NO_RULES = "# nothing is ignored\n"
 PLACEHOLDER = "PATH_OR_REPOSITORY"
-"""What a card names as the place of its data; a pushed card has the repository's name there."""
+"""The place of its data that a card names; a pushed card has the repository's name there."""
 _TEXT = (".md", ".json", ".yaml", ".html", ".txt", ".jinja", ".codes")
 _TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")
 

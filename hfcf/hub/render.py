@@ -62,6 +62,6 @@ YEAR = 2026
 
 
 def citation() -> str:
-    """Return the BibTeX entry of this library at its version. `CITATION.cff` says the same."""
+    """Return the BibTeX entry of this library at its version. `CITATION.cff` holds the same."""
     fields = {"title": TITLE, "author": AUTHORS, "year": YEAR, "version": version("hfcf"), "license": "Apache-2.0"}
     return "@software{hfcf,\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items()) + "}"

@@ -66,12 +66,12 @@ def load_result(repo_or_folder: str | Path, revision: str | None = None, token: 
     """Read a published run: its rows, its recipe and its numbers, all of one commit.
 
     Files in the cache are not downloaded again; in offline mode (`HF_HUB_OFFLINE=1`), or when the Hub can't be reached, only the
-    cache is read. Parts that are read later (`rejected`) are of the same commit.
+    cache is read. Parts that are read later (`rejected`) come from the same commit.
 
     Args:
         repo_or_folder: a dataset repository ("me/hover-race"), or the folder of a run, which is preferred when both exist.
         revision: a branch, a tag or a commit; otherwise the main branch.
-        token: for a private or gated repository; otherwise that of HF_TOKEN or `hf auth login`.
+        token: for a private or gated repository; otherwise the token of HF_TOKEN or `hf auth login`.
 
     Returns:
         A `Result`: `dataset`, `augmented` and `rejected` are `DatasetDict`s, `recipe`, `run` and `metrics` dictionaries.
@@ -117,7 +117,7 @@ def _require(folder: Path, path: str) -> Path:
 
 
 def _inside(folder: str | Path, path: str) -> Path:
-    """Return the path of a file that a card names: the card may be of somebody else."""
+    """Return the path of a file that a card names: somebody else may have written the card."""
     try:
         return inside(folder, path)
     except ValueError as error:

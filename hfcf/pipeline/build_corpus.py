@@ -18,7 +18,7 @@ from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
-from hfcf.hub.existing_card import check_overwrite, read_restriction, read_source
+from hfcf.hub.existing import check_overwrite, read_restriction, read_source
 from hfcf.hub.folder import remove_others, write_parquet
 from hfcf.hub.render import render
 
@@ -29,7 +29,7 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
     check_overwrite(out)
     splits = load(name, **options)
     if not isinstance(splits, DatasetDict):
-        # The rows of a slice such as validation[:300] name the split that it is a slice of.
+        # The rows of a slice such as validation[:300] name the split of which it is a slice.
         parts = sorted(set(splits["split"])) if len(splits) else [str(options.get("split"))]
         splits = DatasetDict({"_".join(parts): splits})
     files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}

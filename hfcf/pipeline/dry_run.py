@@ -106,9 +106,11 @@ def _outcome(row: Mapping[str, Any], stage: Any) -> str:
 
 
 def _candidates(candidates: Sequence[Mapping[str, Any]], stage: Any) -> str:
-    """Say how many candidates of a row a stage rejected, and why most of them."""
+    """Count the candidates of a row that a stage rejected, and give the commonest reason."""
     reasons = Counter(
-        short(one["status"]["reason"]) for one in candidates if _rejects(one["status"]) and one["status"]["stage"] == stage.name
+        short(status["reason"])
+        for status in (candidate["status"] for candidate in candidates)
+        if _rejects(status) and status["stage"] == stage.name
     )
     if not reasons:
         return "rejects no candidate"
@@ -117,9 +119,9 @@ def _candidates(candidates: Sequence[Mapping[str, Any]], stage: Any) -> str:
 
 
 def _short(column: str, value: Any) -> str:
-    """Write a value in words: of a list the number of items, and the texts of the first ones."""
+    """Write a value in words: for a list, the number of items and the texts of the first items."""
     if isinstance(value, Mapping):
-        value = [one for one in value.values() if one]
+        value = [item for item in value.values() if item]
     if isinstance(value, list):
         texts = [text for item in value[:ITEMS] if (text := _item(item))]
         value = str(len(value)) + (f" ({', '.join(texts)}{' …' if len(value) > ITEMS else ''})" if texts else "")

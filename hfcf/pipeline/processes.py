@@ -26,15 +26,15 @@ from hfcf.pipeline.shards import WORK, Pieces, Shards, divide, piece_size
 from hfcf.pipeline.timing import add_costs
 
 WAIT = timedelta(days=20)
-"""The longest wait for another process: those that do not fit wait until the main one has. Gloo takes no more than 24 days."""
+"""The longest wait for another process: the main process fits models while the others wait. Gloo allows 24 days at most."""
 _LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 class Processes(Runner):
-    """Divide rows over the processes of a launcher; the main one fits, joins and writes the result.
+    """Divide rows over the processes of a launcher; the main process fits, joins and writes the result.
 
-    Each process writes the rows that it has finished into `out`, where the main one joins them in order. A run that is repeated
-    after a kill computes the missing rows alone, in as many processes as it is then given.
+    Each process writes the rows that it has finished into `out`, where the main process joins them in order. A run that is
+    repeated after a kill computes only the missing rows, in any number of processes.
 
     Args:
         out: the folder of the result, which all processes share.
@@ -46,7 +46,7 @@ class Processes(Runner):
         if not cpu and local > gpus:
             if process_number():
                 raise LostProcessError("there are more processes than GPUs")
-            raise ValueError(f"{local} processes on a machine with {gpus} GPUs: start one for each")
+            raise ValueError(f"{local} processes on a machine with {gpus} GPUs: start one process for each GPU")
         os.environ.setdefault("ACCELERATE_TORCH_DEVICE", "cpu" if cpu else str(process_device()))
         try:
             if not distributed.is_initialized():
@@ -58,11 +58,11 @@ class Processes(Runner):
         self.number, self.rank = distributed.get_world_size(), distributed.get_rank()
         self.main, self.folder = self.rank == 0, out / WORK
         with _hide_launcher():
-            PartialState(cpu=cpu)  # the one of engines and trainings, for which each process is alone
+            PartialState(cpu=cpu)  # engines and trainings use this state, and take each process for the only one
 
     @contextmanager
     def first(self) -> Iterator[None]:
-        """Let the main process run a block before the others do, which find its files in the caches."""
+        """Let the main process run a block before the other processes, which find its files in the caches."""
         if self.main:
             with self._report():
                 yield
@@ -95,7 +95,7 @@ class Processes(Runner):
         return divide(ds, stages, self.folder, lambda rows: piece_size(rows, self.number), compute, self.once)
 
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Add up the costs of the stages over all processes; the seconds of several at once count several times."""
+        """Add up the costs of the stages over all processes; seconds of several processes at once are added."""
         return add_costs([entry for several in self._all(list(entries)) for entry in several])
 
     @contextmanager
@@ -115,7 +115,7 @@ class Processes(Runner):
         told: list[Any] = [None]
         self._exchange(lambda: distributed.broadcast_object_list(told, src=0, group=self.group))
         if not told[0]:
-            raise LostProcessError("the main process has failed; its error says why")
+            raise LostProcessError("the main process has failed: see its error")
         return told[0][0]
 
     def _all(self, value: Any = None) -> list[Any]:
@@ -126,13 +126,13 @@ class Processes(Runner):
     def _exchange(self, message: Callable[[], None]) -> None:
         try:
             message()
-        except RuntimeError as error:  # gloo tells at once when the other end is gone
-            raise LostProcessError("another process of this run has ended; the same command goes on from there") from error
+        except RuntimeError as error:  # gloo raises at once when the other end is gone
+            raise LostProcessError("another process of this run has ended; the same command continues from there") from error
 
 
 @contextmanager
 def _hide_launcher() -> Iterator[None]:
-    """Let accelerate and Transformers' `Trainer` count one process: a training would wait for the others, which wait for it."""
+    """Let accelerate and Transformers' `Trainer` count one process: a training would wait for processes that wait for it."""
     environ = {name: os.environ.pop(name) for name in _LAUNCHER if name in os.environ}
     try:
         yield

@@ -1,7 +1,7 @@
 """Publish a run as a dataset repository in a folder: Parquet, card, report, `run.json` and the recipe.
 
 Rows are written a batch at a time. A `Dataset` also gets what needs all rows at once: metrics that are fitted to the whole set,
-unique ids in `augmented`, and a part of it that is held out. A stream gets none of these, in one bounded pass, and its report holds
+unique ids in `augmented`, and a held-out part of it. A stream gets none of these, in one bounded pass, and its report holds
 a sample of the rows; the card and `run.json` (`streamed`) list what was left out.
 """
 
@@ -26,7 +26,7 @@ from hfcf.core.redact import redact, redact_values, short_path
 from hfcf.core.splits import group_safe_split, regroup
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
-from hfcf.hub.existing_result import write_record
+from hfcf.hub.existing import write_record
 from hfcf.hub.folder import SHARD_ROWS, Files, SplitWriter, as_list, configs, remove_others
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
@@ -107,7 +107,7 @@ def publish(
 
 
 class _Configurations:
-    """The Parquet files of the configurations; holds the labels of `augmented` and the first pairs besides."""
+    """The Parquet files of the configurations; also holds the labels of `augmented` and the first pairs."""
 
     def __init__(self, data: Path, task: Task, shard_rows: int | None) -> None:
         self.data, self.task, self.shard_rows = data, task, shard_rows
@@ -121,7 +121,7 @@ class _Configurations:
             self.writers[name] = SplitWriter(self.data / name, features, self.shard_rows)
 
     def write(self, name: str, table: pa.Table, split: str | None = None) -> None:
-        """Write rows to a split, or to those that they name; a rejected row's is its source's."""
+        """Write rows to a split, or to the splits that they name; a rejected row has the split of its source."""
         if name == "default" and len(self.pairs) < PAIRS:
             self.pairs += [self.task.pair(row) for row in table.slice(0, PAIRS - len(self.pairs)).to_pylist()]
         if name == "augmented" and self.task.labelled:
@@ -136,7 +136,7 @@ class _Configurations:
             self.write(name, table, split)
 
     def close(self, labels: Iterable[str]) -> dict[str, dict[str, Files]]:
-        """Finish the files, with labels as classes: those of the corpus and of the rows to train on."""
+        """Finish the files, with labels as classes: the labels of the corpus and of the rows to train on."""
         classes = self.task.class_names({*labels, *self.labels}) if self.task.labelled else None
         return {name: writer.close(classes) for name, writer in self.writers.items()}
 
@@ -201,7 +201,7 @@ def iterate_tables(ds: IterableDataset, size: int) -> Iterator[pa.Table]:
 
 
 def _hold_out(rows: Dataset, run: Mapping[str, Any]) -> DatasetDict | None:
-    """Split `augmented` into train and validation: no group and no text is then on both sides.
+    """Split `augmented` into train and validation: no group and no text is on both sides.
 
     Rows of another split than "train" stay in it, unless the run says `role: train`; None is returned then.
     """
@@ -209,7 +209,7 @@ def _hold_out(rows: Dataset, run: Mapping[str, Any]) -> DatasetDict | None:
     if not names or not_for_training(names, run["role"]):
         return None
     split = group_safe_split(rows, HELD_OUT, seed=run["seed"], groups=regroup(rows))
-    # A group can be most of the rows, as when they share a page: wherever it fell, the smaller side is the one held out.
+    # A group can be most of the rows, as when they share a page: whichever side it is on, hold out the smaller side.
     smaller, larger = sorted(split.values(), key=len)
     return DatasetDict({"train": larger, "validation": smaller})
 
@@ -228,7 +228,7 @@ def _write_folder(
     out: Path, run: Mapping[str, Any], paths: Mapping[str, Mapping[str, Files]], pairs: Sequence[Mapping[str, Any]], limit: int, *,
     recipe: Mapping[str, Any], corpus: Mapping[str, Any], command: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove those of an older run."""
+    """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove the files of an older run."""
     written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
     private_texts = (recipe, run["settings"])
     run = redact_values(run, *private_texts)
@@ -272,7 +272,7 @@ class Tally:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the rows that are read, those of them that are there."""
+        """The columns to read, if the rows have them."""
         return [*({"label": 0} if self.task.labelled else self.task.columns), "status", "counterfactuals", "candidates"]
 
     def add(self, table: pa.Table) -> None:

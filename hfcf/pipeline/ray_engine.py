@@ -30,19 +30,19 @@ log = logging.getLogger(__name__)
 
 INSTALL = "pip install 'hfcf[ray]'"
 EVERY = 60
-"""Seconds between two lines of the log that say how far the run is."""
+"""Seconds between two lines of the log about the progress of the run."""
 PLACE, COSTS = "_row", "_costs"
-"""Columns that travel with the rows: the place of each in the set, and in the first of a block what the stages took for it."""
+"""Columns that travel with the rows: the place of each row in the set, and in the first row of a block the costs of the block."""
 EXTRA = Features({PLACE: Value("int64"), COSTS: Value("string")})
 SENT = ("HFCF_CACHE", "HFCF_DEVICE", "HFCF_REQUEST_CACHE", "HFCF_TOKEN_BUDGET", "HFCF_WORDNET", "HF_HOME", "HF_HUB_OFFLINE")
-"""Variables that the driver sends to the workers. Keys are not among them: they would stand in Ray's dashboard."""
+"""Variables that the driver sends to the workers. Keys are not among them: Ray's dashboard would show them."""
 
 
 class Cluster(Runner):
     """Divide rows over the tasks and actors of a Ray cluster; this process drives it, fits, joins and writes the result.
 
-    Stages that read models run in actors, each with its copy, the others in tasks. Each block of rows that comes out of the last
-    stage is written into `out`, which all nodes share, so that a run that is repeated computes the missing rows alone.
+    Stages that read models run in actors, each with its copy; other stages run in tasks. Each block of rows from the last stage
+    is written into `out`, which all nodes share, so that a run that is repeated computes the missing rows alone.
 
     Args:
         out: the folder of the result.
@@ -71,7 +71,7 @@ class Cluster(Runner):
         return divide(ds, stages, self.folder, self._block_size, compute)
 
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Add up the costs of the driver's fitting and of all workers; seconds of several at once count several times."""
+        """Add up the costs of the driver's fitting and of all workers; seconds of several workers at once are added."""
         return add_costs([*entries, *self._spent])
 
     def _block_size(self, rows: int) -> int:
@@ -126,7 +126,7 @@ class Cluster(Runner):
 
 
 def connect() -> None:
-    """Join the cluster of `RAY_ADDRESS` or of this machine, else start one here; do nothing where the process is in one."""
+    """Join the cluster of `RAY_ADDRESS` or of this machine, or start a cluster here; do nothing if the process has joined one."""
     import ray
 
     if not ray.is_initialized():
@@ -135,22 +135,22 @@ def connect() -> None:
 
 
 def reads_models(stage: Stage) -> bool:
-    """Return whether a stage reads the weights of a model, its own or an engine's, or asks one behind an endpoint."""
+    """Return whether a stage reads the weights of a model, its own or an engine's, or requests a model behind an endpoint."""
     values = [getattr(stage, field.name) for field in fields(stage)]
-    each = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
-    return any(isinstance(one, Model) or isinstance(getattr(one, "model", None), Model) for one in each)
+    items = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+    return any(isinstance(item, Model) or isinstance(getattr(item, "model", None), Model) for item in items)
 
 
 def check_resources(pools: Sequence[tuple[str, ActorResources]], there: Mapping[str, float]) -> None:
-    """Raise when a cluster can't hold all actors and one task at once: Ray would wait for ever."""
+    """Raise when a cluster can't hold all actors and one task at once: Ray would wait forever."""
     for key, name, spare in (("CPU", "num_cpus", 1.0), ("GPU", "num_gpus", 0.0)):
         needed = sum(pool.actors * float(getattr(pool, name)) for _, pool in pools)
         room = there.get(key, 0.0) - spare
         if needed and needed > room:
             stages = ", ".join(stage for stage, _ in pools)
-            beside = " beside one for the other stages" if spare else ""
+            more = " and one CPU for the other stages" if spare else ""
             raise ValueError(
-                f"the actors of {stages} need {needed:g} {key}s{beside}, and the cluster has {there.get(key, 0.0):g}: "
+                f"the actors of {stages} need {needed:g} {key}s{more}, and the cluster has {there.get(key, 0.0):g}: "
                 f"set ray.{name} (a share, such as 0.5), ray.actors or ray.stages.NAME"
             )
 
@@ -168,7 +168,7 @@ def read_block(inputs: Shards, places: pa.Table) -> pa.Table:
 def map_block(table: pa.Table, stage: Stage, features: Features, map_kwargs: Mapping[str, Any], folder: str) -> pa.Table:
     """Run a stage on a block of rows, as on a `Dataset`."""
     if os.path.isdir(folder):
-        os.chdir(folder)  # that of the driver, to which paths of models refer
+        os.chdir(folder)  # the driver's folder, to which paths of models are relative
     if not len(table):
         return add_columns(features, [stage]).arrow_schema.empty_table().replace_schema_metadata(None)
     clock = Clock()
@@ -207,6 +207,6 @@ def write_block(shards: Shards, table: pa.Table) -> pa.Table:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """Return the error of a stage in place of Ray's, which has it as text alone."""
+    """Return the error of a stage instead of Ray's, which holds it only as text."""
     match = re.search(r"^hfcf\.core\.stage\.StageError: (.+)$", str(error), re.MULTILINE)
     return StageError(match[1]) if match else error

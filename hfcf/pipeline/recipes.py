@@ -30,11 +30,11 @@ class RunRecipe(RowsRecipe):
     """A recipe of `hfcf run`: the rows of a corpus, the system that makes counterfactuals of them, and the metrics."""
 
     name: Text | None = None
-    """The name of the result; by default that of its folder."""
+    """The name of the result; by default the name of its folder."""
     system: str
     """One of `hfcf list systems`."""
     settings: dict[str, Any] | None = None
-    """Of the system, over those of its preset."""
+    """Settings of the system, which replace the settings of its preset."""
     seed: int = 13
     limit: Annotated[int | None, Field(ge=1)] = None
     """Run only the first rows, after fitting on all."""
@@ -84,7 +84,7 @@ class TrainRecipe(Recipe):
     split: Text | None = None
     """Replaces the split of every source in `data`."""
     half: int | None = None
-    """0 or 1: train on one half of the groups of every source in `data`, as one of an ensemble does."""
+    """0 or 1: train on one half of the groups of every source in `data`, as a member of an ensemble does."""
     limit: Annotated[int | None, Field(ge=1)] = None
     """Train on the first rows only, to try a recipe out."""
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -102,11 +102,11 @@ class TrainRecipe(Recipe):
     @model_validator(mode="after")
     def _check_ways(self) -> Self:
         if self.ways not in (2, 3) or (self.ways == 2 and getattr(self, "nei", None)):
-            raise ValueError("ways: 3, or 2 without nei: a two-way verifier knows no NOT ENOUGH INFO")
+            raise ValueError("ways must be 3, or 2 without nei: a two-way verifier has no class NOT ENOUGH INFO")
         return self
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns that it reads in addition to those of the task."""
+        """Return the columns that it reads in addition to the columns of the task."""
         return ()
 
     def hyperparameters(self) -> Hyperparameters:
@@ -126,7 +126,7 @@ class VerifierRecipe(TrainRecipe):
     baselines: bool = False
     """Also train and score a verifier that sees only the claim."""
     calibrate: bool = False
-    """Fit a temperature on the held-out rows and store it in the weights, so that probabilities are what they say."""
+    """Fit a temperature on the held-out rows and store it in the weights, so that its probabilities are calibrated."""
 
     @model_validator(mode="after")
     def _check_calibration(self) -> Self:
@@ -141,7 +141,7 @@ class GeneratorRecipe(TrainRecipe):
     train: Literal["generator"]
     model: StartModel
     prefixed: bool = False
-    """Train the generator of RACE's ablation −EDIT, which is told the label."""
+    """Train the generator of RACE's ablation −EDIT, whose input has the label."""
 
 
 class Judge(Recipe):
@@ -204,7 +204,7 @@ class MaskedLMRecipe(TrainRecipe):
     train: Literal["masked_lm"]
     model: StartModel
     wordnet: bool = False
-    """Read WordNet's glosses too."""
+    """Also read WordNet's glosses."""
     mask: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the words to mask."""
 
@@ -265,7 +265,7 @@ class DerivedLabels(Recipe):
     """Rows of three labels from trees that all support their claim, see `hfcf.training.derived_labels.derive_labels`."""
 
     distractors: int = 3
-    """Of a SUPPORTS or REFUTES row."""
+    """The number of distractors of a SUPPORTS or REFUTES row."""
 
 
 class StructuresRecipe(TrainRecipe):
@@ -292,7 +292,7 @@ class StructuresRecipe(TrainRecipe):
         if self.kind != "seq2seq" and self.task > 2:
             raise ValueError(f"kind: {self.kind} does tasks 1 and 2; task {self.task} needs a seq2seq, which writes structures")
         if self.baselines and self.task != 2:
-            raise ValueError(f"baselines: of task 2, which task 1 shows without the structure; this is task {self.task}")
+            raise ValueError(f"baselines: needs task 2, which task 1 repeats without the structure; got task {self.task}")
         return self
 
 

@@ -1,4 +1,4 @@
-"""What recipes say of rows, as types: their corpus, its files, and the columns of a user's own."""
+"""The keys of recipes that name rows, as types: the corpus, its files, and a user's own columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OwnLabels = Annotated[
 
 
 class Source(BaseModel):
-    """Rows of a corpus; besides these keys a corpus takes options of its own."""
+    """Rows of a corpus; a corpus also takes its own options as keys."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
 
@@ -86,13 +86,13 @@ class ActorResources(Recipe):
     actors: Annotated[int, Field(ge=1)] = 1
     """The number of actors, each with a copy of the stage's models."""
     num_gpus: Annotated[float, Field(ge=0)] = 0.0
-    """GPUs of an actor; a share, such as 0.25, lets several share one."""
+    """GPUs of an actor; a share, such as 0.25, lets several actors share a GPU."""
     num_cpus: Annotated[float, Field(gt=0)] = 1.0
     """CPUs of an actor."""
 
 
 class RayResources(ActorResources):
-    """How `hfcf run --engine ray` divides the work over a cluster; the resources are those of each stage that reads a model."""
+    """How `hfcf run --engine ray` divides the work over a cluster; each stage that reads a model gets these resources."""
 
     blocks: Annotated[int | None, Field(ge=1)] = None
     """Into how many blocks the rows are cut; by default of 1024 rows, and at least four for each actor."""
@@ -107,13 +107,13 @@ class RowsRecipe(Recipe):
     """One of `hfcf list corpora`, or "jsonl", "csv", "parquet" or "relations" for files of your own; or a dataset in columns of
     your own: a Hub id, arguments of `load_dataset`, or a folder of `save_to_disk`."""
     data_dir: Text | None = None
-    """The folder of the corpus's release; "recipes:NAME" is one that ships with hfcf."""
+    """The folder of the corpus's release; "recipes:NAME" is a folder that ships with hfcf."""
     data_files: Files | None = None
     """The files, instead of `data_dir`."""
     columns: OwnColumns = None
     labels: OwnLabels = None
     split: Text | None = None
-    """An official split or a slice of one; by default "train"."""
+    """An official split or a slice of it; by default "train"."""
     role: Literal["train"] | None = None
     """"train": rows of a dev or test split may be trained on; recorded in the card."""
     on_error: Literal["raise", "reject"] | None = None
@@ -126,7 +126,7 @@ class RowsRecipe(Recipe):
 
 
 def _check_own(rows: Source | RowsRecipe, options: Mapping[str, str]) -> None:
-    """Raise for keys of rows in a user's own columns with a corpus that has its own."""
+    """Raise for keys of a user's own columns where the corpus has its own columns."""
     for key in ("columns", "labels"):
         if getattr(rows, key) is not None and key not in options:
             raise ValueError(f"{key}: the corpus {rows.corpus} has columns and labels of its own, which are known")

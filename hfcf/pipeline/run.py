@@ -20,8 +20,7 @@ from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
 from hfcf.core.workers import launched_processes
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.hub.existing_card import read_restriction, read_source
-from hfcf.hub.existing_result import check_result
+from hfcf.hub.existing import check_result, read_restriction, read_source
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
@@ -50,16 +49,16 @@ def run(
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
 
-    Run again after a stop or a kill, it completes without repeating a finished model call; on unchanged inputs, it calls no model.
+    Run again after a stop or a kill, it continues without repeating a finished model call; on unchanged inputs, it calls no model.
 
     Args:
-        recipe: a file, the name of a recipe that ships with the library, or its content. With `push: REPO_ID` in it the folder is
+        recipe: a file, the name of a recipe that ships with the library, or its content. With the key `push: REPO_ID` the folder is
             pushed to a private repository at the end.
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
         limit: run only the first rows, after fitting on all.
         overwrite: replace the result of another recipe, or of more rows, that the folder holds.
-        watch: called as `watch(stage, step)` around every stage, of which it must return `step()`; see `System.__call__`.
+        watch: called as `watch(stage, step)` around every stage; it must return `step()`; see `System.__call__`.
         engine: "local", or "ray": divide the rows over the actors of a Ray cluster, with the recipe's `ray`.
         map_kwargs: passed to `Dataset.map`.
 
@@ -72,8 +71,8 @@ def run(
         RecipeError: an unknown key, a missing key, or a value of another type.
         ExistingResultError: the folder holds the result of another recipe or of more rows, without `overwrite`; a ValueError.
         FolderInUseError: another process writes to the folder; a ValueError.
-        ValueError: the folder has a README that is not this library's; `limit` is no number of rows.
-        HubError: the recipe says `push`, and there is no token or the Hub refused; the result is in the folder all the same.
+        ValueError: the folder has a README that is not this library's; `limit` is not a number of rows.
+        HubError: the recipe has `push`, and there is no token or the Hub refused; the result is still in the folder.
     """
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
@@ -129,7 +128,7 @@ def _run(
         return report
     remove_shards(Path(out))
     if not report["counterfactuals"]:
-        log.warning("no counterfactual was accepted: the funnel in %s says why", Path(out) / "report.html")
+        log.warning("no counterfactual was accepted: the funnel in %s gives the reasons", Path(out) / "report.html")
     if parsed.push:
         from hfcf.hub.push import push
 
@@ -138,7 +137,7 @@ def _run(
 
 
 def choose_runner(out: Path) -> Runner:
-    """Return what divides the work over the processes of a launcher, or, without one, runs it here."""
+    """Return what divides the work over the processes of a launcher or, without a launcher, runs it here."""
     if launched_processes() == 1:
         return Runner()
     from hfcf.pipeline.processes import Processes
@@ -182,8 +181,8 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
 
 
 def load_inputs(recipe: RunRecipe, *folders: str | Path) -> tuple[Dataset, System]:
-    """Make a recipe's system, check before anything is read what can be known then, and load the rows."""
-    named = recipe.corpus in corpora.names() and not recipe.columns  # what rows in a user's own columns are, they say themselves
+    """Make a recipe's system, check all that can be checked before reading, and load the rows."""
+    named = recipe.corpus in corpora.names() and not recipe.columns  # a user's own columns decide their task
     known = corpora.builder_class(recipe.corpus).task() if named else None
     system = _system(recipe, known, folders) if known else None
     ds = load_rows(recipe)
@@ -251,7 +250,7 @@ def metric_models(metrics: Mapping[str, Metric]) -> dict[str, str]:
 
 
 def select_metrics(metrics: Metrics | None, system: System) -> dict[str, Metric]:
-    """Make the stages of a recipe's metrics and check them: by default those that need no model; none of `{}`.
+    """Make the stages of a recipe's metrics and check them: by default the metrics that need no model; none for `{}`.
 
     The flip rate's verifier must not be one of the models that the system filters by.
     """

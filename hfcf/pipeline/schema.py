@@ -1,4 +1,4 @@
-"""JSON schemas of recipes, by which editors complete and check their keys."""
+"""JSON schemas of recipes, with which editors complete and check their keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kind_of(content: Mapping[str, Any]) -> str:
 def json_schema(kind: str) -> dict[str, Any]:
     """Return the JSON schema of the files of one kind of recipe, with their `presets`."""
     if kind not in KINDS:
-        raise RecipeError(f"no kind of recipe is called {kind!r}; there are {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
+        raise RecipeError(f"the kind of recipe must be one of {', '.join(KINDS)}, got {kind!r}{did_you_mean(kind, KINDS)}")
     schema = TypeAdapter(resolve_name(KINDS[kind])).json_schema()
     definitions = schema.get("$defs", {})
     members = list(_members(schema, definitions))
@@ -56,7 +56,7 @@ def _without_titles(schema: Any) -> Any:
 
 
 def _require_only_kinds(schema: dict[str, Any]) -> None:
-    """Require only the keys that name the kind of a recipe: a recipe may leave the others to its presets."""
+    """Require only the keys that name the kind of a recipe: a recipe may leave the other keys to its presets."""
     kinds = [key for key in schema.get("required", ()) if {"const", "enum"} & set(schema["properties"][key])]
     if "required" in schema:
         schema["required"] = kinds

@@ -23,12 +23,12 @@ from hfcf.core.stage import Stage, StageError
 log = logging.getLogger(__name__)
 
 WORK = ".shards"
-"""The work folder in that of the result; a run that ends removes it."""
+"""The work folder in the folder of the result; a run removes it at its end."""
 ROWS = 1024
-"""The most rows of a shard: of these a process that is killed loses what the request cache does not have."""
+"""The maximum rows of a shard: a killed process loses these, except what the request cache has."""
 _NAME = re.compile(r"rows-(\d{12})-(\d{12})\.parquet")
 Pieces = list[tuple[int, int]]
-"""Of each piece its first row, and the one after its last."""
+"""The first row of each piece, and the row after its last."""
 
 
 def divide(
@@ -61,9 +61,9 @@ def divide(
 
 
 class Shards:
-    """The shards of a set of rows; each names its first row and the one after its last.
+    """The shards of a set of rows; each names its first row and the row after its last.
 
-    A shard gets its name when it is complete, so that a kill leaves none that is cut off. Shards may come from runs that cut the
+    A shard gets its name when it is complete, so that a kill leaves no partial shard. Shards may come from runs that cut the
     rows in other places: what is missing is cut anew.
 
     Args:
@@ -87,10 +87,10 @@ class Shards:
             pq.write_table(table, part, compression="zstd", write_page_checksum=True)
 
     def cut(self, size: Callable[[int], int]) -> Pieces:
-        """Cut the rows that no shard has into pieces; `size` is that of one, by how many rows are missing."""
+        """Cut the rows that no shard has into pieces; `size` returns the rows of a piece, given the number of missing rows."""
         missing = sum(stop - start for start, stop in self.missing(self.rows))
         if 0 < missing < self.rows:
-            log.info("%d of %d rows are finished; the run continues with the others", self.rows - missing, self.rows)
+            log.info("%d of %d rows are finished; the run continues with the rest", self.rows - missing, self.rows)
         return self.missing(size(missing)) if missing else []
 
     def missing(self, size: int) -> Pieces:
@@ -145,7 +145,7 @@ class Shards:
         return [(int(match[1]), int(match[2]), self.folder / name) for name in names if (match := _NAME.fullmatch(name))]
 
     def _tiles(self) -> Iterator[tuple[int, int, Path]]:
-        """Yield shards that do not overlap, in order; of those that begin at one row the longest."""
+        """Yield shards that do not overlap, in order; of shards that begin at the same row, the longest."""
         place = 0
         for start, stop, path in sorted(self._all(), key=lambda shard: (shard[0], -shard[1])):
             if start >= place:
@@ -164,5 +164,5 @@ def add_columns(features: Features, stages: Sequence[Stage]) -> Features:
 
 
 def piece_size(rows: int, processes: int) -> int:
-    """Return how many rows a piece of the work has, so that every process has some of it."""
+    """Return how many rows a piece of the work has, so that every process has work."""
     return max(1, min(ROWS, -(-rows // processes)))

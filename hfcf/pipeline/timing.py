@@ -31,7 +31,7 @@ class Clock:
         return result
 
     def forget_stages(self) -> None:
-        """Remove the costs of stages: those of a stream run later, all together, while its rows are written."""
+        """Remove the costs of stages: the stages of a stream run later, all together, while its rows are written."""
         for entry in self.stages:
             if not entry["stage"].startswith("fit "):
                 entry.update(dict.fromkeys(("seconds", "model_seconds", "calls", "cached", "tokens")))

@@ -23,7 +23,7 @@ from hfcf.core.redact import redact, redact_values
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.system import check_limit
 from hfcf.engines.classifier import Classifier
-from hfcf.hub.existing_result import RECORD, ExistingResultError, check_result, read_record, write_record
+from hfcf.hub.existing import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS
@@ -57,8 +57,10 @@ def _train(
     """Train in a folder that this process holds."""
     if check_result(out, content, command, limit=limit, overwrite=overwrite, files=WEIGHTS):
         remove_checkpoints(out)
-    elif (out / CHECKPOINTS).exists() and not (out / RECORD).exists():  # it would be removed in the end
-        raise ExistingResultError(f"{out / CHECKPOINTS} is of no training that hfcf began here: give another folder, or move it")
+    elif (out / CHECKPOINTS).exists() and not (out / RECORD).exists():  # the end of the training would remove it
+        raise ExistingResultError(
+            f"{out / CHECKPOINTS} belongs to no training that hfcf began here: give another folder, or move it"
+        )
     training, held_out, dropped = _divide(parsed, limit)
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
     out.mkdir(parents=True, exist_ok=True)
@@ -73,7 +75,7 @@ def _train(
 
 
 def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
-    """Load the rows of a training recipe; return those that may be trained on, and how many were dropped as repeats."""
+    """Load the rows of a training recipe; return the rows that may be trained on, and the number of dropped repeats."""
     sources = _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half)
     rows, dropped = load_rows(sources, training=True, extra=recipe.columns()), 0
     if recipe.exclude:
@@ -82,7 +84,7 @@ def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
 
 
 def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Dataset, int]:
-    """Load a recipe's rows; return those to train on, those held out, and how many an evaluation set repeats."""
+    """Load a recipe's rows; return the rows to train on, the held-out rows, and the number that an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
     # Salted: the halves of `half` are chosen with the same seed.
     split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, groups=regroup(rows), salt="held out:")
@@ -102,9 +104,9 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         The content of `scores.json` in `out`, with the calibration.
 
     Raises:
-        RecipeError: the recipe in the folder is none of a verifier, or holds no rows out.
-        ValueError: the folder has no recipe, it is calibrated already, or the rows that are held out now are not those that were
-            held out of its training; or see `hfcf.training.calibration.calibrate`.
+        RecipeError: the recipe in the folder does not train a verifier, or holds out no rows.
+        ValueError: the folder has no recipe, it is calibrated already, or the rows that are held out now are not the rows
+            that were held out of its training; or see `hfcf.training.calibration.calibrate`.
     """
     if (record := read_record(out)) is None or not (out / "scores.json").is_file():
         raise ValueError(f"{out} holds no finished training: there is no {RECORD} and no scores.json in it")
@@ -118,7 +120,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
     held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
-    write_record(out, content, command)
+    write_record(out, content, command, read_paths(out))
     _write_report(content, parsed, report, command, out)
     return report
 
@@ -127,7 +129,7 @@ def _check_unseen(held_out: Dataset, model: Model) -> None:
     """Raise where a model was trained on rows that its recipe holds out now: the data changed, or how rows are held out."""
     if (seen := seen_rows(held_out, model)) is None:
         raise ValueError(
-            f"calibrate: {named(model)} does not say what it was trained on ({SEEN}), so no row is known to be held out"
+            f"calibrate: {named(model)} has no record of its training rows ({SEEN}), so no row is known to be held out"
         )
     if any(seen):
         raise ValueError(
@@ -195,7 +197,7 @@ def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out:
 
     hp, judge = recipe.hyperparameters(), recipe.judge
     engine = Classifier(model=judge.model, max_length=judge.max_length) if judge else None
-    selector = engine if recipe.pairs == "paraphrase" else None  # of a negative pair the corpus says that it is one
+    selector = engine if recipe.pairs == "paraphrase" else None  # the corpus marks negative pairs
 
     pairs_of = partial(claim_pairs, kind=recipe.pairs, judge=selector)
     pairs, held_out_pairs = pairs_of(training), pairs_of(held_out)
@@ -308,7 +310,7 @@ def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_
         scores[name] = trainer.evaluate(rows, trained_model(hp, out), max_length=hp.max_length, ways=ways)
     if recipe.baselines:
         plain = out / "without-structure"
-        # Task 1 takes rows without a structure, too: it learns from those alone that task 2 learns from.
+        # Task 1 also takes rows without a structure: here it learns only from the rows of task 2.
         both = training.select([i for i, steps in enumerate(training["structure"]) if steps])
         train_structures(both, hp, plain, task=1, kind=recipe.kind, labels=LABELS[:2])
         for name, rows in sets.items():
@@ -335,7 +337,7 @@ _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], 
 def _arguments(
     sources: Sequence[recipes.Source], data_dir: str | None, *, split: str | None = None, half: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`, with another split or half if given."""
+    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`, with a different split or half if given."""
     other = {**({"split": split} if split else {}), **({} if half is None else {"half": half})}
     return [{**locate(source.arguments(), data_dir), **other} for source in sources]
 
@@ -352,7 +354,7 @@ def load_evaluation_sets(
 
 
 def with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
-    """Add NEI rows for the corpora that have none of their own."""
+    """Add NEI rows for the corpora that have none."""
     from hfcf.training.verifier import add_nei
 
     parts = divide(rows, rows["corpus"]).items()

@@ -14,9 +14,8 @@ from hfcf.core.paths import replace_file
 from hfcf.hub.render import render
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files, read_run
-from hfcf.report.page import embed_json, hash_script, read_template
+from hfcf.report.page import COMPARISONS, RATINGS, embed_json, flat, hash_script, read_template, tables
 from hfcf.report.page_rows import LIMIT, contents
-from hfcf.report.tables import COMPARISONS, RATINGS, flat, tables
 
 SCRIPTS = tuple(f"report_{part}.js" for part in ("element", "texts", "diff", "card", "rows", "pairs", "main"))
 
@@ -24,20 +23,20 @@ SCRIPTS = tuple(f"report_{part}.js" for part in ("element", "texts", "diff", "ca
 def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     """Write `report.html` into the folder of a run, or of a comparison.
 
-    The page asks the network for nothing, and what comes from data is text in it, never markup: rows are JSON in an element
-    that browsers don't run, shown by `textContent`, and a Content-Security-Policy names the page's one script by its hash.
+    The page makes no request, and data is text in it, never markup. Rows are JSON in an element that browsers don't run, shown by
+    `textContent`, and a Content-Security-Policy names the hash of the page's only script.
 
     Args:
         folder: what `hfcf run` left, of which `run.json`, the Parquet files that `README.md` lists and `recipe.yaml` are read,
             and if they are there human ratings (`ratings.md`) and the tables of a comparison (`table.md`, `rationales.md`,
             `figure.svg`), in the folder or in one right below it; or what `hfcf compare` left.
-        limit: rows that the page holds. Of more, accepted and rejected, an even sample is taken, and the page says so.
+        limit: rows that the page holds. From more rows, accepted and rejected, an even sample is taken, which the page mentions.
 
     Returns:
         The page.
 
     Raises:
-        FileNotFoundError: the folder is neither's.
+        FileNotFoundError: the folder holds neither a run nor a comparison.
         ValueError: a file in it can't be read; the message names it.
 
     >>> import tempfile

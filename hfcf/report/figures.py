@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hfcf.report.tables import flat
+from hfcf.report.page import flat
 
 WIDTH, HEIGHT = 320.0, 120.0
-"""Of a figure, in its own units."""
+"""The size of a figure, in its own units."""
 WHEN = ("before", "after")
 QUANTITIES = ("n", "mean", "median", "q1", "q3", "min", "max")
 _NAMED = {"n": "rows", "q1": "lower quartile", "q3": "upper quartile", "min": "least", "max": "most"}
@@ -53,7 +53,7 @@ def _figure(name: str, parts: Mapping[str, Mapping[str, Any]], entry: Any) -> di
     ]
     if shares:
         return {"name": name, "shares": shares}
-    # "after" is said where there is a before.
+    # "after" is written only if there is a "before".
     table = [row for row in flat(summaries["after"] if [*summaries] == ["after"] else entry) if row[1] not in ("–", "")]
     return {"name": name, "table": table} if table else {}
 

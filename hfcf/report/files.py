@@ -87,7 +87,7 @@ def read(paths: Sequence[Path], take: int | None = None, columns: Sequence[str] 
 
 
 def numbers(paths: Sequence[Path]) -> list[str]:
-    """List what metrics wrote of each row: columns of numbers, those inside a structure as "column.field"."""
+    """List what metrics wrote of each row: columns of numbers; a number inside a structure is "column.field"."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -14,7 +14,7 @@ _PHRASES = {
     "minimality.distance": "word edits {:.0f}",
     "minimality.share": "{:.0%} of the source's words",
     "diversity.bleu": "BLEU with the source {:.2f}",
-    "diversity.inverse": "",  # 1 / BLEU, which is there
+    "diversity.inverse": "",  # 1 / BLEU, which is listed
     "copy_rate": "",  # the report and the card have it, with `multi_hop`
     "similarity": "similarity to the source {:.2f}",
     "coherence": "claim and evidence {:.2f} alike",
@@ -23,7 +23,7 @@ _PHRASES = {
     "grammar": "grammatical {:.0%}",
     "verifier": "the verifier says {detail} {:.0%}",
 }
-"""How a measure is said; "" where another one says the same."""
+"""The words for a measure; "" where another measure has the same."""
 _VERDICTS = {
     "duplicates.repeat": ("repeats another row", ""),
     "duplicates.near": ("nearly repeats another row", ""),
@@ -34,7 +34,7 @@ _VERDICTS = {
     "multi_hop": ("", ""),
     "question_types.same": ("the question is of the same type", "the question is of another type"),
 }
-"""How a yes and a no are said; "" where it goes without saying."""
+"""The words for yes and no; "" where none are needed."""
 _LOG = "log-probability"
 _JUDGE = "judge "
 """How the scores of judges after the verifier begin; a number follows (`hfcf.tasks.ensemble`)."""
@@ -70,7 +70,7 @@ def low_is_better(name: str) -> bool:
 
 
 def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
-    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the others as they come.
+    """Order names, each once: minimality, by which pairs are ranked by default; `first`; the other names as they come.
 
     Args:
         names: of measures.
@@ -86,7 +86,7 @@ def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
 
 
 def phrases(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
-    """Say a row's numbers in words: first its system's scores, then its metrics.
+    """Write a row's numbers in words: first its system's scores, then its metrics.
 
     Args:
         row: of the default configuration.

@@ -1,8 +1,8 @@
 """Every row of a run, accepted and rejected, in the compact form that the page holds.
 
-What filters and orders need of each row is in one list. The texts are in blocks by source, packed in a large page, which the
-page's script opens when it shows a row of theirs or searches: a source's texts are there once, and with them
-those that each of its rows changed. What differs in a text the script finds itself.
+One list has what filters and orders need of each row. The texts are in blocks by source, which a large page compresses. The page's
+script opens a block when it shows one of its rows or searches. A block has a source's texts once, and the texts that each of its
+rows changed. The script finds the differences itself.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hfcf.text.check import MAX_CHARACTERS
 LIMIT = 50_000
 """Rows that a page holds: browsers open these in under two seconds."""
 BLOCK = 250
-"""Sources of a block."""
+"""Sources in a block."""
 PLAIN = 2_000_000
 """Characters of JSON up to which the blocks of a page stay as they are, for whoever reads the file without a browser."""
 
 Layout = tuple[tuple[str, int], ...]
-"""Of each text the name of its block, and 1 if it is the title of the text that follows."""
+"""For each text, the name of its block, and 1 if it is the title of the text that follows."""
 Marks = tuple[tuple[int, str, int, int], ...]
-"""Of each mark the number of its text, its name, and the first and the end of its words, which single spaces separate."""
+"""For each mark, the number of its text, its name, and the first and the end of its words, which single spaces separate."""
 
 
 class RowTexts(NamedTuple):
@@ -43,7 +43,7 @@ class RowTexts(NamedTuple):
 
 
 class Names(dict[Any, int]):
-    """Numbers of things, in the order in which they were first asked for."""
+    """Numbers of things, in the order in which they were first looked up."""
 
     def __missing__(self, thing: Any) -> int:
         self[thing] = len(self)
@@ -105,7 +105,7 @@ def contents(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: 
 
 
 def _outcome(row: Mapping[str, Any]) -> str | None:
-    """Return what a row of a task without labels has instead of one."""
+    """Return what a row of a task without labels has instead of a label."""
     task = nearest_task(frozenset(row))
     return None if task is None or task.labelled else task.outcome(row)
 
@@ -161,7 +161,7 @@ def source_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def rejected_row(source: Mapping[str, Any], candidate: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Rebuild what was rejected as a row: the candidate, or without one the source.
+    """Rebuild what was rejected as a row: the candidate, or the source if there is no candidate.
 
     Args:
         source: the source row.

@@ -62,7 +62,7 @@ def test_a_system_is_described(printed: Callable[..., str]) -> None:
     assert "  explain         claim, evidence, label → rationales, sentence_rationales\n" in text
     assert "  num_beams: int = 30; offline: 10\n    beams of the search\n" in text
     assert "  verifier: Model, no default\n    offline: offline:minilm + hfcf:verifier\n    llm: llm:gpt-4o-mini\n" in text
-    assert "(hfcf train train_verifier trains one)" in joined
+    assert "(hfcf train train_verifier trains this model)" in joined
     assert "  encoder: Model = distilbert-base-uncased; offline, llm: offline:minilm\n" in text, "presets that agree stand once"
     assert "  strict: bool = False\n" in text
 

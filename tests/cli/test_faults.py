@@ -58,7 +58,7 @@ def test_a_fault_of_the_machine_is_one_line(
     assert end.value.code == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("hfcf: ")
-    assert "the same command goes on from here" in line
+    assert "the same command continues from here" in line
     assert re.search(told, line)
 
 

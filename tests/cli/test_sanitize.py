@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hfcf import cli
+from hfcf.cli.console import guard, log_to_terminal
 from hfcf.cli.errors import is_a_users
-from hfcf.cli.sanitize import guard, log_to_terminal
 
 KEY = "sk-secret-0123456789"
 ESCAPES = "a\x1b[2Jb\x1b]0;title\x07\u202ec\x9b1m\rd"
@@ -97,7 +97,7 @@ def test_json_nested_too_deep_ends_in_one_line(
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(SystemExit):
         cli._run()
-    assert capsys.readouterr().err.strip() == "hfcf: a file or a value is nested too deep to be read"
+    assert capsys.readouterr().err.strip() == "hfcf: a file or a value is nested too deeply to be read"
 
 
 def _recurse(n: int) -> int:

@@ -156,7 +156,7 @@ def test_a_schema_refuses_what_can_not_be(content: dict[str, Any]) -> None:
 
 
 def test_a_kind_of_recipe_that_is_not_there_lists_those_that_are() -> None:
-    with pytest.raises(recipe.RecipeError, match=r"'runn'.*run, train, compare, attack.*'run'"):
+    with pytest.raises(recipe.RecipeError, match=r"run, train, compare, attack, got 'runn'.*'run'"):
         json_schema("runn")
 
 

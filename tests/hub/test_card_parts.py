@@ -8,8 +8,7 @@ from hfcf.cli.models import _read_labels
 from hfcf.hub.contents import data_files, is_own_card, parse_file, select_own
 from hfcf.hub.dataset_card import _list_inputs, metrics_table, numbers
 from hfcf.hub.errors import HubError
-from hfcf.hub.existing_card import check_overwrite
-from hfcf.hub.existing_result import _differences, _fewer_rows
+from hfcf.hub.existing import _differences, _fewer_rows, check_overwrite
 from hfcf.hub.render import cell, code, fenced
 
 

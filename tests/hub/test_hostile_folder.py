@@ -15,7 +15,7 @@ from hfcf.core import recipe
 from hfcf.core.safe_yaml import LONGEST, read_yaml
 from hfcf.hub.contents import read_contents
 from hfcf.hub.errors import HubError
-from hfcf.hub.existing_result import ExistingResultError, check_result
+from hfcf.hub.existing import ExistingResultError, check_result
 from hfcf.pipeline.run import read_recipe
 from hfcf.report import report
 

@@ -172,11 +172,11 @@ LASTING = {
     "a stale token": (lambda request: None, "does not accept the token, which may be stale"),
     "no permission": (lambda request: refused(403, "Forbidden") if request.commit else None, "no permission to do that"),
     "too many commits": (
-        lambda request: refused(429, HOURLY) if request.commit else None, r"asks for fewer requests \(You have exceeded our hourly",
+        lambda request: refused(429, HOURLY) if request.commit else None, r"allows fewer requests \(You have exceeded our hourly",
     ),
     "a long wait": (
         lambda request: Answer(429, {"error": "tomorrow"}, {"Retry-After": "86400"}) if request.commit else None,
-        "asks for fewer requests",
+        "allows fewer requests",
     ),
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ REFUSALS: dict[str, tuple[Fault, str]] = {
     "no payment": (at_token(storage(402)), "the storage quota is full"),
     "a stale token": (at_token(storage(401)), "does not accept the token, which may be stale"),
     "the storage refuses": (lambda request: storage(413) if "/_cas/" in request.path else None, "the storage quota is full"),
-    "too many requests": (at_token(storage(429)), "asks for fewer requests"),
+    "too many requests": (at_token(storage(429)), "allows fewer requests"),
     "the Hub fails": (at_token(storage(500)), r"the Hub fails \(500\)"),
     "no storage in reach": (at_token(storage_at("http://127.0.0.1:9")), r"the connection failed \(.*error sending request"),
 }

@@ -182,7 +182,7 @@ def test_an_error_of_the_main_process_ends_the_others(rows: Dataset, tmp_path: P
 
     launch(run)
     assert (tmp_path / "0").read_text() == "ValueError: there is nothing to fit"
-    assert (tmp_path / "1").read_text() == "LostProcessError: the main process has failed; its error says why"
+    assert (tmp_path / "1").read_text() == "LostProcessError: the main process has failed: see its error"
 
 
 def test_a_training_in_the_main_process_waits_for_no_other(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

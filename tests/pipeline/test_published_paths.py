@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hfcf.hub.existing_result import ExistingResultError, check_result, read_record, write_record
+from hfcf.hub.existing import ExistingResultError, check_result, read_record, write_record
 from hfcf.pipeline.run import read_recipe, run
 
 ROWS = [
@@ -59,15 +59,36 @@ def test_no_file_of_a_result_names_a_folder_or_a_key(home: Path, tmp_path: Path)
 RECIPE: dict[str, Any] = {"system": "race", "data_dir": "/home/alice/hover", "settings": {"verifier": {"name": "/home/alice/v"}}}
 
 
-def test_the_same_recipe_goes_on_wherever_its_folders_are(tmp_path: Path) -> None:
+def test_the_same_recipe_goes_on_without_its_folders_in_clear(tmp_path: Path) -> None:
     published = {"system": "race", "data_dir": "hover", "settings": {"verifier": {"name": "v"}}}
     write_record(tmp_path, RECIPE, "hfcf run x --set data_dir=/home/alice/hover")
     assert yaml.safe_load((tmp_path / "recipe.yaml").read_text()) == published
     assert read_record(tmp_path) == ("hfcf run x --set data_dir=hover", published)
     assert check_result(tmp_path, RECIPE, "hfcf run x") is False
-    assert check_result(tmp_path, {**RECIPE, "data_dir": "/home/bob/hover"}, "hfcf run x") is False
     with pytest.raises(ExistingResultError, match='data_dir is "hover" there, and "fever" here'):
         check_result(tmp_path, {**RECIPE, "data_dir": "/home/alice/fever"}, "hfcf run x")
+
+
+def test_a_recipe_whose_folder_only_ends_alike_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, other = ({**RECIPE, "data_dir": str(tmp_path / name / "data")} for name in "ab")
+    write_record(tmp_path, recipe, "hfcf run x")
+    text = (tmp_path / "recipe.yaml").read_text()
+    assert str(tmp_path) not in text
+    assert "alice" not in text
+    assert check_result(tmp_path, recipe, "hfcf run x") is False
+    for changed in (other, {**recipe, "data_dir": "data"}, {**recipe, "settings": {"verifier": {"name": "/home/bob/v"}}}):
+        with pytest.raises(ExistingResultError, match="lead to other folders or files"):
+            check_result(tmp_path, changed, "hfcf run x")
+        assert check_result(tmp_path, changed, "hfcf run x", overwrite=True) is True
+    (tmp_path / "a" / "here").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "here")
+    assert check_result(tmp_path, {**recipe, "data_dir": "../data"}, "hfcf run x") is False
+    monkeypatch.chdir(tmp_path / "a")
+    with pytest.raises(ExistingResultError, match="lead to other folders or files"):
+        check_result(tmp_path, {**recipe, "data_dir": "../data"}, "hfcf run x")
+    # A record without the hash is compared by the last parts alone.
+    (tmp_path / "recipe.yaml").write_text("".join(line for line in text.splitlines(True) if "sha256" not in line))
+    assert check_result(tmp_path, other, "hfcf run x") is False
 
 
 def test_a_password_in_an_address_is_hidden_and_the_run_goes_on(tmp_path: Path) -> None:

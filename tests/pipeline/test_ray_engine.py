@@ -21,7 +21,7 @@ from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.engines.ner import Ner
-from hfcf.hub.existing_result import UNCOUNTED
+from hfcf.hub.existing import UNCOUNTED
 from hfcf.pipeline import ray_engine
 from hfcf.pipeline.ray_engine import PLACE, Cluster, check_resources, map_block, read_block, reads_models, write_block
 from hfcf.pipeline.row_recipes import ActorResources, RayResources
@@ -59,7 +59,7 @@ def test_a_recipe_says_what_actors_get() -> None:
 def test_actors_that_never_fit_are_refused() -> None:
     check_resources([("explain", ActorResources(actors=3))], {"CPU": 4.0})
     check_resources([("explain", ActorResources(actors=4, num_gpus=0.25))], {"CPU": 5.0, "GPU": 1.0})
-    with pytest.raises(ValueError, match="explain need 4 CPUs beside one for the other stages, and the cluster has 4"):
+    with pytest.raises(ValueError, match="explain need 4 CPUs and one CPU for the other stages, and the cluster has 4"):
         check_resources([("explain", ActorResources(actors=4))], {"CPU": 4.0})
     with pytest.raises(ValueError, match=r"explain, check need 2 GPUs, and the cluster has 1: set ray\.num_gpus"):
         check_resources([(name, ActorResources(num_gpus=1)) for name in ("explain", "check")], {"CPU": 9.0, "GPU": 1.0})
@@ -133,7 +133,7 @@ def test_rows_of_a_cluster_equal_those_of_one_process(
     times = {path: path.stat().st_mtime_ns for path in tmp_path.glob(".shards/*/rows-*.parquet")}
     caplog.set_level("INFO", logger="hfcf")
     assert_near(list(eda(demo, limit=40, runner=Cluster(tmp_path, resources))), here)
-    assert "30 of 40 rows are finished; the run continues with the others" in caplog.text
+    assert "30 of 40 rows are finished; the run continues with the rest" in caplog.text
     assert {path: path.stat().st_mtime_ns for path in times} == times
     strict = EDA(strict=True)
     bad = Dataset.from_list([*first_rows(demo, 3), {**demo[3], "claim": "…"}], features=demo.features)

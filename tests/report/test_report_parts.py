@@ -5,11 +5,10 @@ from __future__ import annotations
 from rich.text import Text
 
 from hfcf.report.figures import number
-from hfcf.report.lines import printable
 from hfcf.report.measures import low_is_better, measures, ordered, phrases
-from hfcf.report.page import embed_json, hash_script
+from hfcf.report.page import embed_json, flat, hash_script
 from hfcf.report.page_rows import PLAIN, packed, rejected_row, shares, texts
-from hfcf.report.tables import flat
+from hfcf.report.peek import printable
 
 
 def test_numbers_of_a_row_and_their_words() -> None:

@@ -319,5 +319,5 @@ def test_baselines_are_trained_and_scored_on_the_same_rows(tiny_model: Tiny, tmp
 
 def test_baselines_leave_out_the_structure_so_they_are_of_task_2() -> None:
     content = recipe.read(recipe.find("demo_structures"), ["task=1"])
-    with pytest.raises(recipe.RecipeError, match=r"baselines: of task 2.*this is task 1"):
+    with pytest.raises(recipe.RecipeError, match=r"baselines: needs task 2.*got task 1"):
         parse_train(content)

@@ -22,7 +22,7 @@ from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.verifier_inputs import encode_pairs
-from hfcf.hub.existing_result import ExistingResultError
+from hfcf.hub.existing import ExistingResultError
 from hfcf.pipeline.train import train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join

@@ -23,7 +23,7 @@ from hfcf.core.redact import redact_values
 from hfcf.core.system import check_limit
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
-from hfcf.hub.existing_card import check_overwrite, read_restriction
+from hfcf.hub.existing import check_overwrite, read_restriction
 from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.render import render
 from hfcf.pipeline.run import make_system

@@ -9,7 +9,7 @@ from typing import Any
 
 from hfcf.core import recipe as recipes
 from hfcf.core.redact import short_path
-from hfcf.hub.existing_result import check_result, write_record
+from hfcf.hub.existing import check_result, write_record
 from hfcf.studies.compare import column_page, figure, page
 from hfcf.studies.compare.frame import Cell, long_table
 from hfcf.studies.compare.intrinsic import intrinsic_rows

@@ -15,7 +15,7 @@ from datasets import Dataset
 from hfcf import systems
 from hfcf.cli.tables import print_comparison
 from hfcf.core.recipe import RecipeError
-from hfcf.hub.existing_result import ExistingResultError
+from hfcf.hub.existing import ExistingResultError
 from hfcf.studies.compare.dry_run import dry_run
 from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.recipe import parse_comparison
