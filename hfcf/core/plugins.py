@@ -9,11 +9,6 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 
 
-def discover(package: str, group: str) -> dict[str, str]:
-    """Map names to "module" or, for entry points of other packages, "module:attribute"."""
-    return with_plugins(discover_modules(package), group)
-
-
 def discover_modules(package: str) -> dict[str, str]:
     """Map the names of a package's public modules to their full names, without importing them."""
     spec = find_spec(package)
@@ -22,7 +17,7 @@ def discover_modules(package: str) -> dict[str, str]:
 
 
 def with_plugins(own: dict[str, str], group: str) -> dict[str, str]:
-    """Add the entry points of a group to this library's names; an entry point never replaces a name of this library."""
+    """Add the entry points of a group ("module:attribute") to this library's names, none of which they replace."""
     return {**own, **{name: value for name, value in _entry_points(group, tuple(sys.path)) if name not in own}}
 
 

@@ -245,9 +245,4 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(isinstance(number, int) for number in value)
 
 
-def is_tagged(text: Any) -> bool:
-    """Say whether a text has tags of entities."""
-    return isinstance(text, str) and TAG.search(text) is not None
-
-
 BUILDER = RelationRecords

@@ -119,7 +119,6 @@ def load_generator(model: Model, dtype: torch.dtype) -> Any:
 
 def load_tokenizer(model: Model) -> Any:
     """Load a generation model's tokenizer; a decoder-only model's pads on the left, with the end of text if it has no padding."""
-
     if two_sided(model):
         return read_tokenizer(model)
     tokenizer = read_tokenizer(model, padding_side="left")

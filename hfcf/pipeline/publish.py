@@ -188,7 +188,7 @@ def _write_stream(
         for start in range(0, len(table), expand.BATCH):
             lost = expand.rejections(table.slice(start, expand.BATCH), rejected, str(run["system"]))
             rows.write("rejected", lost)
-            running.measure_rejected(lost.select(["level", "source", "candidate"]).to_pylist())
+            running.measure_rejected(lost)
     left_out = [*NOT_CHECKED, *(f"{name} was not measured: it needs all rows" for name in running.left_out)]
     return {"metrics": running.summaries(), "augmented": {"divided": False}, "run": {"streamed": left_out}}
 

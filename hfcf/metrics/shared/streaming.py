@@ -52,10 +52,11 @@ class RunningMetrics:
             table = table.append_column(name, pa.array(columns[name], kind))
         return table
 
-    def measure_rejected(self, rows: list[dict[str, Any]]) -> None:
+    def measure_rejected(self, table: pa.Table) -> None:
         """Measure the rejected candidates among rows of `hfcf.rejected`."""
-        lost = list(edited_rows(rows))
-        if self._stages and lost:
+        if not self._stages:
+            return
+        if lost := list(edited_rows(table.select(["level", "source", "candidate"]).to_pylist())):
             features = candidate_features(task_of(lost[0]))
             columns = {name: [row.get(name) for row in lost] for name in features}
             self._score(Dataset.from_dict(columns, features=features)[:], "before")

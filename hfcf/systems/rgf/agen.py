@@ -97,7 +97,7 @@ class DrawPassage(Stage):
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Raise `Reject` for a row without an answer: without an answer, no other can be told from it."""
+    """Raise `Reject` for a row without an answer: there is nothing that another answer must differ from."""
     if not row["answers"]["text"]:
         raise Reject("the row has no answer")
 
