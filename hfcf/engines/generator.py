@@ -77,20 +77,24 @@ Hypotheses = list[dict[str, Any]]
 
 
 def search(
-    engine: Any, network: Any, tokenizer: Any, encoded: Sequence[Encoded], constraints: Any, **settings: Any
+    engine: Any, network: Any, tokenizer: Any, encoded: Sequence[Encoded], constraints: Any, *, marks: bool = False, **settings: Any
 ) -> list[Hypotheses]:
-    """Search with an engine's `num_beams`, `num_return_sequences` and `max_new_tokens`; see `generate_constrained`."""
+    """Search with an engine's `num_beams`, `num_return_sequences` and `max_new_tokens`; see `generate_constrained`.
+
+    With `marks`, the texts keep the tokenizer's special tokens.
+    """
     settings |= {name: getattr(engine, name) for name in ("num_beams", "num_return_sequences", "max_new_tokens")}
     inputs = pad(tokenizer, encoded, network.device)
     with torch.inference_mode():
         output = generate_constrained(network, inputs, constraints, **settings)
     prompt = 0 if network.config.is_encoder_decoder else inputs["input_ids"].shape[1]
-    return hypotheses(tokenizer, output.sequences[:, prompt:], output.sequences_scores, output.ended, len(encoded))
+    texts = tokenizer.batch_decode(output.sequences[:, prompt:], skip_special_tokens=not marks)
+    return hypotheses(texts, output.sequences_scores, output.ended, len(encoded))
 
 
-def hypotheses(tokenizer: Any, sequences: torch.Tensor, scores: torch.Tensor, ended: torch.Tensor, inputs: int) -> list[Hypotheses]:
-    """Decode the hypotheses of each input; drop repetitions and empty places."""
-    texts = [" ".join(text.split()) for text in tokenizer.batch_decode(sequences, skip_special_tokens=True)]
+def hypotheses(decoded: Sequence[str], scores: torch.Tensor, ended: torch.Tensor, inputs: int) -> list[Hypotheses]:
+    """List the hypotheses of each input; drop repetitions and empty places."""
+    texts = [" ".join(text.split()) for text in decoded]
     rows: list[dict[str, dict[str, Any]]] = [{} for _ in range(inputs)]
     for i, (text, score, finished) in enumerate(zip(texts, scores.float().cpu().tolist(), ended.tolist(), strict=True)):
         if text and score > NONE:

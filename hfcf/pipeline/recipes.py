@@ -11,6 +11,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.core.settings import settings_of
+from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
 from hfcf.training.explainer import Weights
@@ -144,6 +145,29 @@ class GeneratorRecipe(TrainRecipe):
     """Train the generator of RACE's ablation −EDIT, whose input has the label."""
 
 
+class Tagger(Recipe):
+    """What finds the entities of claims."""
+
+    backend: Literal["spacy", "stanza"] = "stanza"
+    model: ModelReference = Model("en")
+    """Its model."""
+
+    def engine(self) -> Ner:
+        """Return the engine."""
+        return Ner(backend=self.backend, model=self.model)
+
+
+class CorrectorRecipe(TrainRecipe):
+    """A corrector of claims, which fills masked spans from the evidence."""
+
+    train: Literal["corrector"]
+    model: StartModel
+    ner: Tagger = Tagger()
+    """What finds the entities to mask."""
+    masks: Annotated[int, Field(ge=1)] = 2
+    """How many times each claim is masked, each time elsewhere."""
+
+
 class Judge(Recipe):
     """A verifier that judges what a rewriter writes."""
 
@@ -219,13 +243,9 @@ class RelationRecipe(TrainRecipe):
     evaluate: EvaluationSources = ()
 
 
-class Clozes(Recipe):
+class Clozes(Tagger):
     """Questions made of claims, see `hfcf.training.cloze.cloze_questions`; `data` then has claims with evidence."""
 
-    backend: Literal["spacy", "stanza"] = "stanza"
-    """What finds the claims' entities."""
-    model: ModelReference = Model("en")
-    """Its model."""
     words: int = 90
     """Words that a passage is filled up to."""
 
@@ -297,8 +317,8 @@ class StructuresRecipe(TrainRecipe):
 
 
 _Kinds = (
-    VerifierRecipe | GeneratorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe | ReaderRecipe
-    | OpenReaderRecipe | QuestionWriterRecipe | StructuresRecipe
+    VerifierRecipe | GeneratorRecipe | CorrectorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe
+    | ReaderRecipe | OpenReaderRecipe | QuestionWriterRecipe | StructuresRecipe
 )  # fmt: skip
 AnyTrainRecipe = Annotated[_Kinds, Field(discriminator="train")]
 TRAININGS: dict[str, type[TrainRecipe]] = {

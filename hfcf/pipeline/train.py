@@ -191,6 +191,15 @@ def _train_generator(recipe: recipes.GeneratorRecipe, training: Dataset, held_ou
     return {"held out": evaluate_generator(held_out, trained_model(hp, out), max_length=hp.max_length, prefixed=recipe.prefixed)}
 
 
+def _train_corrector(recipe: recipes.CorrectorRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.training.corrector import evaluate_corrector, train_corrector
+
+    hp, ner = recipe.hyperparameters(), recipe.ner.engine()
+    scores: dict[str, Any] = {"trained on": {"pairs": train_corrector(training, ner, hp, out, masks=recipe.masks)}}
+    model, sets = trained_model(hp, out), _by_corpus(held_out)
+    return scores | {name: evaluate_corrector(rows, ner, model, max_length=hp.max_length) for name, rows in sets.items()}
+
+
 def _train_rewriter(recipe: recipes.RewriterRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.generator import train_texts
     from hfcf.training.rewriter import claim_pairs, evaluate_rewriter
@@ -259,10 +268,9 @@ def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dat
 
     hp, sizes = recipe.hyperparameters(), {}
     if clozes := recipe.clozes:
-        from hfcf.engines.ner import Ner
         from hfcf.training.cloze import cloze_questions
 
-        ner = Ner(backend=clozes.backend, model=clozes.model)
+        ner = clozes.engine()
         training, held_out = (cloze_questions(rows, ner, seed=hp.seed, words=clozes.words) for rows in (training, held_out))
         sizes = {"trained on": {"clozes": len(training)}}
     train_reader(training, hp, out)
@@ -322,6 +330,7 @@ def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_
 _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], dict[str, Any]]] = {
     recipes.VerifierRecipe: _train_verifier,
     recipes.GeneratorRecipe: _train_generator,
+    recipes.CorrectorRecipe: _train_corrector,
     recipes.RewriterRecipe: _train_rewriter,
     recipes.ExplainerRecipe: _train_explainer,
     recipes.MaskedLMRecipe: _train_masked_lm,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, islice
@@ -17,6 +17,7 @@ from datasets import Dataset, IterableDataset
 from hfcf.core import edits, schema
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.entity_types import place_kind
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.plausible import Draw, divide_names, is_near, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
@@ -51,7 +52,9 @@ class EditEvidence(Stage):
       where there is one. See `hfcf.systems.race.plausible`.
     - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or a
       year in a title stays, as does a place in the title that all pieces share: with another year, "2014 World Championship" is
-      another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are.
+      another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are. A place stays that
+      WordNet does not know, or that is named with the place around it ("Florence, Italy"), and so do "one", "first" and a value
+      that is part of a name ("League 2", "University of Ohio").
 
     A row is rejected if it has no causal entity, if it is a SUPPORTS row and no causal entity has a substitute, and if its entities
     or rationales are not at their offsets.
@@ -62,13 +65,16 @@ class EditEvidence(Stage):
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
         plausible: draw plausible substitutes only.
         near: draw near substitutes only.
+        claimed: edit only one date, number or place that the claim names too, a causal one where there is one; where there is none
+            to edit, the names that claim and rationales have in common, and then all causal entities. The paper edits all; small
+            verifiers miss the flip of the label, or find none where the claim does not speak of what changed.
 
     >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     hfcf.core.stage.StageError: edit_evidence learns from the whole set (entities) and is not fitted: ...
     """
 
-    VERSION = "4"
+    VERSION = "5"
 
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES, "rationales": schema.RATIONALES}
     outputs: ClassVar = {
@@ -80,6 +86,7 @@ class EditEvidence(Stage):
     edit: bool = True
     plausible: bool = False
     near: bool = False
+    claimed: bool = False
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:
@@ -102,12 +109,15 @@ class EditEvidence(Stage):
         if why := why_misplaced(row, here, "an entity") or why_misplaced(row, row["rationales"], "a rationale"):
             raise Reject(why)
         causal = [entity for entity in here if any(_overlap(entity, span) for span in row["rationales"])]
+        if self.claimed and not causal:
+            causal = [entity for entity in here if mentions(row["claim"], entity["text"])]
         if self.edit and not causal:
             raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM stands in the token rationales")
         if not self.edit or row["label"] != SUPPORTS:
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
-        changes = self._changes(row, here, causal)
-        changed = edits_of(row, changes, protected=[entity["text"] for entity in here]) if changes else []
+        choices = _one_by_one(row["claim"], causal, here, self.random(row["id"])) if self.claimed else [causal]
+        names = [entity["text"] for entity in here]
+        changed = next(filter(None, (edits_of(row, self._changes(row, here, chosen), names) for chosen in choices)), [])
         if not changed:
             reason = (
                 "no causal entity can be edited: there is no other value of its form in the dataset, and no second person or "
@@ -131,7 +141,7 @@ class EditEvidence(Stage):
         parts = {number for text in texts for pair in _PART_OF.findall(text) for number in pair} if self.near else ()
         for type_ in IN_DATASET:
             for value in dict.fromkeys(entity["text"] for entity in causal if entity["type"] == type_):
-                if self.near and (value in parts or _is_fixed(value, type_, titles, subject)):
+                if self.near and (value in parts or _is_fixed(value, type_, titles, subject) or _binds(value, type_, texts)):
                     continue
                 fits = partial(is_near, value, type_) if self.near else None
                 if (new := draw(value, type_) if draw else table.substitute(value, type_, texts, rng, fits)) is not None:
@@ -157,6 +167,23 @@ class EditEvidence(Stage):
                     for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
                         changes.setdefault(short, _shorter(new, short, old) if people else new)
         return convert(changes, texts, [entity["text"] for entity in here]) if self.plausible else changes
+
+
+def _one_by_one(claim: str, causal: Sequence[Any], here: Sequence[Any], rng: Random) -> Iterator[Sequence[Any]]:
+    """Yield what to edit, until something of it can be: one value that the claim names, then its names, then what is causal.
+
+    The order is random, causal values before others. Dates of one year are one value.
+    """
+    for entities in (causal, here):
+        values = list(
+            dict.fromkeys((e["text"], e["type"]) for e in entities if e["type"] in IN_DATASET and mentions(claim, e["text"]))
+        )
+        rng.shuffle(values)
+        for value, type_ in values:
+            years = set(find_years(value)) if type_ == "DATE" else set[int]()
+            yield [e for e in here if e["text"] == value or (e["type"] == "DATE" and not years.isdisjoint(find_years(e["text"])))]
+    yield [e for e in causal if e["type"] in IN_INSTANCE and mentions(claim, e["text"])]
+    yield causal
 
 
 @lru_cache(maxsize=4)
@@ -203,6 +230,20 @@ def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bo
     if type_ == "GPE":
         return mentions(subject, value)
     return any(mentions(title, text) for title in titles for text in (value, *map(str, find_years(value))))
+
+
+def _binds(value: str, type_: str, texts: Iterable[str]) -> bool:
+    """Whether other words would have to change too: "one", "Florence, Italy", "League 2"; or a place that may be none."""
+    if type_ == "GPE" and not (place_kind(value) and value[0].isupper() and not value.isupper()):
+        return True
+    within = rf"{re.escape(value)}, [A-Z]|[A-Z]\w+, {re.escape(value)}|[A-Z]\w+ of {re.escape(value)}" if type_ == "GPE" else ""
+    numbered = rf"[A-Z]\w+ {re.escape(value)}\b" if type_ == "NUM" else ""
+    pattern = re.compile(rf"\b(?:{within or numbered})") if within or numbered else None
+    return value.casefold() in ONE or (pattern is not None and any(pattern.search(text) for text in texts))
+
+
+ONE = {"1", "one", "single", "1st", "first"}
+"""Numbers after which a noun is singular, or which are more than a number: "for the first time"."""
 
 
 def _subject(row: Mapping[str, Any]) -> str:

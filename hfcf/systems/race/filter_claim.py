@@ -1,9 +1,9 @@
-"""The claim that stays closest to the source's, in meaning and in entities (RACE, section 3.4), or the most fluent one."""
+"""The claim that stays closest to the source's, in meaning and in entities (RACE, section 3.4)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Annotated, Any, ClassVar
 
 from datasets import Dataset, IterableDataset
@@ -13,27 +13,26 @@ from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
-from hfcf.core.settings import GoesWith, NeedsWeights
+from hfcf.core.settings import GoesWith, NeedsWeights, Share
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.ner import Ner
 from hfcf.engines.perplexity import Perplexity
+from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
-from hfcf.text.evidence import join
+from hfcf.text.evidence import evidence_texts
 from hfcf.text.normalise import normalise
 
-AHEAD = "\nIn short:"
-"""What a language model reads between the evidence and the claim that it scores."""
-SEMANTIC, ENTITY, PERPLEXITY = "semantic fidelity", "entity fidelity", "perplexity"
+SEMANTIC, ENTITY, PERPLEXITY, COPIED = "semantic fidelity", "entity fidelity", "perplexity ratio", "copy rate"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilterClaim(Stage):
     """Accept the claim with the highest sum of semantic and entity fidelity; write the row's counterfactuals and decide it.
 
-    With a `fluency_model`, accept the most fluent claim instead; equal fluency is decided by the sum, equal claims by their text.
+    Sums within 1e-4 of each other are equal; the claim's text then decides.
 
     Input columns: the task's, `entities`, `candidates`. Output columns: `candidates`, and `counterfactuals` with (c′, E, y′)
     and, for a SUPPORTS row, (c, E′, REFUTES). The row is accepted when it has a counterfactual.
@@ -41,18 +40,25 @@ class FilterClaim(Stage):
     - *Semantic fidelity* is the MoverScore of c and c′; its IDF weights are learned from the claims of the whole set.
     - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names, 0 when c has
       none; the paper's "overlap rate of entities" does not name the set that it is over.
-    - *Fluency* is the claim's perplexity by `fluency_model` after the evidence (of a SUPPORTS row, the edited evidence), rounded to
-      three digits; see `hfcf.engines.perplexity`. A claim that is too long to have one comes last.
+    - *Fluency*, on request, is a floor: the claim's perplexity by `fluency_model`, divided by that of the source's claim; see
+      `hfcf.engines.perplexity`. Deviation: the paper has no such floor. The evidence is not read before the claim, since after it
+      the most fluent claim is a copy of it.
+    - The *copy rate*, on request, is the claim's longest run of words that one piece of E or E′ also has, divided by its words.
 
     Args:
         encoder: MoverScore's model.
         ner: the tagger, the same as `tag_entities` uses.
-        fluency_model: a decoder-only language model; None, as in the paper, ignores fluency.
-        max_perplexity: reject claims of a greater perplexity; None, as in the paper, rejects none. It needs a `fluency_model`.
+        fluency_model: a decoder-only language model; None, as in the paper, ignores fluency. It goes with `max_perplexity_ratio`.
+        max_perplexity_ratio: reject claims whose perplexity, divided by that of the source's claim, is greater.
+        max_copied: reject claims of a greater copy rate, 0–1; None, as in the paper, rejects none.
+        min_semantic: reject claims of a smaller semantic fidelity, 0–1, which speak of something else; None, as in the paper,
+            rejects none.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
     ['candidates', 'counterfactuals']
     """
+
+    VERSION: ClassVar[str] = "2"
 
     inputs: ClassVar = {**TASK.features, "entities": schema.ENTITIES, "edits": schema.EDITS, "candidates": CANDIDATES}
     outputs: ClassVar = {"candidates": CANDIDATES, "counterfactuals": COUNTERFACTUALS}
@@ -65,14 +71,17 @@ class FilterClaim(Stage):
     )
     ner: Ner = field(default_factory=Ner)
     fluency_model: (
-        Annotated[Model, NeedsWeights("the claims are chosen by their perplexity, which an endpoint does not give")] | None
+        Annotated[Model, NeedsWeights("the perplexity of claims is measured, which an endpoint does not give")] | None
     ) = None
-    max_perplexity: Annotated[float, Field(gt=0), GoesWith("fluency_model")] | None = None
+    max_perplexity_ratio: Annotated[float, Field(gt=0), GoesWith("fluency_model")] | None = None
+    max_copied: Share | None = None
+    min_semantic: Share | None = None
 
     def check(self) -> None:
-        if self.max_perplexity is not None and self.fluency_model is None:
+        if (self.max_perplexity_ratio is None) != (self.fluency_model is None):
             raise ValueError(
-                f"max_perplexity={self.max_perplexity} needs a fluency_model, which measures the perplexity of claims: give one"
+                f"fluency_model and max_perplexity_ratio go together, got {self.fluency_model} and {self.max_perplexity_ratio}: "
+                "give both or neither"
             )
 
     @property
@@ -90,7 +99,7 @@ class FilterClaim(Stage):
         movers = MoverScore(model=self.encoder, idf=self.fitted)
         semantic = iter(movers.run([[row["claim"], candidate["claim"]] for row, candidate in open_]))
         tagged = iter(self.ner.run(claims))
-        fluency = iter(self._fluency(rows))
+        perplexities = self._perplexities([row["claim"] for row, _ in open_] + claims)
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
@@ -98,43 +107,49 @@ class FilterClaim(Stage):
             for candidate in row["candidates"]:
                 if undecided(candidate):
                     new = {normalise(candidate["claim"][start:end]) for start, end, _ in next(tagged)}
-                    scores = [{"name": SEMANTIC, "value": next(semantic)}, {"name": ENTITY, "value": overlap(names, new) or 0.0}]
-                    candidate = self._score(candidate, [*scores, *next(fluency)])
+                    scores = {SEMANTIC: next(semantic), ENTITY: overlap(names, new) or 0.0}
+                    candidate = self._score(candidate, {**scores, **self._form(row, candidate["claim"], perplexities)})
                 candidates.append(candidate)
             results.append(self._decide(row, candidates))
         return results
 
-    def _score(self, claim: dict[str, Any], scores: list[dict[str, Any]]) -> dict[str, Any]:
-        """Add the scores to a claim, and reject it where it is too perplexing."""
-        claim = {**claim, "scores": [*claim["scores"], *scores]}
-        perplexity = next((score["value"] for score in scores if score["name"] == PERPLEXITY), None)
-        if perplexity is None or self.max_perplexity is None or perplexity <= self.max_perplexity:
-            return claim
-        return reject(
-            claim, self.name, f"reads oddly after its evidence: a perplexity of {perplexity}, {self.max_perplexity} at most"
-        )
-
-    def _fluency(self, rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-        """Return the score of each undecided claim of the rows; an empty list without a language model."""
-        claims = [[candidate["claim"] for candidate in row["candidates"] if undecided(candidate)] for row in rows]
+    def _perplexities(self, claims: Sequence[str]) -> dict[str, float | None]:
         if self.fluency_model is None:
-            return [[] for own in claims for _ in own]
-        requests = []
-        for row, own in zip(rows, claims, strict=True):
-            before = join(TASK.apply_edits(row, row["edits"] or [])["evidence"])[0] + AHEAD if own else ""
-            requests += [[before, f" {claim}"] for claim in own]
-        answers = Perplexity(model=self.fluency_model).run(requests)
-        # Further digits of a long text's score differ with its batch.
-        return [[] if answer is None else [{"name": PERPLEXITY, "value": float(f"{answer:.3g}")}] for answer in answers]
+            return {}
+        texts = list(dict.fromkeys(claims))
+        return dict(zip(texts, Perplexity(model=self.fluency_model).run(texts), strict=True))
+
+    def _form(self, row: Mapping[str, Any], claim: str, perplexities: Mapping[str, float | None]) -> dict[str, float]:
+        """Score a claim's fluency and how far it is copied, where they are asked for."""
+        scores = dict[str, float]()
+        before, after = perplexities.get(row["claim"]), perplexities.get(claim)
+        if before and after:  # a text that is too long has none
+            scores[PERPLEXITY] = round(after / before, 4)
+        if self.max_copied is not None:
+            edited = TASK.apply_edits(row, row["edits"] or [])["evidence"]
+            texts = [text for pieces in (row["evidence"], edited) for _, _, text in evidence_texts({"evidence": pieces})]
+            scores[COPIED] = copy_rate(claim, texts) or 0.0
+        return scores
+
+    def _score(self, claim: dict[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
+        """Add the scores to a claim, and reject it where it reads oddly or is copied."""
+        claim = {**claim, "scores": [*claim["scores"], *({"name": name, "value": value} for name, value in scores.items())]}
+        for name, limit in {PERPLEXITY: self.max_perplexity_ratio, COPIED: self.max_copied}.items():
+            if limit is not None and name in scores and scores[name] > limit + TOLERANCE:
+                return reject(claim, self.name, f"{_FAULTS[name]}: {name} {scores[name]:.2f}, {limit} at most")
+        if self.min_semantic is not None and scores[SEMANTIC] < self.min_semantic - TOLERANCE:
+            return reject(
+                claim, self.name, f"speaks of something else: {SEMANTIC} {scores[SEMANTIC]:.2f}, {self.min_semantic} at least"
+            )
+        return claim
 
     def _decide(self, row: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | Reject:
-        better = "closer to the source's" if self.fluency_model is None else "more fluent"
         best = min(
             (i for i, candidate in enumerate(candidates) if undecided(candidate)), key=lambda i: _rank(candidates[i]), default=None
         )
         judged = [
             accept(candidate, self.name) if i == best
-            else reject(candidate, self.name, f"another claim of the row is {better}") if undecided(candidate)
+            else reject(candidate, self.name, "another claim of the row is closer to the source's") if undecided(candidate)
             else candidate
             for i, candidate in enumerate(candidates)
         ]  # fmt: skip
@@ -146,7 +161,12 @@ class FilterClaim(Stage):
         return {**answer, "status": {"accepted": True, "stage": self.name, "reason": None}}
 
 
-def _rank(candidate: dict[str, Any]) -> tuple[float, float, str]:
+TOLERANCE = 1e-4
+"""Scores that differ by less are equal: batches and processors move them."""
+_FAULTS = {PERPLEXITY: "reads less well than the source's claim", COPIED: "is a piece of the evidence"}
+
+
+def _rank(candidate: dict[str, Any]) -> tuple[float, str]:
     """Return the key by which the best candidate is the smallest."""
     scores = {score["name"]: score["value"] for score in candidate["scores"]}
-    return scores.get(PERPLEXITY, inf), -round(scores[SEMANTIC] + scores[ENTITY], 5), candidate["claim"]
+    return -round(scores[SEMANTIC] + scores[ENTITY], 4), candidate["claim"]

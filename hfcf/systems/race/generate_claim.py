@@ -1,4 +1,4 @@
-"""Claims that the sentence rationales of E or E′ support, naming a causal entity of every piece (RACE, section 3.3)."""
+"""Claims that E or E′ supports: generated from its sentence rationales (RACE, section 3.3), or the source's, corrected."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from hfcf import prompts
 from hfcf.core import edits, schema
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, Positive, TrainedBy
+from hfcf.core.settings import Endpoint, NeedsWeights, NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.corrector import Corrector, check_corrector
 from hfcf.engines.generator import Generator, restore_words
 from hfcf.engines.label_preserving import why_preserving
 from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
+from hfcf.systems.race.correct import choose_masks, unsupported
 from hfcf.systems.race.explain import SENTENCES
+from hfcf.systems.race.follow import follow_edits
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
@@ -25,6 +28,7 @@ from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
 
 PROMPT = "evidence_claims"
+FOLLOW, CORRECT, GENERATE = "follow", "correct", "generate"
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
@@ -73,10 +77,19 @@ _EMPTY = re.compile(r"\((?:\w+:)?\s*\)")
 class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
 
-    Input columns: `claim`, `label`, `evidence`, `edited_evidence`, `edited_entities`, `sentence_rationales`, `candidates`.
-    Output column: `candidates`, the evidence candidate first, then the claims, best first. The search is constrained (equation 1):
-    a claim names a causal entity of every piece. A claim that still does not is rejected, and so is one that repeats the source's
-    claim or is cut off.
+    Input columns: `claim`, `label`, `evidence`, `entities`, `edits`, `edited_evidence`, `edited_entities`, `sentence_rationales`,
+    `candidates`. Output column: `candidates`, the evidence candidate first, then the claims of each writer, best first. The search
+    is constrained (equation 1): a claim names a causal entity of every piece. A claim that still does not is rejected, and so is
+    one that repeats the source's claim or is cut off.
+
+    The paper's writer generates claims anew. Two more, on request, keep the source's claim and change words of it:
+
+    - *Follow*: where the edits of E′ touch words of the claim, the claim with the same edits.
+    - *Correct* (Thorne and Vlachos 2021, Evidence-based Factual Error Correction): the words that E (of a SUPPORTS row, E′) does
+      not bear out are masked in several ways, and a T5 fills the masks from the evidence. See `hfcf.systems.race.correct`.
+
+    With either, each candidate names its writer in its scores: "writer: follow", "writer: correct" or "writer: generate", with the
+    value 1. A claim that two writers write counts once, as the first one's.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
@@ -95,6 +108,10 @@ class GenerateClaim(Stage):
         exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
             a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write
             their contents; see `why_malformed`. The paper has no such check.
+        follow: also write the claim with the edits of its evidence. The paper has no such writer.
+        corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
+        max_unsupported: a corrected claim is rejected that has more content words than this which the evidence lacks:
+            facts that the evidence does not mention, which small verifiers overlook. None rejects none.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.
@@ -104,20 +121,21 @@ class GenerateClaim(Stage):
     30
     """
 
-    VERSION: ClassVar[str] = "3"
+    VERSION: ClassVar[str] = "4"
 
     inputs: ClassVar = {
-        "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "edited_evidence": schema.EVIDENCE,
-        "edited_entities": schema.ENTITIES, "sentence_rationales": SENTENCES, "candidates": CANDIDATES,
+        "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "entities": schema.ENTITIES, "edits": schema.EDITS,
+        "edited_evidence": schema.EVIDENCE, "edited_entities": schema.ENTITIES, "sentence_rationales": SENTENCES,
+        "candidates": CANDIDATES,
     }  # fmt: skip
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {
-        "edited_evidence": "race.edit_evidence", "edited_entities": "race.edit_evidence",
-        "sentence_rationales": "race.explain", "candidates": "race.check_edit",
+        "entities": "race.tag_entities", "edits": "race.edit_evidence", "edited_evidence": "race.edit_evidence",
+        "edited_entities": "race.edit_evidence", "sentence_rationales": "race.explain", "candidates": "race.check_edit",
     }  # fmt: skip
     batch_size: ClassVar[int] = 32
 
-    engines: ClassVar = (Generator,)
+    engines: ClassVar = (Generator, Corrector)
 
     generator: Annotated[Model, Endpoint(), TrainedBy("train_generator")]
     edit: bool = True
@@ -130,6 +148,11 @@ class GenerateClaim(Stage):
     exclude_same: bool = False
     restore_letters: bool = False
     exclude_malformed: bool = False
+    follow: bool = False
+    corrector: (
+        Annotated[Model, TrainedBy("train_corrector"), NeedsWeights("it fills marks that only T5's vocabulary has")] | None
+    ) = None
+    max_unsupported: NonNegative | None = None
 
     def check(self) -> None:
         if self.num_candidates > self.num_beams:
@@ -139,22 +162,52 @@ class GenerateClaim(Stage):
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator)}
 
     def check_available(self) -> None:
-        """Raise if `exclude_same` is set and WordNet is not installed."""
-        if self.exclude_same:
+        """Raise if WordNet is needed and not installed, or if the corrector has no marks for masked spans."""
+        if self.exclude_same or self.corrector or self.max_unsupported is not None:
             wordnet()
+        if self.corrector:
+            check_corrector(self.corrector)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         required = [clauses(row) if self.constrain else [] for row in rows]
         evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
         labels = [SUPPORTS if self.edit else opposite(row["label"]) for row in rows]
         answers = (self._ask if is_remote(self.generator) else self._search)(evidence, required, labels)
+        corrected = self._corrected(rows)
         results: list[dict[str, Any] | Reject] = []
-        for row, constraints, answer in zip(rows, required, answers, strict=True):
+        for row, constraints, answer, corrections in zip(rows, required, answers, corrected, strict=True):
             candidates = [candidate for candidate in row["candidates"] if candidate["change"] == "evidence"]
             why = failure(answer)
-            candidates += [] if why else [self._candidate(row, hypothesis, constraints) for hypothesis in answer]
+            followed = follow_edits(row) if self.follow else None
+            claims = [
+                *([(FOLLOW, {"text": followed, "score": None, "finished": True})] if followed else ()),
+                *((CORRECT, hypothesis) for hypothesis in corrections),
+                *((GENERATE, hypothesis) for hypothesis in (() if why else answer)),
+            ]
+            seen = set[str]()
+            for writer, hypothesis in claims:
+                if hypothesis["text"] not in seen:
+                    seen.add(hypothesis["text"])
+                    candidates.append(self._candidate(row, writer, hypothesis, constraints))
             results.append(settle(candidates, why or "the generator found no claim"))
         return results
+
+    def _corrected(self, rows: Sequence[dict[str, Any]]) -> list[list[Any]]:
+        """Ask the corrector about every mask of each row's claim; return the rows' hypotheses, likeliest masks first."""
+        if self.corrector is None:
+            return [[] for _ in rows]
+        masks: list[list[Any]] = []
+        for row in rows:
+            names = [(entity["start"], entity["end"]) for entity in row["entities"] if entity["field"] == "claim"]
+            kept = row["label"] != REFUTES and not row["edits"]  # its evidence supports the claim as it is
+            masks.append([] if kept else choose_masks(row["claim"], _texts(row), names))
+        requests = [
+            [row["claim"], [list(span) for span in spans], join(row["edited_evidence"])[0]]
+            for row, ways in zip(rows, masks, strict=True)
+            for spans in ways
+        ]
+        answers = iter(Corrector(model=self.corrector).run(requests))
+        return [[hypothesis for _ in ways for hypothesis in next(answers) or ()] for ways in masks]
 
     def _search(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
         engine = Generator(
@@ -183,17 +236,20 @@ class GenerateClaim(Stage):
         ]
         return ask_texts(self.generator, "claims", messages, number=number, max_tokens=max_tokens, seed=self.seed)
 
-    def _candidate(self, row: Mapping[str, Any], hypothesis: Mapping[str, Any], constraints: list[list[str]]) -> dict[str, Any]:
+    def _candidate(
+        self, row: Mapping[str, Any], writer: str, hypothesis: Mapping[str, Any], constraints: list[list[str]]
+    ) -> dict[str, Any]:
         text, claim = hypothesis["text"], row["claim"]
+        named = [{"name": f"writer: {writer}", "value": 1.0}] if self.follow or self.corrector else []
         candidate = {
             "claim": text, "label": None, "change": "claim", "edits": edits.rewrite("claim", claim, text),
-            "scores": log_probability(hypothesis), "status": None,
+            "scores": [*named, *log_probability(hypothesis)], "status": None,
         }  # fmt: skip
         if not hypothesis["finished"]:
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
         if why := text_problem(text, "the claim"):
             return reject(candidate, self.name, why)
-        if not all(met(text, constraints)):
+        if writer == GENERATE and not all(met(text, constraints)):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
         if dedup_key(text) == dedup_key(claim):
             return reject(candidate, self.name, "repeats the source's claim")
@@ -203,7 +259,19 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, why)
         if self.exclude_same and (why := _same_label(row, text)):
             return reject(candidate, self.name, why)
+        if writer == CORRECT and (why := self._why_unsupported(row, text)):
+            return reject(candidate, self.name, why)
         return candidate
+
+    def _why_unsupported(self, row: Mapping[str, Any], text: str) -> str | None:
+        if self.max_unsupported is None or len(places := unsupported(text, _texts(row))) <= self.max_unsupported:
+            return None
+        words = ", ".join(text[start:end] for start, end in places)
+        return f"says what the evidence does not mention: {words}"
+
+
+def _texts(row: Mapping[str, Any]) -> list[str]:
+    return [text for _, _, text in evidence_texts({"evidence": row["edited_evidence"]})]
 
 
 def _same_label(row: Mapping[str, Any], text: str) -> str | None:

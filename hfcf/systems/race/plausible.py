@@ -88,6 +88,8 @@ class Draw:
 
 def is_near(value: str, type_: str, new: str) -> bool:
     """Whether the numbers and years of a substitute are near those that they replace."""
+    if type_ == "GPE":
+        return not new.isupper()  # "DC", "IA": the tagger may be wrong, and the city of that name is another
     if new.endswith(_CUT_OFF):  # the tagger cut it off: "Morioka, Province of"
         return False
     # Also of type NUM: taggers take some years for numbers.

@@ -39,14 +39,22 @@ OFFLINE: dict[str, Any] = {
     # Many substitutes that are drawn by type alone read as errors: a country in a city's place, a death before a birth.
     "plausible": True,
     "near": True,
+    "claimed": True,
+    "by_words": True,
     # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
     "exclude_same": True,
     # T5's vocabulary lacks many letters with marks: names lose them.
     "restore_letters": True,
     "exclude_malformed": True,
-    # The claim of a small generator that is closest to the source's often has a slip of grammar.
+    # Claims of a small generator alone are sentences of the evidence, word for word or nearly.
+    "follow": True,
+    "corrector": Model("offline:t5", adapter="hfcf:corrector"),
+    "max_unsupported": 1,
+    "max_copied": 0.8,
+    "min_semantic": 0.6,
+    # Small writers make slips of grammar.
     "fluency_model": Model("offline:smollm2"),
-    "max_perplexity": 2.5,
+    "max_perplexity_ratio": 1.3,
     "unique": True,
 }
 """Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
@@ -133,8 +141,8 @@ class RACE(System):
             generator that reads a prefix of the label (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, the number of claims for a row (section 3.3).
-        fluency_model: a decoder-only model that chooses the most fluent of a row's claims; None, as in the paper, keeps the claim
-            that is closest to the source's claim. See `FilterClaim`, also for `max_perplexity`.
+        fluency_model: a decoder-only model by which a claim may not read worse than the source's; None, as in the paper, is
+            none. See `FilterClaim`, also for `max_perplexity_ratio`.
 
     Raises:
         ValueError: "cure" without `explainer_model`, or another invalid setting.
@@ -163,7 +171,7 @@ class RACE(System):
         """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm".
 
         With a verifier of your own, the preset's `judges` and `certainty` are left out; with a `fluency_model` of your own, its
-        `max_perplexity`.
+        `max_perplexity_ratio`.
         """
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}

@@ -1,0 +1,121 @@
+"""Fill masked spans of a claim from its evidence, in T5's own span-filling form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hfcf.core.model import Model
+from hfcf.core.pretrained import read_tokenizer
+from hfcf.engines.base import Encoded
+from hfcf.engines.generator import Generator, search, two_sided
+
+Span = tuple[int, int]
+"""The place of words in a claim, end-exclusive."""
+MOST = 5
+"""The most masks in one claim."""
+_MARK = "<extra_id_{}>"
+_WORD = re.compile(r"\w+(?:[-'’.,]\w+)*")
+_FILLED = re.compile(r"<extra_id_(\d)>\s*(.*?)\s*(?=<extra_id_|</s>|<pad>|$)")
+
+
+def word_places(text: str) -> list[Span]:
+    """List the places of a text's words; "co-wrote", "1,000" and "Brown's" are one."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def join_spans(claim: str, spans: Iterable[Span]) -> list[Span]:
+    """Sort spans, and join those with no word between them."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and not re.search(r"\w", claim[joined[-1][1] : start]):
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def masked(claim: str, spans: Sequence[Span], evidence: str) -> str:
+    """Write what the corrector reads: the claim with its spans masked, and the evidence.
+
+    >>> masked("He was born in 1859.", [(15, 19)], "He was born on 10 May 1864.")
+    'fill: He was born in <extra_id_0>. evidence: He was born on 10 May 1864.'
+    """
+    return f"fill: {_between(claim, spans, [_MARK.format(n) for n in range(len(spans))])} evidence: {evidence}"
+
+
+def contents(claim: str, spans: Sequence[Span]) -> str:
+    """Write what the corrector learns to write: what stands in the masked spans.
+
+    >>> contents("He was born in 1859.", [(15, 19)])
+    '<extra_id_0> 1859'
+    """
+    return " ".join(f"{_MARK.format(n)} {claim[start:end]}" for n, (start, end) in enumerate(spans))
+
+
+def filled(claim: str, spans: Sequence[Span], text: str) -> str | None:
+    """Put what the corrector wrote in the place of the masked spans; None where a mask has no words.
+
+    >>> filled("He was born in 1859.", [(15, 19)], "<pad><extra_id_0> 1864</s>")
+    'He was born in 1864.'
+    """
+    words = {int(number): words for number, words in _FILLED.findall(text)}
+    fills = [words.get(n, "") for n in range(len(spans))]
+    return _between(claim, spans, fills) if all(fills) else None
+
+
+def _between(claim: str, spans: Sequence[Span], texts: Sequence[str]) -> str:
+    starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(claim)]
+    kept = [claim[start:end] for start, end in zip(starts, ends, strict=True)]
+    return kept[0] + "".join(text + rest for text, rest in zip(texts, kept[1:], strict=True))
+
+
+def check_corrector(model: Model) -> None:
+    """Raise `ValueError` unless a model has T5's marks for masked spans."""
+    if not two_sided(model) or _MARK.format(0) not in read_tokenizer(model).get_vocab():
+        raise ValueError(f"{model.name} has no token {_MARK.format(0)}, which masks a span: take a T5, or a model trained from one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrector(Generator):
+    """Claims with their masked spans filled, for `[claim, spans, evidence]` requests; an answer is as `Generator`'s.
+
+    Source: Thorne and Vlachos 2021, Evidence-based Factual Error Correction, section 4: "a masker" and "a corrector". Theirs is a
+    T5-base that writes the whole sentence; this one writes only what is masked, so that the rest of the claim stays.
+
+    Args:
+        model: a T5, trained by `recipes/train_corrector.yaml`.
+        num_beams: beams of the search.
+        num_return_sequences: hypotheses for each request.
+        max_new_tokens: tokens of the longest filling.
+        max_length: tokens of claim and evidence that are read.
+    """
+
+    VERSION = "1"
+    prompt: ClassVar[str] = "{}"
+
+    num_beams: int = 4
+    num_return_sequences: int = 2
+    max_new_tokens: int = 48
+    max_length: int = 320
+
+    def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
+        texts = super().encode(loaded, [[masked(*request), []] for request in requests])
+        return [Encoded(text.features, request) for text, request in zip(texts, requests, strict=True)]
+
+    def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
+        network, tokenizer, vocabulary = loaded
+        answers = search(self, network, tokenizer, encoded, [[] for _ in encoded], vocabulary=vocabulary, marks=True)
+        return [_claims(item.extra, answer) for item, answer in zip(encoded, answers, strict=True)]
+
+
+def _claims(request: Sequence[Any], answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make whole claims of fillings, no two alike."""
+    claim, spans, _ = request
+    claims: dict[str, dict[str, Any]] = {}
+    for hypothesis in answer:
+        if (text := filled(claim, spans, hypothesis["text"])) is not None:
+            claims.setdefault(text, {**hypothesis, "text": text})
+    return list(claims.values())

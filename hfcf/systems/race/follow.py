@@ -1,0 +1,69 @@
+"""The source's claim with the edits of its evidence: RACE's writer that keeps a claim's structure, where E′ touches its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hfcf.core.edits import Edit, replace_text
+from hfcf.engines.contradiction import why_compatible
+from hfcf.systems.race.edit import ONE, edits_of
+from hfcf.text.evidence import evidence_texts
+from hfcf.text.phrase_match import mentions
+
+Row = Mapping[str, Any]
+FOLLOWED = "writer: follow"
+"""The name of the score by which a candidate names this writer."""
+_ARTICLE = re.compile(r"\b([Aa])n?(?=\s+$)")
+_VOWEL = re.compile(r"[aeioAEIO]|[uU](?!ni)|8|11\b|18\b")
+
+
+def follow_edits(row: Row) -> str | None:
+    """Write the claim of a row (`claim`, `entities`, `edits`) with the edits of its evidence; None where they touch no word of it.
+
+    A number that is or becomes one is not followed, since the noun after it would have to change; articles are put right.
+
+    >>> edit = {"field": "evidence", "piece": 0, "start": 7, "end": 11, "before": "1859", "after": "1864"}
+    >>> follow_edits({"claim": "Ann was born in 1859.", "edits": [edit], "entities": []})
+    'Ann was born in 1864.'
+    """
+    found = _in_claim(row)
+    if not found or any(ONE & {edit["before"].casefold(), edit["after"].casefold()} for edit in found):
+        return None
+    return replace_text(row["claim"], [_with_article(row["claim"], edit) for edit in found])
+
+
+def excludes(row: Row) -> bool:
+    """Whether E′ must refute the claim of a SUPPORTS row, and E the claim that follows the edits, by their words.
+
+    E′ supports the followed claim as E supports the claim. If the two claims can't both be true, E′ refutes the claim. This holds
+    for a number, a date or a place that the claim names, that E′ no longer has, and in whose place E′ has one that is new to the
+    row; names that change places may leave the claim as it was ("by Ann and Bob").
+    """
+    evidence, edited = (
+        [text for _, _, text in evidence_texts({"evidence": row[name]})] for name in ("evidence", "edited_evidence")
+    )
+    changes = [
+        edit
+        for edit in _in_claim(row)
+        if not any(mentions(text, edit["before"]) for text in edited)
+        and not any(mentions(text, edit["after"]) for text in (row["claim"], *evidence))
+    ]
+    return bool(changes) and why_compatible(row["claim"], replace_text(row["claim"], changes)) is None
+
+
+def _in_claim(row: Row) -> Sequence[Edit]:
+    """List the edits of the evidence as edits of the claim, at every mention of what they replace."""
+    changes = {edit["before"]: edit["after"] for edit in row["edits"]}
+    names = [entity["text"] for entity in row["entities"] if entity["field"] == "claim"]
+    return edits_of({"evidence": [{"title": None, "text": row["claim"]}]}, changes, protected=[*names, *changes])
+
+
+def _with_article(claim: str, edit: Edit) -> Edit:
+    """Include the indefinite article before a substitute in its edit."""
+    if (article := _ARTICLE.search(claim[: edit["start"]])) is None:
+        return edit
+    right = article[1] + ("n" if _VOWEL.match(edit["after"]) else "")
+    after = right + claim[article.end() : edit["start"]] + edit["after"]
+    return {**edit, "start": article.start(), "before": claim[article.start() : edit["end"]], "after": after}
