@@ -44,9 +44,9 @@ def rate_of(claim: TextWithPieces) -> float | None:
 class MeasureCopyRate(Metric):
     """Compute the share of the new claim's words in its longest run that one piece of the evidence also has.
 
-    Input columns: the task's texts, `edits`. Output column: `copy_rate`, `{rate, copied, source}`: `rate`, 0–1, 1 where one piece
-    holds the complete claim; `copied`, whether `rate` is over `limit`; `source`, the rate of the source's claim in the source's
-    evidence. Null where the claim is the source's, and where it has no word. A title counts as a text of its own.
+    Input columns: the task's texts, `edits`. Output column: `copy_rate`, `{rate, copied, source}`, the share (0–1, 1 where one
+    piece holds the complete claim), whether it is over `limit`, and the same share of the source's claim in the source's evidence;
+    null where the claim is the source's, and where it has no word. A title counts as a text of its own.
     As an `evaluate.Metric`: `predictions` are claims, `references` lists of evidence texts; `source` is null.
 
     The evidence is that of the row. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′, so what is copied from E′

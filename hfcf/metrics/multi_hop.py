@@ -40,11 +40,10 @@ def combines(claim: TextWithPieces) -> bool | None:
 class MeasureMultiHop(Metric):
     """Check whether the new claim's words come from two or more pieces of its evidence, and whether the source's claim's do.
 
-    Input columns: the task's texts, `edits`. Output column: `multi_hop`, `{combines, source, kept}`: `combines`, whether no single
-    piece has all of the claim's content words that any piece has (see `multi_hop`); `source`, the same of the source's claim and
-    evidence; `kept`, `combines` where the source's claim combines pieces, else null. The share of `kept` is thus the share of new
-    claims that combine pieces where the source does. All are null where the claim is the source's; a claim without a content word
-    has no verdict. No claim combines pieces where there is one piece.
+    Input columns: the task's texts, `edits`. Output column: `multi_hop`, `{combines, source, kept}`, whether no single piece has
+    all of the claim's content words that any piece has, whether that holds of the source's claim and evidence, and the first
+    verdict once more, null where the second is no; null where the claim is the source's. So the share of `kept` is that of new
+    claims that combine pieces where the source does. A claim without a content word has no verdict; one piece is never combined.
     As an `evaluate.Metric`: `predictions` are claims, `references` lists of pieces of evidence; `source` and `kept` are null.
 
     The evidence is that of the row: words that RACE's edited evidence alone has do not count.

@@ -14,10 +14,10 @@ _VERIFIER = "verifier"
 _PHRASES = {
     "minimality.distance": "word edits {:.0f}",
     "minimality.share": "{:.0%} of the source's words",
-    "minimality.kept": "{:.0%} of them kept",
+    "minimality.kept": "keeps {:.0%} of them",
     "diversity.bleu": "BLEU with the source {:.2f}",
     "diversity.inverse": "",  # 1 / BLEU, which is listed
-    "copy_rate.rate": "{:.0%} one run of the evidence",
+    "copy_rate.rate": "{:.0%} is one run of the evidence",
     "copy_rate.source": "",  # what `rate` is compared with, in the report and the card
     "similarity": "similarity to the source {:.2f}",
     "coherence": "claim and evidence {:.2f} alike",
