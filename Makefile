@@ -28,7 +28,7 @@ $(STAMP): setup.cfg constraints.txt offline-models.txt
 demo: $(STAMP)  ## Run RACE on fifty claims with small models: no Hub, under five minutes on two cores.
 	@echo "RACE on fifty claims, with small models and a small search: 10 beams and 32 tokens (the paper's 30 and 96 take 5-7 seconds a row)."
 	@HF_HUB_OFFLINE=1 $(BIN)/hfcf run demo --out out/demo
-	@echo "Open out/demo/report.html, or print more pairs: $(BIN)/hfcf peek out/demo --best 3 --by verifier"
+	@echo "Open out/demo/report.html, or print more pairs: $(BIN)/hfcf peek out/demo --best 3"
 
 test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a core.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal

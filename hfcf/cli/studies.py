@@ -75,7 +75,10 @@ def attack_choose(
 @rate.command("export")
 def rate_export(
     protocol: Annotated[
-        str, typer.Argument(help="race, ccg_terms, ccg_commonsense, checkwhy_validity, checkwhy_preference or rgf.")
+        str,
+        typer.Argument(
+            help="pairs (of any task), race, ccg_terms, ccg_commonsense, checkwhy_validity, checkwhy_preference or rgf."
+        ),
     ],
     sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet or JSON lines.")],
     out: Annotated[Path, typer.Option(help="The folder for the sheets and the key.")],

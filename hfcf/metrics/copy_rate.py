@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
+from hfcf.core.settings import Share
 from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
-from hfcf.metrics.shared.texts import TextsOfPieces, folded_words, read_new_text
+from hfcf.metrics.shared.texts import TextsOfPieces, TextWithPieces, folded_words, read_new_text
 
 
 def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
@@ -34,36 +35,53 @@ def _longest_run(text: str, other: str) -> int:
     return longest
 
 
+def rate_of(claim: TextWithPieces) -> float | None:
+    """Return the copy rate of a claim from the titles and texts of its pieces, each a text of its own."""
+    return copy_rate(claim.text, [text for piece in claim.pieces for text in piece])
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasureCopyRate(Metric):
     """Compute the share of the new claim's words in its longest run that one piece of the evidence also has.
 
-    Input columns: the task's texts, `edits`. Output column: `copy_rate`, 0–1, 1 where one piece holds the complete claim; null
-    where the claim is the source's, and where it has no word. A title counts as a text of its own.
-    As an `evaluate.Metric`: `predictions` are claims, `references` lists of evidence texts.
+    Input columns: the task's texts, `edits`. Output column: `copy_rate`, `{rate, copied, source}`, the share (0–1, 1 where one
+    piece holds the complete claim), whether it is over `limit`, and the same share of the source's claim in the source's evidence;
+    null where the claim is the source's, and where it has no word. A title counts as a text of its own.
+    As an `evaluate.Metric`: `predictions` are claims, `references` lists of evidence texts; `source` is null.
 
     The evidence is that of the row. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′, so what is copied from E′
     ends here at the first edited entity: the rate is then a lower bound. `hfcf compare` also reads E′.
 
-    Source: ours: it shows how far a claim is a single sentence of the evidence.
+    Source: ours: it shows how far a claim is a single sentence of the evidence. A claim that one piece holds has a right label, and
+    is no counterfactual of its source; the source's own rate says how much of that is the corpus's way to write claims.
 
     Args:
         task: the task of the rows; those without pieces of evidence are refused.
+        limit: the rate above which a claim counts as copied.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> MeasureCopyRate().row({"claim": "Oslo is old.", "evidence": [{"title": "Oslo", "text": "It is old."}], "edits": [edit]})
-    {'copy_rate': 0.66667}
+    {'copy_rate': {'rate': 0.66667, 'copied': False, 'source': 0.66667}}
     """
 
-    better: ClassVar = "less"
+    VERSION = "2"
+    better: ClassVar = "less `rate`, less `copied`"
     citation: ClassVar = "ours; compare Grusky et al. 2018, Newsroom, section 4.1, whose fragments are all runs, not the longest"
     lists: ClassVar = {"predictions": TEXT, "references": TEXTS}
     inputs: ClassVar[Any] = TextsOfPieces()
-    outputs: ClassVar = {"copy_rate": schema.FLOAT}
+    outputs: ClassVar = {"copy_rate": {"rate": schema.FLOAT, "copied": schema.BOOL, "source": schema.FLOAT}}
 
-    def read(self, row: Mapping[str, Any]) -> tuple[str, list[str]] | None:
-        new = read_new_text(row)
-        return (new[0], [text for piece in new[1] for text in piece]) if new else None
+    limit: Share = 0.8
 
-    def score(self, prediction: str, reference: Sequence[str]) -> float | None:
-        return copy_rate(prediction, reference)
+    def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        if (pair := read_new_text(row)) is None:
+            return {"copy_rate": None}
+        new, source = pair
+        return {"copy_rate": self._describe(rate_of(new), rate_of(source))}
+
+    def score(self, prediction: str, reference: Sequence[str]) -> dict[str, Any] | None:
+        return self._describe(copy_rate(prediction, reference), None)
+
+    def _describe(self, rate: float | None, source: float | None) -> dict[str, Any] | None:
+        # Rates are rounded: 4 of 5 words are not over 0.8.
+        return None if rate is None else {"rate": rate, "copied": rate > self.limit, "source": source}

@@ -1,39 +1,52 @@
-"""Measure how little counterfactuals change: the word edit distance from their sources."""
+"""Measure how little counterfactuals change: the word edit distance from their sources, and the source's words that they keep."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.metrics.shared.metric import Metric
-from hfcf.metrics.shared.texts import bare_words
+from hfcf.metrics.shared.texts import bare_words, folded_words
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:
-    """Measure the word edit distance of two texts, and its share of the source's words; None if the source has no words.
+    """Measure the word edit distance of two texts, its share of the source's words, and the share of these that is kept.
 
-    Words are those of `hfcf.core.edits.words`: a punctuation mark is a word, and case counts.
+    Both shares are None if the source has no words. Words are those of `hfcf.core.edits.words`: a punctuation mark is a word, and
+    case counts. Words that are kept are those of `kept_words`.
     """
     from rapidfuzz.distance import Levenshtein
 
     old, new = (bare_words(text) for text in (before, after))
     distance = Levenshtein.distance(old, new)
-    return {"distance": distance, "share": round(distance / len(old), 5) if old else None}
+    return {"distance": distance, "share": round(distance / len(old), 5) if old else None, "kept": kept_words(before, after)}
+
+
+def kept_words(before: str, after: str) -> float | None:
+    """Divide the words of the source that the new text also has, in any order, by the source's words; None if it has no word.
+
+    Words are compared without case, accents, punctuation and a possessive "'s". A word that the source has twice is kept once if
+    the new text has it once.
+    """
+    old = Counter(folded_words(before))
+    return round((old & Counter(folded_words(after))).total() / old.total(), 5) if old else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureMinimality(Metric):
-    """Count the word edits from the source's text to the counterfactual's.
+    """Count the word edits from the source's text to the counterfactual's, and the source's words that it keeps.
 
-    Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share}`, the number of edits (0 or
-    more) and that number over the source's words (0 or more); only texts that changed are counted. Less is more minimal.
+    Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share, kept}`, the number of edits (0 or
+    more), that number over the source's words (0 or more), and the share of the source's words that the new text also has (0–1);
+    only texts that changed are counted.
     For questions, only the question is counted, since the passage is replaced and not edited: `distance` is then RGF's edit
     distance (Figure 3), except that case and punctuation count.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
 
     Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and its share of the input's words. Deviation: words
-    are split by this library, not by a model's tokenizer.
+    are split by this library, not by a model's tokenizer. `kept` is ours: unlike the distance, it counts no word that is added.
 
     Args:
         task: the task of the rows.
@@ -41,12 +54,13 @@ class MeasureMinimality(Metric):
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
     >>> MeasureMinimality().row(row)
-    {'minimality': {'distance': 1, 'share': 0.25}}
+    {'minimality': {'distance': 1, 'share': 0.25, 'kept': 0.66667}}
     """
 
-    better: ClassVar = "less"
+    VERSION = "2"
+    better: ClassVar = "less `distance`, less `share`, more `kept`"
     citation: ClassVar = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
-    outputs: ClassVar = {"minimality": {"distance": schema.INT, "share": schema.FLOAT}}
+    outputs: ClassVar = {"minimality": {"distance": schema.INT, "share": schema.FLOAT, "kept": schema.FLOAT}}
 
     def score(self, prediction: str, reference: str) -> dict[str, Any]:
         return minimality(reference, prediction)

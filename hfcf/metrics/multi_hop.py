@@ -1,4 +1,4 @@
-"""Whether a new claim combines pieces of its evidence: no single piece has all of its words that the evidence has."""
+"""Whether a new claim combines pieces of its evidence, as its source's does: no piece alone has all words that the pieces have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
-from hfcf.metrics.shared.texts import TextsOfPieces, content_words, read_new_text
+from hfcf.metrics.shared.texts import TextsOfPieces, TextWithPieces, content_words, read_new_text
 
 
 def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
@@ -31,13 +31,20 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
     return together > most
 
 
+def combines(claim: TextWithPieces) -> bool | None:
+    """Return `multi_hop` of a claim and its pieces, a title being part of its piece."""
+    return multi_hop(claim.text, [" ".join(piece) for piece in claim.pieces])
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasureMultiHop(Metric):
-    """Check whether the new claim's words come from two or more pieces of its evidence.
+    """Check whether the new claim's words come from two or more pieces of its evidence, and whether the source's claim's do.
 
-    Input columns: the task's texts, `edits`. Output column: `multi_hop`, whether no single piece has all of the claim's content
-    words that any piece has; null where the claim is the source's, and where it has no content word. See `multi_hop`.
-    As an `evaluate.Metric`: `predictions` are claims, `references` lists of pieces of evidence.
+    Input columns: the task's texts, `edits`. Output column: `multi_hop`, `{combines, source, kept}`, whether no single piece has
+    all of the claim's content words that any piece has, whether that holds of the source's claim and evidence, and the first
+    verdict once more, null where the second is no; null where the claim is the source's. So the share of `kept` is that of new
+    claims that combine pieces where the source does. A claim without a content word has no verdict; one piece is never combined.
+    As an `evaluate.Metric`: `predictions` are claims, `references` lists of pieces of evidence; `source` and `kept` are null.
 
     The evidence is that of the row: words that RACE's edited evidence alone has do not count.
 
@@ -50,18 +57,21 @@ class MeasureMultiHop(Metric):
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> evidence = [{"title": "Oslo", "text": "It is big."}, {"title": "Rome", "text": "It is old."}]
     >>> MeasureMultiHop().row({"claim": "Oslo is old.", "evidence": evidence, "edits": [edit]})
-    {'multi_hop': True}
+    {'multi_hop': {'combines': True, 'source': False, 'kept': None}}
     """
 
-    better: ClassVar = "more"
+    VERSION = "2"
+    better: ClassVar = "more `combines`, more `kept`"
     citation: ClassVar = "ours"
     lists: ClassVar = {"predictions": TEXT, "references": TEXTS}
     inputs: ClassVar[Any] = TextsOfPieces()
-    outputs: ClassVar = {"multi_hop": schema.BOOL}
+    outputs: ClassVar = {"multi_hop": {"combines": schema.BOOL, "source": schema.BOOL, "kept": schema.BOOL}}
 
-    def read(self, row: Mapping[str, Any]) -> tuple[str, list[str]] | None:
-        new = read_new_text(row)
-        return (new[0], [" ".join(piece) for piece in new[1]]) if new else None
+    def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        if (pair := read_new_text(row)) is None:
+            return {"multi_hop": None}
+        own, source = map(combines, pair)
+        return {"multi_hop": {"combines": own, "source": source, "kept": own if source else None}}
 
-    def score(self, prediction: str, reference: Sequence[str]) -> bool | None:
-        return multi_hop(prediction, reference)
+    def score(self, prediction: str, reference: Sequence[str]) -> dict[str, Any]:
+        return {"combines": multi_hop(prediction, reference), "source": None, "kept": None}

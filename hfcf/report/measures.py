@@ -10,18 +10,21 @@ from hfcf import metrics
 
 LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
 """How the names of scores begin that are better when lower; all others are better when higher."""
+_VERIFIER = "verifier"
 _PHRASES = {
     "minimality.distance": "word edits {:.0f}",
     "minimality.share": "{:.0%} of the source's words",
+    "minimality.kept": "keeps {:.0%} of them",
     "diversity.bleu": "BLEU with the source {:.2f}",
     "diversity.inverse": "",  # 1 / BLEU, which is listed
-    "copy_rate": "",  # the report and the card have it, with `multi_hop`
+    "copy_rate.rate": "{:.0%} is one run of the evidence",
+    "copy_rate.source": "",  # what `rate` is compared with, in the report and the card
     "similarity": "similarity to the source {:.2f}",
     "coherence": "claim and evidence {:.2f} alike",
     "entity_overlap": "{:.0%} of the source's entities kept",
     "fluency": "perplexity {:.0f}",
     "grammar": "grammatical {:.0%}",
-    "verifier": "the verifier says {detail} {:.0%}",
+    _VERIFIER: "the verifier says {detail} {:.0%}",
 }
 """The words for a measure; "" where another measure has the same."""
 _VERDICTS = {
@@ -31,7 +34,10 @@ _VERDICTS = {
     "duplicates.near_leak": ("is nearly in an evaluation set", ""),
     "flip_rate.flipped": ("another model agrees with the label", "another model does not agree with the label"),
     "claim_only.guessed": ("the claim alone tells the label", "the claim alone does not tell the label"),
-    "multi_hop": ("", ""),
+    "copy_rate.copied": ("", ""),  # `rate` says it
+    "multi_hop.combines": ("combines pieces", "from one piece"),
+    "multi_hop.source": ("", ""),
+    "multi_hop.kept": ("", ""),
     "question_types.same": ("the question is of the same type", "the question is of another type"),
 }
 """The words for yes and no; "" where none are needed."""
@@ -51,6 +57,12 @@ def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]
     for score in row.get("scores") or []:
         values.setdefault(str(score["name"]).partition(":")[0], score["value"])
     return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
+
+
+def certainty(row: Mapping[str, Any]) -> float:
+    """Return the least probability that a verifier or a judge gives a row's label; 1 where none was asked."""
+    asked = (value for name, value in measures(row, ()).items() if name == _VERIFIER or name.startswith(_JUDGE))
+    return min(asked, default=1.0)
 
 
 def _inside(row: Mapping[str, Any], name: str) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 import json
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ from hfcf.core.task import nearest_task, problem, task_of
 from hfcf.report.files import files, numbers, read, read_run
 from hfcf.report.measures import low_is_better, measures, ordered, phrases
 from hfcf.report.page_rows import rejected_row, source_of, texts
+from hfcf.report.ranking import pair_score
 from hfcf.text.check import CONTROL
 
 SEED = 13
@@ -53,8 +54,8 @@ def peek(
         best: how many of the best.
         worst: how many of the worst.
         random: how many at random, the same rows each time.
-        by: the metric, or the system's score, that ranks them; by default, as in the report, minimality, else the run's first
-            metric, else the first score.
+        by: the metric, or the system's score, that ranks them; by default `hfcf.report.ranking.pair_score`, closeness to the
+            source × (1 − excess copy rate) × certainty, and last the pairs whose main text did not change.
         find: words that a row's texts, id or reason must all hold, in any case.
         stage: with "rejected", the stage that rejected.
         reason: with "rejected", a part of the reason, in any case.
@@ -99,23 +100,12 @@ def peek(
 def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[Text]:
     """Yield lines about good pairs of a run, at most one of a source, without scores: the end of `hfcf run`.
 
-    Pairs whose main text changed come first, ranked by the probability that the models that wrote and judged them give. Pairs
-    without such scores are ranked as in the report.
+    They are the best by `hfcf.report.ranking.pair_score`. Pairs whose main text did not change come last.
     """
     configs = files(Path(folder))
     paths = configs.get("default", [])
-    columns = ordered(numbers(paths), (read_run(Path(folder)) or {}).get("metrics") or ())
-    turn = 1 if columns and low_is_better(columns[0]) else -1
-
-    def rank(row: Mapping[str, Any]) -> tuple[bool, float, float]:
-        values = measures(row, columns)
-        probability = math.exp(values.get("log-probability", 0.0)) * values.get("verifier", 1.0)
-        main = task_of(row).segments(row)[0].field
-        value = min((turn * values[name] for name in columns[:1] if name in values), default=math.inf)
-        return all(edit["field"] != main for edit in row["edits"]), -probability, value
-
-    best = (min(pairs, key=rank) for _, pairs in groupby(_matching("default", paths, None), key=itemgetter("source_id")))
-    chosen = heapq.nsmallest(n, best, key=rank)
+    best = (min(pairs, key=_rank) for _, pairs in groupby(_matching("default", paths, None), key=itemgetter("source_id")))
+    chosen = heapq.nsmallest(n, best, key=_rank)
     labels = _labels(configs, {row["source_id"] for row in chosen})
     for row in chosen:
         yield from pair_lines(row, labels.get(row["source_id"]), (), marks=marks)
@@ -148,7 +138,9 @@ def _choose(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Choose rows of the default configuration: ranked, at random, or the first."""
     matching = _matching("default", paths, find)
-    if paths and (best or worst):
+    if (best or worst) and not by:
+        return heapq.nsmallest(best or worst or 0, matching, key=partial(_rank, turn=-1 if best else 1))
+    if paths and by and (best or worst):
         ranked = _measure(paths, columns, by)
         turn = 1 if low_is_better(ranked) == bool(best) else -1
         scored = ((values[ranked], row) for row in matching if ranked in (values := measures(row, columns)))
@@ -156,6 +148,12 @@ def _choose(
     if random:
         return heapq.nsmallest(random, matching, key=lambda row: _draw(json.dumps(row, default=str)))
     return list(islice(matching, rows))
+
+
+def _rank(row: Mapping[str, Any], turn: int = -1) -> tuple[bool, float, str]:
+    """Order pairs by their score, the best first, or the worst with `turn` 1; of equal ones by id; last those without a score."""
+    score = pair_score(row)
+    return score is None, turn * (score or 0.0), str(row["id"])
 
 
 def _draw(key: str) -> float:
@@ -192,13 +190,13 @@ def _holds(find: str | None, row_id: Any, held: Iterable[str]) -> bool:
     return all(word in text for word in (find or "").casefold().split())
 
 
-def _measure(paths: Sequence[Path], columns: Sequence[str], by: str | None) -> str:
+def _measure(paths: Sequence[Path], columns: Sequence[str], by: str) -> str:
     """Find the measure of a name or of its first part, as "minimality"."""
     names = ordered([*columns, *(name for row in islice(read(paths), 1000) for name in measures(row, columns))])
-    matches = [name for name in names if by is None or name == by or name.startswith(f"{by}.")]
+    matches = [name for name in names if name == by or name.startswith(f"{by}.")]
     if not matches:
         available = f"there are {', '.join(names)}" if names else "there are none: name metrics in the recipe"
-        raise ValueError(f"no row has the metric or score {by!r}: {available}" if by else f"nothing ranks these rows: {available}")
+        raise ValueError(f"no row has the metric or score {by!r}: {available}")
     return matches[0]
 
 

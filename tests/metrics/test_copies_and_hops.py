@@ -11,8 +11,8 @@ from made_rows import relation as relation_set
 from made_rows import verification as verification_set
 
 from hfcf.core.recipe import RecipeError
-from hfcf.core.stage import StageError
-from hfcf.core.task import get_task
+from hfcf.core.stage import Reject, StageError
+from hfcf.core.task import apply_edits, get_task
 from hfcf.metrics import load
 from hfcf.metrics.copy_rate import MeasureCopyRate, copy_rate
 from hfcf.metrics.multi_hop import MeasureMultiHop, multi_hop
@@ -61,26 +61,86 @@ def test_only_a_new_claim_is_measured() -> None:
     """A counterfactual of the evidence has its source's claim, which nobody wrote for it."""
     rows = [claim_row(0, "Rome is old.", "Romulus lies on the Tiber."), evidence_row(1), {**claim_row(2, "a", "b"), "edits": None}]
     found = measure(verification_set(*rows), ["copy_rate", "multi_hop"])
-    assert found["copy_rate"][:] == [0.8, None, None]
-    assert found["multi_hop"][:] == [True, None, None]
-    assert summaries(found)["multi_hop"]["after"] == {"n": 1, "yes": 1, "null": 2, "share": 1.0}
+    assert found["copy_rate"][:] == [{"rate": 0.8, "copied": False, "source": 0.33333}, None, None]
+    assert found["multi_hop"][:] == [{"combines": True, "source": False, "kept": None}, None, None]
+    assert summaries(found)["multi_hop"]["after"]["combines"] == {"n": 1, "yes": 1, "null": 2, "share": 1.0}
+
+
+def test_the_source_is_measured_with_its_own_evidence() -> None:
+    """Claim and evidence were both changed: the source's claim is compared with what its evidence was."""
+    before = {"claim": "Romulus built Rome on the Tiber.", "evidence": EVIDENCE}
+    change = [
+        {"field": "claim", "piece": -1, "start": 0, "end": 7, "before": "Romulus", "after": "Remus"},
+        {"field": "evidence", "piece": 0, "start": 18, "end": 25, "before": "Romulus", "after": "Remus"},
+    ]
+    row = {**apply_edits(before, change), "edits": change}
+    assert row["evidence"][0]["text"] == "Rome was built by Remus."
+    # "on the Tiber" is the longest run: three of six words on both sides.
+    assert MeasureCopyRate().row(row) == {"copy_rate": {"rate": 0.5, "copied": False, "source": 0.5}}
+    assert MeasureMultiHop().row(row) == {"multi_hop": {"combines": True, "source": True, "kept": True}}
+
+
+def test_shares_of_a_set_by_hand() -> None:
+    """Of four claims, two are one piece word for word; of the three whose source combines pieces, one still does."""
+    combined = "Romulus built Rome on the Tiber."
+    rows = [
+        claim_row(0, combined, "Rome was built by Romulus."),  # a copy
+        claim_row(1, combined, "Remus built Rome on the Tiber."),
+        claim_row(2, combined, "It lies on the Tiber."),  # a copy
+        claim_row(3, "Rome was built by Remus.", "Rome was built on the Tiber."),  # the source has one piece alone
+    ]
+    told = summaries(measure(verification_set(*rows), ["copy_rate", "multi_hop", "minimality"]))
+    assert told["copy_rate"]["after"]["copied"] == {"n": 4, "yes": 2, "share": 0.5}
+    # 5/5, 3/6 (on the Tiber), 5/5, 3/6 (Rome was built; on the Tiber).
+    assert told["copy_rate"]["after"]["rate"]["mean"] == 0.75
+    # 3 of 6 three times, then 4 of 5.
+    assert told["copy_rate"]["after"]["source"]["mean"] == 0.575
+    assert told["multi_hop"]["after"]["combines"] == {"n": 4, "yes": 2, "share": 0.5}
+    assert told["multi_hop"]["after"]["source"] == {"n": 4, "yes": 3, "share": 0.75}
+    assert told["multi_hop"]["after"]["kept"] == {"n": 3, "yes": 1, "null": 1, "share": 0.33333}
+    # romulus built rome of six; built rome on the tiber; on the tiber; rome was built of five.
+    assert told["minimality"]["after"]["kept"]["mean"] == round((3 / 6 + 5 / 6 + 3 / 6 + 3 / 5) / 4, 5)
+
+
+def test_one_piece_is_combined_by_nobody_and_a_set_without_rows_has_no_shares() -> None:
+    alone = {**claim_row(0, "Rome is old.", "Rome was built by Remus."), "evidence": EVIDENCE[:1]}
+    assert MeasureMultiHop().row(alone) == {"multi_hop": {"combines": False, "source": False, "kept": None}}
+    told = summaries(measure(verification_set(alone), ["multi_hop"]))["multi_hop"]["after"]
+    assert told["kept"] == {"n": 0, "yes": 0, "null": 1, "share": None}
+    nothing = summaries(measure(verification_set(alone).select([]), ["copy_rate", "multi_hop", "minimality"]))
+    assert nothing["copy_rate"]["after"] == {"rate": {"n": 0}, "copied": {"n": 0, "yes": 0, "share": None}, "source": {"n": 0}}
+    assert nothing["minimality"]["after"]["kept"] == {"n": 0}
+
+
+@pytest.mark.parametrize(("limit", "copied"), [(0.8, False), (0.79, True)])
+def test_four_of_five_words_are_not_over_the_limit(limit: float, copied: bool) -> None:
+    row = claim_row(0, "Rome is old.", "Romulus lies on the Tiber.")
+    assert MeasureCopyRate(limit=limit).row(row)["copy_rate"] == {"rate": 0.8, "copied": copied, "source": 0.33333}
+
+
+def test_edits_that_lead_to_no_source_are_rejected() -> None:
+    row = {**claim_row(0, "Rome is old.", "Rome is new."), "claim": "Somebody wrote this."}
+    for metric in (MeasureCopyRate(), MeasureMultiHop()):
+        with pytest.raises(Reject, match="do not lead back to a source"):
+            metric.row(row)
 
 
 def test_a_title_counts_as_part_of_its_piece() -> None:
-    edits = claim_row(0, "x", "y")["edits"]
+    edits = claim_row(0, "A river.", "The Tiber is a river of Italy.")["edits"]
     pieces = [{"title": "Tiber", "text": "A river of Italy."}, {"title": None, "text": "A town."}]
     row: dict[str, Any] = {"claim": "The Tiber is a river of Italy.", "evidence": pieces, "edits": edits}
-    assert MeasureMultiHop().row(row) == {"multi_hop": False}
-    assert MeasureCopyRate().row(row) == {"copy_rate": 0.57143}
+    assert MeasureMultiHop().row(row)["multi_hop"]["combines"] is False
+    assert MeasureCopyRate().row(row)["copy_rate"] == {"rate": 0.57143, "copied": False, "source": 1.0}
 
 
 def test_structures_have_pieces_and_their_structure_is_none() -> None:
     task = get_task("structures")
     assert task.pieces == "evidence"
-    texts = {"claim": "Yeast makes dough rise.", "evidence": EVIDENCE, "edits": claim_row(0, "x", "y")["edits"]}
+    edits = claim_row(0, "Yeast helps.", "Yeast makes dough rise.")["edits"]
+    texts = {"claim": "Yeast makes dough rise.", "evidence": EVIDENCE, "edits": edits}
     structure = [{"premises": ["s1"], "conclusion": "Yeast makes dough rise."}]
     row: dict[str, Any] = {**task.empty_row, **texts, "structure": structure}
-    assert MeasureCopyRate(task="structures").row(row) == {"copy_rate": 0.0}
+    assert MeasureCopyRate(task="structures").row(row)["copy_rate"] == {"rate": 0.0, "copied": False, "source": 0.0}
 
 
 @pytest.mark.parametrize("name", ["copy_rate", "multi_hop"])
@@ -96,5 +156,8 @@ def test_tasks_without_pieces_are_refused_and_measured_by_the_others(name: str) 
 
 def test_over_lists() -> None:
     given = {"predictions": ["Jaws in Ohio", "Steven Spielberg"], "references": [[JAWS, SPIELBERG], [JAWS]]}
-    assert load("multi_hop").compute(**given) == {"multi_hop": 0.5, "scores": [True, False]}
-    assert load("copy_rate").compute(**given) == {"copy_rate": pytest.approx(2 / 3, abs=1e-4), "scores": [0.33333, 1.0]}
+    hops = load("multi_hop").compute(**given)
+    assert (hops["combines"], hops["source"], [score["combines"] for score in hops["scores"]]) == (0.5, None, [True, False])
+    copies = load("copy_rate").compute(**given)
+    assert (copies["rate"], copies["copied"], copies["source"]) == (pytest.approx(2 / 3, abs=1e-4), 0.5, None)
+    assert [score["rate"] for score in copies["scores"]] == [0.33333, 1.0]

@@ -51,18 +51,20 @@ def made() -> Dataset:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "distance", "share"),
+    ("before", "after", "distance", "share", "kept"),
     [
-        ("Rome is old.", "Rome is old.", 0, 0.0),
-        ("Rome is old.", "Oslo is very old.", 2, 0.5),
-        ("Rome is old.", "rome is old", 2, 0.5),
-        ("a b", "c d e f g", 5, 2.5),
-        ("Rome is old.", "", 4, 1.0),
-        ("", "Rome is old.", 4, None),
+        ("Rome is old.", "Rome is old.", 0, 0.0, 1.0),
+        ("Rome is old.", "Oslo is very old.", 2, 0.5, 0.66667),
+        ("Rome is old.", "rome is old", 2, 0.5, 1.0),
+        ("a b", "c d e f g", 5, 2.5, 0.0),
+        ("the cat and the dog", "dog: the bird", 4, 0.8, 0.4),  # "dog" and one "the" of five words, in any order
+        ("Rome is old.", "", 4, 1.0, 0.0),
+        ("", "Rome is old.", 4, None, None),
+        ("...", "Rome is old.", 3, 1.0, None),
     ],
 )
-def test_minimality_by_hand(before: str, after: str, distance: int, share: float | None) -> None:
-    assert minimality(before, after) == {"distance": distance, "share": share}
+def test_minimality_by_hand(before: str, after: str, distance: int, share: float | None, kept: float | None) -> None:
+    assert minimality(before, after) == {"distance": distance, "share": share, "kept": kept}
 
 
 def test_inverse_bleu_is_one_over_the_corpus_bleu_by_hand() -> None:
@@ -202,8 +204,8 @@ def test_the_default_metrics_of_a_set(made: Dataset) -> None:
     assert found.column_names == [*made.column_names, *DEFAULT]
     assert found.remove_columns(list(DEFAULT)).to_list() == made.to_list()
     assert found["minimality"][:] == [
-        {"distance": 1, "share": round(1 / 7, 5)}, {"distance": 4, "share": 0.8}, {"distance": 2, "share": 0.4},
-        {"distance": 3, "share": 0.5},
+        {"distance": 1, "share": round(1 / 7, 5), "kept": round(5 / 6, 5)}, {"distance": 4, "share": 0.8, "kept": 1.0},
+        {"distance": 2, "share": 0.4, "kept": 1.0}, {"distance": 3, "share": 0.5, "kept": 0.8},
     ]  # fmt: skip
     assert found["label_balance"][:] == [0.75, 0.75, 0.25, 0.75]
     assert found["diversity"][0]["bleu"] == pytest.approx((6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25, abs=1e-4)
@@ -213,7 +215,8 @@ def test_the_default_metrics_of_a_set(made: Dataset) -> None:
 
 def test_relations_are_measured_too() -> None:
     found = measure(relation(relation_row(0), relation_row(1)))
-    assert found["minimality"][0] == {"distance": 3, "share": 0.375}
+    # The, eggs, were, the and buckets of seven words.
+    assert found["minimality"][0] == {"distance": 3, "share": 0.375, "kept": 0.71429}
     assert found["duplicates"][1] == {"repeat": True, "near": False, "leak": False, "near_leak": False, "of": "0:test:claim"}
     with pytest.raises(StageError, match=r"measure_coherence.*claim.*relation.*evidence"):
         measure(relation(relation_row(0)), {"coherence": None})
@@ -246,7 +249,7 @@ def test_an_empty_set_gets_its_columns(made: Dataset) -> None:
     found = measure(made.select([]))
     assert len(found) == 0
     assert found.features["minimality"] == measure(made).features["minimality"]
-    assert summary(found)["minimality"] == {"distance": {"n": 0}, "share": {"n": 0}}
+    assert summary(found)["minimality"] == {"distance": {"n": 0}, "share": {"n": 0}, "kept": {"n": 0}}
 
 
 @pytest.mark.parametrize(
@@ -511,7 +514,7 @@ def test_a_title_that_changed_along_with_its_text_stands_before_it() -> None:
 
 def test_white_space_is_no_word_and_marks_are_part_of_theirs() -> None:
     assert minimality("Rome is old. ", "Rome is old.\n")["distance"] == 0
-    assert minimality("Rome is old.\n", "Oslo is old.") == {"distance": 1, "share": 0.25}
+    assert minimality("Rome is old.\n", "Oslo is old.") == {"distance": 1, "share": 0.25, "kept": 0.66667}
     assert edits.words("यह नारी है") == ["यह", " नारी", " है"]
     assert edits.words("cafe\u0301 old ") == ["cafe\u0301", " old", " "]
     assert distinct(["a b \n"], 1) == 1.0
@@ -556,7 +559,7 @@ def test_before_filtering_there_are_the_rejected_candidates_too(made: Dataset) -
     measured = measure(made)
     before = measure_candidates(measured, rejected)
     assert before.column_names == ["claim", "evidence", "edits", "minimality", "diversity", "copy_rate", "multi_hop"]
-    assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75}]
+    assert before["minimality"][:] == [*measured["minimality"], {"distance": 3, "share": 0.75, "kept": 0.0}]
     told = summaries(measured, before)
     assert (told["minimality"]["before"]["share"]["n"], told["minimality"]["after"]["share"]["n"]) == (5, 4)
     assert "before" not in told["label_balance"]

@@ -55,7 +55,8 @@ def test_a_run_measures_what_needs_no_model(content: dict[str, Any], tmp_path: P
     majority = max(labels.count(label) for label in labels) / len(labels)
     assert told["label_balance, whole set"]["after"]["majority"] == pytest.approx(majority, abs=1e-5)
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert all(name in card for name in ("label_balance, whole set, majority", "copy_rate, mean", "multi_hop, share"))
+    shown = ("label_balance, whole set, majority", "copy_rate, copied, share", "multi_hop, kept, share", "minimality, kept, mean")
+    assert all(name in card for name in shown)
     # What was published is measured again with the same result.
     assert (
         hfcf.measure(made.remove_columns(["minimality", "diversity", "copy_rate", "multi_hop", "duplicates"]))["minimality"][:]

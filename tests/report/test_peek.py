@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from hfcf import cli
 from hfcf.cli import console, runs
+from hfcf.core import edits
 from hfcf.report.peek import highlights, peek
 
 
@@ -38,7 +39,9 @@ def test_peek_shows_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     measured(tmp_path, {"fluency": [float(n) for n in range(12)]}, {})
     for option, first in (("best", "0:made:claim"), ("worst", "7:made:evidence")):
         assert shown(capsys, str(tmp_path), by="fluency", **{option: 3}).startswith(first)
-    assert shown(capsys, str(tmp_path), best=1).startswith("0:made:claim")
+    # The verifier is surest of the last accepted claim, and all are equally close.
+    assert shown(capsys, str(tmp_path), best=1).startswith("7:made:claim")
+    assert shown(capsys, str(tmp_path), worst=1).startswith("0:made:claim")
     random = shown(capsys, str(tmp_path), random=3)
     assert random.count(":made:") == 3
     assert random == shown(capsys, str(tmp_path), random=3)
@@ -46,7 +49,7 @@ def test_peek_shows_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "no row of default is like this" in shown(capsys, str(tmp_path), find="nowhere")
 
 
-def test_a_run_ends_with_the_most_probable_pairs_whose_main_text_changed_one_of_a_source(tmp_path: Path) -> None:
+def test_a_run_ends_with_the_best_pairs_whose_main_text_changed_one_of_a_source(tmp_path: Path) -> None:
     published(verification([f"Town{i}q is old." for i in range(9)]), tmp_path)
     headings = [line.plain.split()[0] for line in highlights(tmp_path, 3) if ":made:" in line.plain]
     assert headings == ["7:made:claim", "6:made:claim", "4:made:claim"]
@@ -141,13 +144,29 @@ def test_no_rows_are_none_to_ask_for(option: str) -> None:
     assert option in done.output
 
 
-def test_pairs_are_ranked_as_in_the_report(tmp_path: Path) -> None:
+def test_pairs_are_ranked_by_the_metric_that_is_asked_for(tmp_path: Path) -> None:
     published(verification(), tmp_path)
-    # Of the run's metrics the first ranks, wherever its column stands, and before every score.
+    # Of the run's metrics the first is said first, wherever its column stands.
     measured(tmp_path, {"fluency": [0.0, 1.0, 2.0, 3.0], "similarity": [3.0, 4.0, 2.0, 1.0]}, {"similarity": {}, "fluency": {}})
-    assert lines(tmp_path, best=1)[0].startswith("0:made:evidence")
-    assert lines(tmp_path, best=1)[-2] == "  the verifier says REFUTES 0% · similarity to the source 4.00 · perplexity 1"
+    assert lines(tmp_path, best=1, by="similarity")[0].startswith("0:made:evidence")
+    said = "  the verifier says REFUTES 0% · similarity to the source 4.00 · perplexity 1"
+    assert lines(tmp_path, best=1, by="similarity")[-2] == said
     assert lines(tmp_path, best=1, by="fluency")[0].startswith("0:made:claim")
+
+
+def test_a_copied_claim_ranks_below_an_edited_one(tmp_path: Path) -> None:
+    """The verifier is surer of the copy, and the copy is the source whose claim the evidence nearly says, too."""
+    rows = verification(["Rome is old.", "Oslo is cold."]).to_list()
+    copied, edited = (row["counterfactuals"][0] for row in rows)
+    copied |= {"claim": "Nothing else.", "edits": edits.rewrite("claim", rows[0]["claim"], "Nothing else.")}
+    copied["scores"], edited["scores"] = ([{"name": "verifier: REFUTES", "value": value}] for value in (0.99, 0.6))
+    published(Dataset.from_list(rows, features=verification().features), tmp_path)
+    for found in (lines(tmp_path, best=4), [line.plain for line in highlights(tmp_path, 4)]):
+        claims = [line.split()[0] for line in found if ":made:claim" in line]
+        assert claims == ["1:made:claim", "0:made:claim"]
+    # Pairs whose claim is the source's come last either way.
+    order = [line.split()[0] for line in lines(tmp_path, worst=4) if ":made:" in line]
+    assert order == ["0:made:claim", "1:made:claim", "0:made:evidence", "1:made:evidence"]
 
 
 def test_peek_of_a_run_that_accepted_nothing_tells_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,6 +89,7 @@ def question(name: str) -> dict[str, Any]:
 
 REFERENCES = [causal(f"c{i:02d}", (["E1", "E2"], "E3")) for i in range(60)]
 MADE: dict[str, tuple[dict[str, Rows], Rows | None]] = {
+    "pairs": ({"race": claims(SOURCES, "Dublin"), "crossaug": claims(SOURCES[:70], "Derry")}, SOURCES),
     "race": ({"race": claims(SOURCES, "Dublin"), "crossaug": claims(SOURCES[1::2], "Derry")}, SOURCES),
     "ccg_terms": ({m: [sentence(f"r{i}", causal_terms=t) for i in range(120)] for m, t in (("ccg", [3, 5]), ("coco", [0]))}, None),
     "ccg_commonsense": ({"ccg": [sentence(f"r{i}", "Entity-Origin(e1,e2)") for i in range(120)]}, None),
@@ -112,7 +113,8 @@ def fill(
         rows = lines_of(sheet(folder, rater))
         for row in rows:
             for one in key["protocol"]["questions"]:
-                row[one["name"]] = rate(rater, key["items"][row["id"]], one["name"])
+                if not one["of"]:
+                    row[one["name"]] = rate(rater, key["items"][row["id"]], one["name"])
         rows = changed(rows) if changed and rater == 1 else rows
         with sheet(folder, rater).open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), delimiter=separator, lineterminator="\r\n")
@@ -198,7 +200,7 @@ def test_sheets_give_no_method_away_and_run_nothing(name: str, tmp_path: Path) -
     sets, sources = MADE[name]
     found = export(sets, name, tmp_path, sources=sources)
     protocol = PROTOCOLS[name]
-    columns = ["id", *protocol.shows, *(one.name for one in protocol.questions), "note"]
+    columns = ["id", *protocol.shows, *(one.name for one in protocol.asked), "note"]
     sheets = [lines_of(sheet(tmp_path, rater)) for rater in (1, 2, 3)]
     assert sorted(path.name for path in (tmp_path / RATERS).iterdir()) == [
         "instructions.html",
@@ -218,7 +220,7 @@ def test_sheets_give_no_method_away_and_run_nothing(name: str, tmp_path: Path) -
     assert orders[0] != orders[1] != orders[2] != orders[0]
     assert sorted(orders[0]) == sorted(orders[1]) == sorted(orders[2])
     page = (tmp_path / RATERS / "instructions.html").read_text(encoding="utf-8")
-    for one in protocol.questions:
+    for one in protocol.asked:
         assert all(text in page for text in (one.name, one.example.split("“")[0], *one.answers.values()))
     told = page + "".join(path.read_text("utf-8-sig") for path in (tmp_path / RATERS).glob("*.csv"))
     assert not re.search(r"\b(race|ccg|checkwhy|rgf|crossaug|coco|codet5|agen|reference)\b", told, re.IGNORECASE)
@@ -227,6 +229,7 @@ def test_sheets_give_no_method_away_and_run_nothing(name: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "lines", "rows"),
     [
+        ("pairs", 100, {"race": {"all": 50}, "crossaug": {"all": 50}}),
         ("race", 90, {"race": {"SUPPORTS": 30, "REFUTES": 30}, "crossaug": {"SUPPORTS": 30, "REFUTES": 0}}),
         ("ccg_terms", 100, {"ccg": {"all": 100}, "coco": {"all": 100}}),
         ("ccg_commonsense", 100, {"ccg": {"all": 100}}),
@@ -239,7 +242,7 @@ def test_numbers_are_the_papers(name: str, lines: int, rows: Any, tmp_path: Path
     sets, sources = MADE[name]
     found = export(sets, name, tmp_path, sources=sources)
     assert found["lines"] == lines
-    assert found["shared"] == {"race": 30, "rgf": 300}.get(name, lines)
+    assert found["shared"] == {"pairs": 50, "race": 30, "rgf": 300}.get(name, lines)
     assert {method: told["rows"] for method, told in found["methods"].items()} == rows
     short = {"REFUTES": 30} if name == "race" else {}
     assert list(found["methods"].values())[-1]["short"] == short
@@ -658,7 +661,7 @@ def test_protocols_outlive_a_file() -> None:
     for protocol in PROTOCOLS.values():
         assert Protocol.from_json(json.loads(json.dumps(protocol.as_json()))) == protocol
         assert protocol_of(protocol) is protocol
-        assert all((one.answers == {}) == (one.kind == "words") for one in protocol.questions)
+        assert all((one.answers == {}) == (one.kind in ("words", "choice")) for one in protocol.questions)
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -678,7 +681,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert isinstance(run(app, ["rate", "import", str(out)]).exception, ValueError)
     told = run(app, ["rate", "import", str(out), "--partial"])
     assert told.exit_code == 0, told.output
-    assert "| agen | 5 | 1.00 ± 0.00 | 1.00 ± 0.00 |" in told.output
+    assert "| agen | 5 | 100 % (57–100) | 100 % (57–100) |" in told.output
 
 
 def test_semeval_is_rated(data: Path, tmp_path: Path) -> None:

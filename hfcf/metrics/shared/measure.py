@@ -48,7 +48,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"id": "1", "claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
     >>> measure(Dataset.from_list([row]), ["minimality"])["minimality"][0]
-    {'distance': 1, 'share': 0.25}
+    {'distance': 1, 'share': 0.25, 'kept': 0.66667}
     """
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: measure(part, metrics, **map_kwargs) for split, part in ds.items()})

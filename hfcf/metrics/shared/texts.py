@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from datasets import Dataset
 
@@ -12,7 +12,7 @@ from hfcf.core import schema
 from hfcf.core.columns import iterate
 from hfcf.core.edits import words
 from hfcf.core.stage import Reject, StageError
-from hfcf.core.task import TaskColumns, get_task, problem, task_of
+from hfcf.core.task import Task, TaskColumns, get_task, problem, task_of
 from hfcf.text.check import script
 from hfcf.text.normalise import BRACKET_NAMES, fold
 
@@ -71,7 +71,11 @@ def changed(row: Mapping[str, Any]) -> tuple[str, str]:
     try:
         return task_of(row).changed(row)
     except ValueError as error:
-        raise Reject(f"its edits do not lead back to a source, its text was changed by other means: {error}") from error
+        raise _not_its_source(error) from error
+
+
+def _not_its_source(error: ValueError) -> Reject:
+    return Reject(f"its edits do not lead back to a source, its text was changed by other means: {error}")
 
 
 def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
@@ -89,19 +93,39 @@ def bare_words(text: str) -> list[str]:
     return [bare for word in words(text) if (bare := word.strip())]
 
 
-def read_new_text(row: Mapping[str, Any]) -> tuple[str, list[list[str]]] | None:
-    """Return the row's first text (the claim) and, of each piece, its title and its text; None where that text is the source's."""
+class TextWithPieces(NamedTuple):
+    """A row's first text (the claim) and the pieces that it is about."""
+
+    text: str
+    pieces: list[list[str]]
+    """Of each piece its title and its text."""
+
+
+def read_new_text(row: Mapping[str, Any]) -> tuple[TextWithPieces, TextWithPieces] | None:
+    """Return a row's first text with its pieces, and those of its source; None where the row's first text is the source's.
+
+    Raises:
+        Reject: the row's edits are null, or do not fit its texts.
+    """
     if row["edits"] is None:
         raise Reject("its edits are null")
     task = task_of(row)
-    first, *others = task.segments(row)
-    if not any(edit["field"] == first.field for edit in row["edits"]):
+    if not any(edit["field"] == task.segments(row)[0].field for edit in row["edits"]):
         return None
+    try:
+        source = {**row, **task.revert_edits(row, row["edits"])}
+    except ValueError as error:
+        raise _not_its_source(error) from error
+    return _with_pieces(task, row), _with_pieces(task, source)
+
+
+def _with_pieces(task: Task, row: Mapping[str, Any]) -> TextWithPieces:
+    first, *others = task.segments(row)
     pieces: dict[int, list[str]] = {}
     for segment in others:
         if segment.field.partition(".")[0] == task.pieces:
             pieces.setdefault(segment.piece, []).append(segment.text)
-    return first.text, list(pieces.values())
+    return TextWithPieces(first.text, list(pieces.values()))
 
 
 def folded_words(text: str) -> list[str]:

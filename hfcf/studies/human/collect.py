@@ -25,7 +25,8 @@ def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
 
     Returns:
         The content of `ratings.json`, which depends only on the sheets and `key.json`: the results of
-        `hfcf.studies.human.summary.summarise`, `missing`, the number of missing answers of each sheet, and `notes`.
+        `hfcf.studies.human.summary.summarise`, `missing`, the number of missing answers of each sheet, `not_asked`, the optional
+        questions that a sheet has no column for (their answers are null, and not missing), and `notes`.
 
     Raises:
         FileNotFoundError: the folder has no key.
@@ -48,31 +49,40 @@ def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
     key = json.loads((folder / KEY).read_text(encoding="utf-8"))
     protocol = Protocol.from_json(key["protocol"])
     answers: dict[str, dict[str, list[Any]]] = {
-        item: {question.name: [None] * key["raters"] for question in protocol.questions} for item in key["items"]
+        item: {question.name: [None] * key["raters"] for question in protocol.asked} for item in key["items"]
     }
+    not_asked: dict[str, list[str]] = {}
     problems: list[str] = []
     notes: list[dict[str, Any]] = []
     for rater in range(1, key["raters"] + 1):
         if (path := sheet(folder, rater)).exists():
-            sheet_notes, sheet_problems = _read(path, key, protocol, rater - 1, answers)
+            sheet_notes, sheet_problems, absent = _read(path, key, protocol, rater - 1, answers)
             notes += sheet_notes
             problems += sheet_problems
+            not_asked |= {path.name: absent} if absent else {}
         elif not partial:
             problems.append(f"there is no {path}: put the filled sheet there, saved as CSV")
-    cells = [(f"{question} of {item}", values) for item, own in answers.items() for question, values in own.items()]
-    gaps = [[name for name, values in cells if values[rater] is None] for rater in range(key["raters"])]
-    missing = {sheet(folder, rater): names for rater, names in enumerate(gaps, 1) if names}
-    if not partial and not problems:
-        problems += [
-            f"{path}: {len(names)} of {len(cells)} answers are missing, the first of them {names[0]}: "
-            "fill them in, or summarise the existing ones with --partial"
-            for path, names in missing.items()
-        ]
+    cells = [(question, f"{question} of {item}", values) for item, own in answers.items() for question, values in own.items()]
+    missing: dict[Path, list[str]] = {}
+    gaps: list[str] = []
+    for rater in range(1, key["raters"] + 1):
+        path = sheet(folder, rater)
+        asked = [cell for cell in cells if cell[0] not in not_asked.get(path.name, ())]
+        if names := [name for _, name, values in asked if values[rater - 1] is None]:
+            missing[path] = names
+            if not partial and not problems:
+                gaps.append(
+                    f"{path}: {len(names)} of {len(asked)} answers are missing, the first of them {names[0]}: "
+                    "fill them in, or summarise the existing ones with --partial"
+                )
+    problems += gaps
     if problems:
         more = f"\n… and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise ValueError("\n".join(problems[:_SHOWN]) + more)
-    results = summarise(key, answers)
-    results |= {"missing": {path.name: len(names) for path, names in missing.items()}, "notes": notes, "answers": answers}
+    complete = protocol.complete(answers)
+    results = summarise(key, complete)
+    counts = {path.name: len(names) for path, names in missing.items()}
+    results |= {"missing": counts, "not_asked": not_asked, "notes": notes, "answers": complete}
     (folder / RATINGS).write_text(json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(ratings_table(results), encoding="utf-8")
     return results
@@ -80,13 +90,17 @@ def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
 
 def _read(
     path: Path, key: Mapping[str, Any], protocol: Protocol, rater: int, answers: Mapping[str, Mapping[str, list[Any]]]
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Add a sheet's answers to `answers`; return its notes and its errors."""
+) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+    """Add a sheet's answers to `answers`; return its notes, its errors, and the optional questions that it does not ask."""
     notes: list[dict[str, Any]] = []
     problems: list[str] = []
     line_of: dict[str, int] = {}
-    names = [question.name for question in protocol.questions]
-    for line, cells in read_sheet(path, ["id", *protocol.shows, *names]):
+    needed = [question.name for question in protocol.asked if not question.optional]
+    lines = read_sheet(path, ["id", *protocol.shows, *needed])
+    present = lines[0][1] if lines else {}
+    asked = [question for question in protocol.asked if question.name in present]
+    absent = [question.name for question in protocol.asked if lines and question.name not in present]
+    for line, cells in lines:
         at = f"{path}, line {line}"
         item_id = unguarded(cells["id"])[0].strip()
         if item_id not in key["items"]:
@@ -101,7 +115,7 @@ def _read(
             if not unaltered(cells[column], written := item["texts"][column]):
                 cure = f"{cells[column]!r} instead of {written!r}; put it back"
                 problems.append(f"{at}: the {column} of {item_id} was altered: {cure}")
-        for question in protocol.questions:
+        for question in asked:
             if cells[question.name].strip():
                 try:
                     answers[item_id][question.name][rater] = parse_answer(question, cells[question.name], item)
@@ -109,7 +123,7 @@ def _read(
                     problems.append(f"{at}, column {question.name}: {error}")
         if note := cells.get(NOTE, "").strip():
             notes.append({"rater": rater + 1, "id": item_id, "note": note})
-    return notes, problems
+    return notes, problems, absent
 
 
 def rated_correct(folder: str | Path, question: str = "correctness", *, answer: int = 1) -> set[str]:

@@ -132,7 +132,7 @@ def write(key: Mapping[str, Any], folder: Path) -> None:
     for rater, path in enumerate(sheets, 1):
         order = list(key["items"])
         random.Random(f"{key['seed']}:rater:{rater}").shuffle(order)
-        empty = dict.fromkeys([*(question.name for question in protocol.questions), NOTE], "")
+        empty = dict.fromkeys([*(question.name for question in protocol.asked), NOTE], "")
         rows = [{"id": item, **key["items"][item]["texts"], **empty} for item in order]
         write_sheet(path, ["id", *protocol.shows, *empty], rows)
     page = render("rating.html.jinja", package="hfcf.studies", protocol=protocol, lines=len(key["items"]), edited=())
@@ -234,9 +234,10 @@ def _check_free(folder: Path) -> None:
     if not (folder / KEY).exists():
         raise ValueError(f"{sheets[0]} needs {KEY}, which is not there: give another folder, or move the file")
     key = json.loads((folder / KEY).read_text(encoding="utf-8"))
-    names = [question["name"] for question in key["protocol"]["questions"]]
+    asked = Protocol.from_json(key["protocol"]).asked
+    names, needed = ([question.name for question in asked if not (question.optional and old)] for old in (False, True))
     for path in sheets:
-        if n := sum(bool(cells.get(name, "").strip()) for _, cells in read_sheet(path, names) for name in (*names, NOTE)):
+        if n := sum(bool(cells.get(name, "").strip()) for _, cells in read_sheet(path, needed) for name in (*names, NOTE)):
             raise ValueError(f"{path} holds {n} answers and notes, which would be lost: give another folder, or move the file")
 
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Level = Literal["nominal", "ordinal", "interval"]
-Kind = Literal["scale", "sides", "words"]
+Kind = Literal["scale", "sides", "words", "choice"]
 Row = Mapping[str, Any]
 SIDES = ("1", "2", "tie")
 """Answers of a question that compares two texts."""
+YES_NO = {"1": "yes", "0": "no"}
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class Question:
         level: the distance between two answers, for Krippendorff's α.
         kind: "scale" answers are numbers. "sides" answers are 1, 2 or tie, for two texts in an order drawn for each line; they are
             stored as 1 (win), 0 (tie) and -1 (lose) of the method. "words" answers are numbers of words, as the sentence shows
-            them, 0 for none.
+            them, 0 for none. "choice" answers are numbers of the line's choices, stored as 1 for the row's own label, else 0.
+        optional: a sheet without this column, written before the question was, is read: the question was not asked there.
+        of: names of yes-or-no questions: this one is not asked, and is yes of a rater who says yes to all of them.
     """
 
     name: str
@@ -35,6 +38,18 @@ class Question:
     example: str
     level: Level = "ordinal"
     kind: Kind = "scale"
+    optional: bool = False
+    of: tuple[str, ...] = ()
+
+    @property
+    def yes_or_no(self) -> bool:
+        """Whether each answer is stored as 1 or 0, yes or no."""
+        return self.kind == "choice" or set(self.answers) == set(YES_NO)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Question:
+        """Rebuild the question that a key stores; older keys have fewer settings."""
+        return cls(**{**stored, "of": tuple(stored.get("of", ()))})
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,15 @@ class Protocol:
     rows: int
     strata: tuple[str, ...] = ()
 
+    @property
+    def asked(self) -> tuple[Question, ...]:
+        """The questions that are columns of the sheet."""
+        return tuple(question for question in self.questions if not question.of)
+
+    def complete(self, answers: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, dict[str, list[Any]]]:
+        """Add the questions that are not asked to the answers of each line: yes if all that they are of are; null if one is."""
+        return {item: {question.name: _answered(question, own) for question in self.questions} for item, own in answers.items()}
+
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
         return asdict(self)
@@ -71,7 +95,14 @@ class Protocol:
     def from_json(cls, stored: Mapping[str, Any]) -> Protocol:
         """Rebuild the protocol that a key stores."""
         lists = {name: tuple(stored[name]) for name in ("shows", "strata")}
-        return cls(**{**stored, **lists, "questions": tuple(Question(**question) for question in stored["questions"])})
+        return cls(**{**stored, **lists, "questions": tuple(map(Question.from_json, stored["questions"]))})
+
+
+def _answered(question: Question, answers: Mapping[str, Sequence[Any]]) -> list[Any]:
+    if not question.of:
+        return list(answers[question.name])
+    by_rater = zip(*(answers[name] for name in question.of), strict=True)
+    return [None if None in values else int(all(value == 1 for value in values)) for values in by_rater]
 
 
 @dataclass(frozen=True)
@@ -132,12 +163,21 @@ def _parse(question: Question, text: str, item: Mapping[str, Any]) -> Any:
     plain = re.sub(r"^(\d+)[.,]0+$", r"\1", text)
     if question.kind == "words":
         return _places(plain, item["tokens"], item["free"])
+    if question.kind == "choice":
+        return int(_chosen(plain, item["choices"]) == item["answer"])
     if plain not in question.answers:
         *others, last = question.answers
         raise ValueError(f"{text!r} is not on the scale: write {', '.join(others)} or {last}")
     if question.kind == "sides":
         return 0 if plain == "tie" else 1 if plain == item["side"] else -1
     return int(plain)
+
+
+def _chosen(text: str, choices: Sequence[str]) -> str:
+    numbered = {str(number): choice for number, choice in enumerate(choices, 1)}
+    if text not in numbered:
+        raise ValueError(f"{text!r} is none of the choices: write a number from 1 to {len(choices)}")
+    return numbered[text]
 
 
 def _places(text: str, tokens: Sequence[str], free: Sequence[int]) -> list[int]:

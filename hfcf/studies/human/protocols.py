@@ -1,4 +1,4 @@
-"""The papers' human evaluations, and how a row becomes a line of their sheets.
+"""The papers' human evaluations, and how a row becomes a line of their sheets; ours, of any task, is in `pairs.py`.
 
 All hide the methods and draw an order for each rater; the papers mention neither. A comment says where a protocol differs from its
 paper otherwise. Wordings and examples are ours: the papers print criteria, not their rating sheets.
@@ -6,12 +6,11 @@ paper otherwise. Wordings and examples are ours: the papers print criteria, not 
 
 from __future__ import annotations
 
-from hfcf.studies.human.protocol import SIDES, Display, Protocol, Question, Row, Unit
+from hfcf.studies.human.pairs import PAIR, PAIRS
+from hfcf.studies.human.protocol import SIDES, YES_NO, Display, Protocol, Question, Row, Unit
 from hfcf.tasks.relation import TASK, context, marked, overlap, roles
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.check import text_problem
-
-_YES_NO = {"1": "yes", "0": "no"}
 
 # --- CCG's human evaluation (section 5.5): the words that determine a relation, and whether sentences make sense.
 
@@ -178,12 +177,12 @@ _RGF = (
         shows=("question", "context", "answer"),
         questions=(
             Question(
-                "fluency", "Is the question grammatically well formed? Spelling and capitals of names don't count.", _YES_NO,
+                "fluency", "Is the question grammatically well formed? Spelling and capitals of names don't count.", YES_NO,
                 "“who captained richmond in 1994” → 1: names without capitals are fine. “who captained the in 1994 richmond” → 0.",
                 level="nominal",
             ),
             Question(
-                "correctness", "Can the question be answered by the passage, and is the answer shown the right one?", _YES_NO,
+                "correctness", "Can the question be answered by the passage, and is the answer shown the right one?", YES_NO,
                 "Passage: “Jeff Hogg led the side in 1994.” Question: “who led the side in 1995” Answer: “Jeff Hogg” → 0: the "
                 "passage tells of another year.",
                 level="nominal",
@@ -223,7 +222,7 @@ _CHECKWHY = (
         questions=(
             Question(
                 "validity", "Is the argument logically coherent: does each step follow, and do the steps lead to the claim?",
-                _YES_NO,
+                YES_NO,
                 "E1: It rained. E2: The roof leaks. E3: The floor is wet. “E1 + E2 → E3” → 1. “E3 → E1” → 0: a wet floor does not "
                 "make it rain.",
                 level="nominal",
@@ -281,9 +280,9 @@ _CHECKWHY_UNITS = {
 }
 
 
-PROTOCOLS = {protocol.name: protocol for protocol in (*_CCG, *_RACE, *_RGF, *_CHECKWHY)}
+PROTOCOLS = {protocol.name: protocol for protocol in (PAIRS, *_CCG, *_RACE, *_RGF, *_CHECKWHY)}
 """By name."""
-UNITS = {**_CCG_UNITS, **_RACE_UNITS, **_RGF_UNITS, **_CHECKWHY_UNITS}
+UNITS = {"pair": PAIR, **_CCG_UNITS, **_RACE_UNITS, **_RGF_UNITS, **_CHECKWHY_UNITS}
 """By name; a protocol of your own shows one of these."""
 
 

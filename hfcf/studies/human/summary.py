@@ -14,7 +14,7 @@ from hfcf.studies.human.agreement import alpha, decide, kappa, majority
 from hfcf.studies.human.protocol import Protocol, Question
 
 Answers = Mapping[str, Mapping[str, Sequence[Any]]]
-"""{item: {question: each rater's answer, None where it is missing}}."""
+"""{item: {question: each rater's answer, None where it is missing}}, those of `Protocol.complete` included."""
 
 
 def summarise(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
@@ -22,7 +22,9 @@ def summarise(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
 
     - Scales: a row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null for one row) are those of its rows,
       in units of the scale. `decided` counts the rating of each row's majority, or without one the median (`no_majority` rows);
-      `decided_mean` is its mean. Rows without an answer are left out.
+      `decided_mean` is its mean. Rows without an answer are left out: they are never a "no".
+    - Yes or no, and choices of the row's own label, also have `share`, of the rows whose decision is yes, and its `interval`: 95 %,
+      Wilson's.
     - Comparisons with a reference: `win`, `tie` and `lose` of all `judgements` and of each row's decision (`decided`); three
       different judgements decide on a tie. `p` is the two-sided sign test's, of decisions without ties.
     - Marked words: `f1`, `precision` and `recall` of a method's causal terms against the words that more than half of a row's
@@ -81,7 +83,7 @@ def _numbers(question: Question, method: str, items: Sequence[Mapping[str, Any]]
         return {**counts, "judgements": _sides(judgements), "decided": _sides(decisions), "p": _sign(decisions)}
     mean, sd = _mean_sd([math.fsum(values) / len(values) for _, values in ratings])
     return {
-        **counts, "mean": mean, "sd": sd,
+        **counts, **(_share(decisions) if question.yes_or_no else {}), "mean": mean, "sd": sd,
         "decided": {f"{value:g}": n for value, n in sorted(Counter(decisions).items())},
         "no_majority": sum(majority(values) is None for _, values in ratings), "decided_mean": _mean_sd(decisions)[0],
     }  # fmt: skip
@@ -93,6 +95,15 @@ def _present(ratings: Sequence[Any]) -> list[Any]:
 
 def _mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
     return round(fmean(values), 5), round(stdev(values), 5) if len(values) > 1 else None
+
+
+def _share(decisions: Sequence[float]) -> dict[str, Any]:
+    """Return the share of yes with its interval; a draw of two raters is no yes."""
+    from scipy.stats import binomtest
+
+    yes = sum(decision == 1 for decision in decisions)
+    low, high = binomtest(yes, len(decisions)).proportion_ci(0.95, method="wilson")
+    return {"share": round(yes / len(decisions), 5), "interval": [round(float(low), 5), round(float(high), 5)]}
 
 
 def _sides(values: Sequence[float]) -> dict[str, int]:
@@ -159,7 +170,7 @@ def _versus(protocol: Protocol, key: Mapping[str, Any], answers: Answers) -> lis
     from hfcf.studies.compare.stats import holm
 
     comparisons: list[dict[str, Any]] = []
-    for question in (question for question in protocol.questions if question.kind == "scale"):
+    for question in (question for question in protocol.questions if question.kind in ("scale", "choice")):
         rows: dict[str, dict[str, float]] = {method: {} for method in key["methods"]}
         for i, item in key["items"].items():
             if ratings := _present(answers[i][question.name]):
@@ -187,6 +198,9 @@ def ratings_table(results: Mapping[str, Any]) -> str:
     if results["missing"]:
         gaps = ", ".join(f"{n} of {name}" for name, n in results["missing"].items())
         parts.append(f"**Answers are missing:** {gaps}.")
+    if results["not_asked"]:
+        absent = "; ".join(f"{', '.join(names)} in {name}" for name, names in results["not_asked"].items())
+        parts.append(f"**Not asked:** {absent}.")
     for stratum in strata:
         rows = []
         for method, scores in methods.items():
@@ -214,6 +228,9 @@ def _cell(numbers: Mapping[str, Any]) -> str:
         return "–"
     if "f1" in numbers:
         return f"{numbers['f1']:.3f} (P {numbers['precision']:.3f}, R {numbers['recall']:.3f})"
+    if "interval" in numbers:
+        low, high = numbers["interval"]
+        return f"{100 * numbers['share']:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
     if "judgements" in numbers:
         n = sum(numbers["judgements"].values())
         shares = " / ".join(f"{100 * count / n:.1f}" for count in numbers["judgements"].values())
