@@ -106,6 +106,14 @@ def t5(folder: Path) -> str:
     return _save(T5ForConditionalGeneration(config), tokenizer(pair=False), folder)
 
 
+def t5_marked(folder: Path) -> str:
+    """A T5 with marks for masked spans, as the pretrained ones have."""
+    network, made = T5ForConditionalGeneration.from_pretrained(t5(folder)), tokenizer(pair=False)
+    made.add_special_tokens({"additional_special_tokens": [f"<extra_id_{n}>" for n in range(5)]})
+    network.resize_token_embeddings(len(made))
+    return _save(network, made, folder)
+
+
 def bart(folder: Path) -> str:
     torch.manual_seed(0)
     config = BartConfig(

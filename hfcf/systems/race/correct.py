@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hfcf.engines.corrector import MOST, Span, join_spans, word_places
@@ -10,6 +11,7 @@ from hfcf.text.normalise import normalise
 
 MASKS = 8
 """The most ways to mask one claim."""
+_POSSESSIVE = re.compile("['’]s$")
 _LIST = """
 a an the of in on at by to for with from and or but is was are were be been being has have had do does did as it its this that these
 those which who whom whose where when what while his her their he she him they them also than then into there here each other such
@@ -27,10 +29,14 @@ def unsupported(claim: str, evidence: Sequence[str]) -> list[Span]:
     ['1859']
     """
     told = [text[start:end] for text in evidence for start, end in word_places(text)]
-    known = {normalise(word) for word in told} | _FUNCTION
+    known = {_bare(word) for word in told} | _FUNCTION
     lower = sorted({word for word in told if word.islower()})
-    places = [(start, end) for start, end in word_places(claim) if normalise(claim[start:end]) not in known]
+    places = [(start, end) for start, end in word_places(claim) if _bare(claim[start:end]) not in known]
     return [place for place in places if not any(are_inflections(claim[place[0] : place[1]], word) for word in lower)]
+
+
+def _bare(word: str) -> str:
+    return normalise(_POSSESSIVE.sub("", word))
 
 
 def choose_masks(claim: str, evidence: Sequence[str], entities: Sequence[Span]) -> list[list[Span]]:

@@ -13,11 +13,12 @@ from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import accept, reject, settle, undecided
 from hfcf.core.model import Model
-from hfcf.core.settings import GoesWith, NeedsWeights, Share
+from hfcf.core.settings import NeedsWeights, Share
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.ner import Ner
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.copy_rate import copy_rate
+from hfcf.metrics.minimality import kept_words
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
@@ -25,7 +26,8 @@ from hfcf.text.entities import overlap
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.normalise import normalise
 
-SEMANTIC, ENTITY, PERPLEXITY, COPIED = "semantic fidelity", "entity fidelity", "perplexity ratio", "copy rate"
+SEMANTIC, ENTITY = "semantic fidelity", "entity fidelity"
+PERPLEXITY, COPIED, KEPT = "perplexity ratio", "copy rate", "words kept"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +50,12 @@ class FilterClaim(Stage):
     Args:
         encoder: MoverScore's model.
         ner: the tagger, the same as `tag_entities` uses.
-        fluency_model: a decoder-only language model; None, as in the paper, ignores fluency. It goes with `max_perplexity_ratio`.
-        max_perplexity_ratio: reject claims whose perplexity, divided by that of the source's claim, is greater.
+        fluency_model: a decoder-only language model; None, as in the paper, ignores fluency.
+        max_perplexity_ratio: with a `fluency_model`, reject claims whose perplexity, divided by that of the source's claim, is
+            greater. A claim that is too long for the model to score stays.
         max_copied: reject claims of a greater copy rate, 0–1; None, as in the paper, rejects none.
-        min_semantic: reject claims of a smaller semantic fidelity, 0–1, which speak of something else; None, as in the paper,
-            rejects none.
+        min_kept: reject claims that keep a smaller share of the source's words, 0–1: they speak of something else. None, as in the
+            paper, rejects none.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
     ['candidates', 'counterfactuals']
@@ -73,16 +76,9 @@ class FilterClaim(Stage):
     fluency_model: (
         Annotated[Model, NeedsWeights("the perplexity of claims is measured, which an endpoint does not give")] | None
     ) = None
-    max_perplexity_ratio: Annotated[float, Field(gt=0), GoesWith("fluency_model")] | None = None
+    max_perplexity_ratio: Annotated[float, Field(gt=0)] = 1.3
     max_copied: Share | None = None
-    min_semantic: Share | None = None
-
-    def check(self) -> None:
-        if (self.max_perplexity_ratio is None) != (self.fluency_model is None):
-            raise ValueError(
-                f"fluency_model and max_perplexity_ratio go together, got {self.fluency_model} and {self.max_perplexity_ratio}: "
-                "give both or neither"
-            )
+    min_kept: Share | None = None
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:
@@ -120,27 +116,27 @@ class FilterClaim(Stage):
         return dict(zip(texts, Perplexity(model=self.fluency_model).run(texts), strict=True))
 
     def _form(self, row: Mapping[str, Any], claim: str, perplexities: Mapping[str, float | None]) -> dict[str, float]:
-        """Score a claim's fluency and how far it is copied, where they are asked for."""
+        """Score a claim's fluency, how far it is copied, and what it keeps, where they are asked for."""
         scores = dict[str, float]()
         before, after = perplexities.get(row["claim"]), perplexities.get(claim)
-        if before and after:  # a text that is too long has none
+        if before and after:
             scores[PERPLEXITY] = round(after / before, 4)
         if self.max_copied is not None:
             edited = TASK.apply_edits(row, row["edits"] or [])["evidence"]
             texts = [text for pieces in (row["evidence"], edited) for _, _, text in evidence_texts({"evidence": pieces})]
             scores[COPIED] = copy_rate(claim, texts) or 0.0
+        if self.min_kept is not None:
+            scores[KEPT] = kept_words(row["claim"], claim) or 0.0
         return scores
 
     def _score(self, claim: dict[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
         """Add the scores to a claim, and reject it where it reads oddly or is copied."""
         claim = {**claim, "scores": [*claim["scores"], *({"name": name, "value": value} for name, value in scores.items())]}
-        for name, limit in {PERPLEXITY: self.max_perplexity_ratio, COPIED: self.max_copied}.items():
-            if limit is not None and name in scores and scores[name] > limit + TOLERANCE:
-                return reject(claim, self.name, f"{_FAULTS[name]}: {name} {scores[name]:.2f}, {limit} at most")
-        if self.min_semantic is not None and scores[SEMANTIC] < self.min_semantic - TOLERANCE:
-            return reject(
-                claim, self.name, f"speaks of something else: {SEMANTIC} {scores[SEMANTIC]:.2f}, {self.min_semantic} at least"
-            )
+        limits = (PERPLEXITY, self.max_perplexity_ratio, 1), (COPIED, self.max_copied, 1), (KEPT, self.min_kept, -1)
+        for name, limit, sign in limits:
+            if limit is not None and name in scores and sign * (scores[name] - limit) > TOLERANCE:
+                bound = f"{limit} at {'most' if sign > 0 else 'least'}"
+                return reject(claim, self.name, f"{_FAULTS[name]}: {name} {scores[name]:.2f}, {bound}")
         return claim
 
     def _decide(self, row: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | Reject:
@@ -163,7 +159,9 @@ class FilterClaim(Stage):
 
 TOLERANCE = 1e-4
 """Scores that differ by less are equal: batches and processors move them."""
-_FAULTS = {PERPLEXITY: "reads less well than the source's claim", COPIED: "is a piece of the evidence"}
+_FAULTS = {
+    PERPLEXITY: "reads less well than the source's claim", COPIED: "is a piece of the evidence", KEPT: "speaks of something else",
+}  # fmt: skip
 
 
 def _rank(candidate: dict[str, Any]) -> tuple[float, str]:

@@ -84,7 +84,7 @@ class GenerateClaim(Stage):
 
     The paper's writer generates claims anew. Two more, on request, keep the source's claim and change words of it:
 
-    - *Follow*: where the edits of E′ touch words of the claim, the claim with the same edits.
+    - *Follow*: where the edits of E′ touch words of the claim, the claim with the same edits; no other writer is then asked.
     - *Correct* (Thorne and Vlachos 2021, Evidence-based Factual Error Correction): the words that E (of a SUPPORTS row, E′) does
       not bear out are masked in several ways, and a T5 fills the masks from the evidence. See `hfcf.systems.race.correct`.
 
@@ -170,27 +170,33 @@ class GenerateClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         required = [clauses(row) if self.constrain else [] for row in rows]
-        evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
-        labels = [SUPPORTS if self.edit else opposite(row["label"]) for row in rows]
-        answers = (self._ask if is_remote(self.generator) else self._search)(evidence, required, labels)
-        corrected = self._corrected(rows)
+        followed = [follow_edits(row) if self.follow else None for row in rows]
+        asked = [i for i, claim in enumerate(followed) if claim is None]
+        others = [rows[i] for i in asked]
+        generated = dict(zip(asked, self._generated(others, [required[i] for i in asked]), strict=True))
+        corrected = dict(zip(asked, self._corrected(others), strict=True))
         results: list[dict[str, Any] | Reject] = []
-        for row, constraints, answer, corrections in zip(rows, required, answers, corrected, strict=True):
-            candidates = [candidate for candidate in row["candidates"] if candidate["change"] == "evidence"]
-            why = failure(answer)
-            followed = follow_edits(row) if self.follow else None
+        for i, (row, claim) in enumerate(zip(rows, followed, strict=True)):
+            why = failure(answer := generated.get(i, ()))
             claims = [
-                *([(FOLLOW, {"text": followed, "score": None, "finished": True})] if followed else ()),
-                *((CORRECT, hypothesis) for hypothesis in corrections),
+                *([(FOLLOW, {"text": claim, "score": None, "finished": True})] if claim else ()),
+                *((CORRECT, hypothesis) for hypothesis in corrected.get(i, ())),
                 *((GENERATE, hypothesis) for hypothesis in (() if why else answer)),
             ]
+            candidates = [candidate for candidate in row["candidates"] if candidate["change"] == "evidence"]
             seen = set[str]()
             for writer, hypothesis in claims:
                 if hypothesis["text"] not in seen:
                     seen.add(hypothesis["text"])
-                    candidates.append(self._candidate(row, writer, hypothesis, constraints))
+                    candidates.append(self._candidate(row, writer, hypothesis, required[i]))
             results.append(settle(candidates, why or "the generator found no claim"))
         return results
+
+    def _generated(self, rows: Sequence[dict[str, Any]], required: Sequence[list[list[str]]]) -> list[Any]:
+        """Ask the generator, or the language model; return the rows' hypotheses, or why there are none."""
+        evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
+        labels = [SUPPORTS if self.edit else opposite(row["label"]) for row in rows]
+        return (self._ask if is_remote(self.generator) else self._search)(evidence, required, labels)
 
     def _corrected(self, rows: Sequence[dict[str, Any]]) -> list[list[Any]]:
         """Ask the corrector about every mask of each row's claim; return the rows' hypotheses, likeliest masks first."""

@@ -51,10 +51,9 @@ OFFLINE: dict[str, Any] = {
     "corrector": Model("offline:t5", adapter="hfcf:corrector"),
     "max_unsupported": 1,
     "max_copied": 0.8,
-    "min_semantic": 0.6,
+    "min_kept": 0.5,
     # Small writers make slips of grammar.
     "fluency_model": Model("offline:smollm2"),
-    "max_perplexity_ratio": 1.3,
     "unique": True,
 }
 """Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
@@ -170,8 +169,7 @@ class RACE(System):
     def preset(cls, name: str, **changes: Any) -> Self:
         """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm".
 
-        With a verifier of your own, the preset's `judges` and `certainty` are left out; with a `fluency_model` of your own, its
-        `max_perplexity_ratio`.
+        With a verifier of your own, the preset's `judges` and `certainty` are left out.
         """
         if name == "offline" and not changes.get("edit", True):
             changes = {"generator": Model("offline:t5", adapter="hfcf:generator_prefixed"), **changes}

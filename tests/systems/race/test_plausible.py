@@ -198,9 +198,10 @@ def test_a_table_of_one_form_has_no_other_to_fall_back_to() -> None:
     ],
 )
 def test_claims_that_say_the_same_are_rejected(label: str, text: str, why: str | None) -> None:
-    source = {"claim": "Ada has a dog.", "label": label, "evidence": [{"title": "", "text": "Ada: dog, cat and bird."}]}
+    evidence = [{"title": "", "text": "Ada: dog, cat and bird."}]
+    source = {"claim": "Ada has a dog.", "label": label, "evidence": evidence, "edited_evidence": evidence}
     found = {"text": text, "score": -0.5, "finished": True}
-    candidate = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, found, [])
+    candidate = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, "generate", found, [])
     assert (candidate["status"] is None) == (why is None)
     assert why is None or why in candidate["status"]["reason"]
-    assert GenerateClaim(generator=Model("x"))._candidate(source, found, [])["status"] is None
+    assert GenerateClaim(generator=Model("x"))._candidate(source, "generate", found, [])["status"] is None

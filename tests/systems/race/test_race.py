@@ -302,7 +302,7 @@ def test_clauses_are_the_entities_of_each_rationale_piece() -> None:
 def found_claim(text: str, finished: bool = True) -> Any:
     stage = GenerateClaim(generator=Model("x"))
     found = {"text": text, "score": -0.5, "finished": finished}
-    candidate = stage._candidate({"claim": "Rome fell in 410."}, found, [["Rome"], ["410", "411"]])
+    candidate = stage._candidate({"claim": "Rome fell in 410."}, "generate", found, [["Rome"], ["410", "411"]])
     return candidate["status"] and candidate["status"]["reason"]
 
 
@@ -320,7 +320,7 @@ def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for()
     text = "Rome fell in 411, and Rome fell in 411."
     assert found_claim(text) is None
     found = {"text": text, "score": -0.5, "finished": True}
-    candidate = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, found, [])
+    candidate = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, "generate", found, [])
     assert candidate["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
     assert not says_twice("Rome is old, Rome is big.", 4)
 
@@ -463,38 +463,31 @@ def test_an_unknown_flip_is_an_error() -> None:
 
 
 def filtered(
-    monkeypatch: pytest.MonkeyPatch, claims: Mapping[str, tuple[float, list[str]]], perplexities: list[float | None] | None = None,
-    max_perplexity: float | None = None,
+    monkeypatch: pytest.MonkeyPatch, claims: Mapping[str, tuple[float, list[str]]], perplexities: Mapping[str, float] | None = None,
+    source: str = "A B", **settings: Any,
 ) -> Any:  # fmt: skip
     """The filter's answer for claims with these semantic scores and entities; the source names A and B."""
-
-    def perplexity(self: Perplexity, asked: list[list[str]]) -> Any:
-        assert asked == [["e\nIn short:", f" {claim}"] for claim in claims]
-        return perplexities
-
-    monkeypatch.setattr(Perplexity, "run", perplexity)
+    monkeypatch.setattr(Perplexity, "run", lambda self, asked: [(perplexities or {}).get(text) for text in asked])
     monkeypatch.setattr(MoverScore, "run", lambda self, asked: [claims[claim][0] for _, claim in asked])
     spans = {claim: [[claim.index(name), claim.index(name) + 1, "ORG"] for name in found] for claim, (_, found) in claims.items()}
     monkeypatch.setattr(Ner, "run", lambda self, asked: [spans[claim] for claim in asked])
-    source = {
+    row = {
         "id": "r",
         "group_id": "g",
         "corpus": "x",
         "split": "train",
-        "claim": "A B",
+        "claim": source,
         "label": REFUTES,
-        "evidence": [{"title": "", "text": "e"}],
+        "evidence": [{"title": "", "text": "e f g h A"}],
     }
     tagged = [
         {"field": field, "piece": -1, "start": 0, "end": 1, "text": text, "type": "ORG"}
         for field, text in (("claim", "A"), ("claim", "B"), ("evidence", "C"))
     ]
-    made = [candidate(claim, label=SUPPORTS, edits=edits.rewrite("claim", "A B", claim)) for claim in claims]
-    stage = FilterClaim(
-        encoder=Model("e"), ner=Ner(backend="spacy"), fluency_model=None if perplexities is None else Model("lm"),
-        max_perplexity=max_perplexity,
-    )  # fmt: skip
-    return stage.with_fitted("none").batch([{**source, "entities": tagged, "edits": [], "candidates": made}])[0]
+    made = [candidate(claim, label=SUPPORTS, edits=edits.rewrite("claim", source, claim)) for claim in claims]
+    model = None if perplexities is None else Model("lm")
+    stage = FilterClaim(encoder=Model("e"), ner=Ner(backend="spacy"), fluency_model=model, **settings)
+    return stage.with_fitted("none").batch([{**row, "entities": tagged, "edits": [], "candidates": made}])[0]
 
 
 def test_the_best_sum_of_both_fidelities_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -515,40 +508,34 @@ def test_equal_sums_are_decided_by_the_text(monkeypatch: pytest.MonkeyPatch) -> 
         assert [counterfactual["claim"] for counterfactual in answer["counterfactuals"]] == ["A b"]
 
 
-def test_with_a_fluency_model_the_most_fluent_claim_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    claims = {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "A B": (0.1, ["A", "B"]), "A long": (0.9, ["A"])}
-    answer = filtered(monkeypatch, claims, [9.5, 30.0, 9.5, None])
-    assert [counterfactual["claim"] for counterfactual in answer["counterfactuals"]] == [
-        "A only"
-    ]  # equally fluent, and closer to the source
-    assert [candidate["scores"][2:] for candidate in answer["candidates"]][:2] == [
-        [{"name": "perplexity", "value": v}] for v in (9.5, 30.0)
-    ]
-    reasons = [candidate["status"]["reason"] for candidate in answer["candidates"][1:]]
-    assert reasons == ["another claim of the row is more fluent"] * 3
-    alone = filtered(monkeypatch, {"A long": (0.9, ["A"])}, [None])
-    assert [counterfactual["claim"] for counterfactual in alone["counterfactuals"]] == ["A long"]
+def reasons(answer: Any) -> dict[str, Any]:
+    candidates = answer.outputs["candidates"] if isinstance(answer, Reject) else answer["candidates"]
+    return {candidate["claim"]: candidate["status"]["reason"] for candidate in candidates}
 
 
-def test_claims_that_are_too_perplexing_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    claims = {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "A long": (0.9, ["A"])}
-    answer = filtered(monkeypatch, claims, [2.6, 2.5, None], max_perplexity=2.5)
-    assert [counterfactual["claim"] for counterfactual in answer["counterfactuals"]] == ["A and B"]
-    assert "2.6" in answer["candidates"][0]["status"]["reason"]
-    lost = filtered(monkeypatch, {"A only": (0.7, ["A"])}, [2.6], max_perplexity=2.5)
-    assert isinstance(lost, Reject)
+def test_claims_that_read_less_well_than_the_source_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = {"A only": (0.7, ["A"]), "A and B": (0.3, ["A", "B"]), "A long": (0.1, ["A"])}
+    answer = filtered(monkeypatch, claims, {"A B": 10.0, "A only": 13.1, "A and B": 13.0})
+    assert [row["claim"] for row in answer["counterfactuals"]] == ["A and B"]
+    assert "perplexity ratio 1.31, 1.3 at most" in reasons(answer)["A only"]
+    assert "closer" in reasons(answer)["A long"]  # too long to have a perplexity
+    scores = {score["name"]: score["value"] for score in answer["candidates"][1]["scores"]}
+    assert scores["perplexity ratio"] == 1.3
+    assert isinstance(filtered(monkeypatch, {"A only": (0.7, ["A"])}, {"A B": 10.0, "A only": 13.1}), Reject)
+    assert not isinstance(
+        filtered(monkeypatch, {"A only": (0.7, ["A"])}, {"A B": 10.0, "A only": 13.1}, max_perplexity_ratio=2), Reject
+    )
 
 
-def test_a_limit_without_a_model_that_knows_it_is_an_error() -> None:
-    with pytest.raises(ValueError, match="max_perplexity=2"):
-        RULES.replace(max_perplexity=2.0)
-
-
-def test_the_preset_s_limit_belongs_to_its_model() -> None:
-    assert RACE.preset("offline").max_perplexity is not None
-    for model in (None, Model("me/lm")):
-        assert RACE.preset("offline", fluency_model=model).max_perplexity is None
-    assert RACE.preset("offline", fluency_model=Model("me/lm"), max_perplexity=9.0).max_perplexity == 9.0
+def test_pieces_of_the_evidence_and_other_subjects_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = {"e f g h C": (0.9, []), "e f g h A": (0.8, ["A"]), "A B h C": (0.5, ["A"]), "A x": (0.95, ["A"])}
+    source = "A B C D"
+    assert filtered(monkeypatch, claims, source=source)["counterfactuals"][0]["claim"] == "A x"
+    answer = filtered(monkeypatch, claims, source=source, max_copied=0.8, min_kept=0.5)
+    assert [row["claim"] for row in answer["counterfactuals"]] == ["A B h C"]
+    assert "is a piece of the evidence: copy rate 1.00, 0.8 at most" in reasons(answer)["e f g h A"]
+    assert "speaks of something else: words kept 0.25, 0.5 at least" in reasons(answer)["A x"]
+    assert "words kept" in reasons(answer)["e f g h C"]  # a rate of exactly 0.8 is no copy
 
 
 @pytest.mark.parametrize(
