@@ -17,7 +17,8 @@ Span = tuple[int, int]
 MOST = 5
 """The most masks in one claim."""
 _MARK = "<extra_id_{}>"
-_WORD = re.compile(r"\w+(?:[-'’.,]\w+)*")
+_LETTERS = r"[\w\u0300-\u036f]+"  # an accent may be a character of its own, which \w does not match
+_WORD = re.compile(rf"{_LETTERS}(?:[-'’.,]{_LETTERS})*")
 _FILLED = re.compile(r"<extra_id_(\d)>\s*(.*?)\s*(?=<extra_id_|</s>|<pad>|$)")
 
 

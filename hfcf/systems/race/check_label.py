@@ -14,7 +14,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.follow import FOLLOWED, excludes
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
-from hfcf.tasks.verification import CANDIDATES, LABELS, REFUTES, SUPPORTS, TASK, candidate, opposite
+from hfcf.tasks.verification import CANDIDATES, LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK, candidate, opposite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,8 @@ class CheckEdit(Stage):
         judges: further verifiers, which must give the same verdict; they are asked only about what the verifier accepts.
         certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence.
-        by_words: also keep E′ that the verifier or a judge takes for SUPPORTS, where its words exclude the claim, see
-            `hfcf.systems.race.follow.excludes`. The paper has no such rule; small verifiers miss a changed number or date.
+        by_words: also keep E′ that the verifier or a judge takes for SUPPORTS, or is not certain about, where its words exclude the
+            claim, see `hfcf.systems.race.follow.excludes`. The paper has no such rule; small verifiers miss a changed value.
 
     >>> list(CheckEdit(verifier=Model("roberta-base")).inputs)
     ['claim', 'label', 'evidence', 'entities', 'edits', 'edited_evidence']
@@ -88,8 +88,8 @@ BY_WORDS = {"name": "words: REFUTES", "value": 1.0}
 
 
 def _overlooked(verdict: Verdict) -> bool:
-    """Whether the verifier, or a judge that disagrees with it, takes the pair for SUPPORTS: it may have missed a changed value."""
-    return bool(verdict.scores) and verdict.scores[-1]["name"].endswith(f": {SUPPORTS}")
+    """Whether the last judge that was asked finds something decided: it may have missed a changed value."""
+    return bool(verdict.scores) and not verdict.scores[-1]["name"].endswith(f": {NOT_ENOUGH_INFO}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,8 @@ class CheckClaim(Stage):
     def _judge(self, claim: dict[str, Any], row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
         label, follows = row["label"], any(score["name"] == FOLLOWED for score in claim["scores"])
         claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], *verdict.scores]}
-        if self.by_words and follows and _overlooked(verdict) and excludes(row):
+        certain = verdict.reason is None and verdict.label == REFUTES
+        if self.by_words and follows and not certain and _overlooked(verdict) and excludes(row):
             return {**claim, "scores": [*claim["scores"], BY_WORDS]}
         if verdict.reason is not None:
             return reject(claim, self.name, verdict.reason)

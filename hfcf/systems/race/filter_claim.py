@@ -20,6 +20,7 @@ from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.minimality import kept_words
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.systems.race.follow import FOLLOWED
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
@@ -52,7 +53,8 @@ class FilterClaim(Stage):
         ner: the tagger, the same as `tag_entities` uses.
         fluency_model: a decoder-only language model; None, as in the paper, ignores fluency.
         max_perplexity_ratio: with a `fluency_model`, reject claims whose perplexity, divided by that of the source's claim, is
-            greater. A claim that is too long for the model to score stays.
+            greater. A claim that is too long for the model to score stays, and so does one that follows the edits of E′: it reads
+            as its source does.
         max_copied: reject claims of a greater copy rate, 0–1; None, as in the paper, rejects none.
         min_kept: reject claims that keep a smaller share of the source's words, 0–1: they speak of something else. None, as in the
             paper, rejects none.
@@ -76,7 +78,7 @@ class FilterClaim(Stage):
     fluency_model: (
         Annotated[Model, NeedsWeights("the perplexity of claims is measured, which an endpoint does not give")] | None
     ) = None
-    max_perplexity_ratio: Annotated[float, Field(gt=0)] = 1.3
+    max_perplexity_ratio: Annotated[float, Field(gt=0)] = 1.2
     max_copied: Share | None = None
     min_kept: Share | None = None
 
@@ -104,7 +106,9 @@ class FilterClaim(Stage):
                 if undecided(candidate):
                     new = {normalise(candidate["claim"][start:end]) for start, end, _ in next(tagged)}
                     scores = {SEMANTIC: next(semantic), ENTITY: overlap(names, new) or 0.0}
-                    candidate = self._score(candidate, {**scores, **self._form(row, candidate["claim"], perplexities)})
+                    follows = any(score["name"] == FOLLOWED for score in candidate["scores"])
+                    form = self._form(row, candidate["claim"], {} if follows else perplexities)
+                    candidate = self._score(candidate, {**scores, **form})
                 candidates.append(candidate)
             results.append(self._decide(row, candidates))
         return results

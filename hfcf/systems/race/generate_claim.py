@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from pydantic import Field
+
 from hfcf import prompts
 from hfcf.core import edits, schema
 from hfcf.core.candidates import log_probability, reject, settle
@@ -110,8 +112,9 @@ class GenerateClaim(Stage):
             their contents; see `why_malformed`. The paper has no such check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
-        max_unsupported: a corrected claim is rejected that has more content words than this which the evidence lacks:
-            facts that the evidence does not mention, which small verifiers overlook. None rejects none.
+        max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks: facts
+            that the evidence does not mention, which small verifiers overlook. None, as in the paper, rejects none.
+        min_log_probability: reject a correction of a smaller mean log-probability, which is often no sentence; None rejects none.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.
@@ -153,6 +156,7 @@ class GenerateClaim(Stage):
         Annotated[Model, TrainedBy("train_corrector"), NeedsWeights("it fills marks that only T5's vocabulary has")] | None
     ) = None
     max_unsupported: NonNegative | None = None
+    min_log_probability: Annotated[float, Field(le=0)] | None = None
 
     def check(self) -> None:
         if self.num_candidates > self.num_beams:
@@ -265,8 +269,11 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, why)
         if self.exclude_same and (why := _same_label(row, text)):
             return reject(candidate, self.name, why)
-        if writer == CORRECT and (why := self._why_unsupported(row, text)):
+        if writer != FOLLOW and (why := self._why_unsupported(row, text)):
             return reject(candidate, self.name, why)
+        least = self.min_log_probability
+        if writer == CORRECT and least is not None and hypothesis["score"] < least - 1e-4:
+            return reject(candidate, self.name, f"is an unlikely correction: {hypothesis['score']:.2f}, {least} at least")
         return candidate
 
     def _why_unsupported(self, row: Mapping[str, Any], text: str) -> str | None:

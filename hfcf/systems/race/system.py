@@ -22,6 +22,7 @@ OFFLINE: dict[str, Any] = {
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
     # 23 M weights (the paper's verifier has 125 M) accept too many wrong pairs; the judge has seen the other half of the rows.
     "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
+    "certainty": 0.7,
     "generator": Model("offline:t5", adapter="hfcf:generator"),
     "encoder": Model("offline:minilm"),
     # Not the paper's: the gates that ship are of one short training. They mark no word on a fifth of ERASER's rows, which RACE then
@@ -49,7 +50,8 @@ OFFLINE: dict[str, Any] = {
     # Claims of a small generator alone are sentences of the evidence, word for word or nearly.
     "follow": True,
     "corrector": Model("offline:t5", adapter="hfcf:corrector"),
-    "max_unsupported": 1,
+    "max_unsupported": 0,
+    "min_log_probability": -0.2,
     "max_copied": 0.8,
     "min_kept": 0.5,
     # Small writers make slips of grammar.
