@@ -44,7 +44,8 @@ def test_what_is_measured_unless_said(rows: Dataset) -> None:
     assert list(read_metrics(None, TASK.name)) == ["minimality", "diversity", "duplicates"]
     assert list(read_metrics(None, "verification")) == list(read_metrics(None)) == list(DEFAULT)
     done = measure(rows)
-    assert done["minimality"][0] == {"distance": 3, "share": 0.75}, "of the question alone: a comma, a word and a mark"
+    # Of the question alone: a comma, a word and a mark, and no word is lost.
+    assert done["minimality"][0] == {"distance": 3, "share": 0.75, "kept": 1.0}
     assert [verdict["repeat"] for verdict in done["duplicates"]] == [False, False, True], "the question and its passage"
     with pytest.raises(StageError, match="can't measure qa rows: they have no labels"):
         measure(rows, ["label_balance"])
