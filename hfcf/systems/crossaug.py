@@ -143,7 +143,7 @@ class GenerateNegativeClaim(Stage):
     'minwhoo/bart-base-negative-claim-generation'
     """
 
-    VERSION: ClassVar[str] = "4"
+    VERSION: ClassVar[str] = "5"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT}
 

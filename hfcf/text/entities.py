@@ -37,7 +37,13 @@ _DAYS = {f"{day}day" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur
 _SEASONS = {"spring", "summer", "autumn", "winter"}
 _ONES = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_NUMBERS = {*_ONES.split(), *_TENS.split(), *(f"{ten}-{unit}" for ten in _TENS.split() for unit in ("one", *_ONES.split()[:8]))}
+NUMBER_WORDS = {
+    **{word: float(n) for n, word in enumerate(_ONES.split(), 2)},
+    **{ten: 10.0 * n for n, ten in enumerate(_TENS.split(), 2)},
+    **{f"{ten}-{unit}": 10.0 * n + m for n, ten in enumerate(_TENS.split(), 2)
+       for m, unit in enumerate(("one", *_ONES.split()[:8]), 1)},
+}  # fmt: skip
+"""The values of numbers in words, from two to ninety-nine; "one" is often a pronoun."""
 _ORDINAL = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _ORDINALS = {*_ORDINAL.split()}
 _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\d+\.\d+|\d+|\w+(?:-\w+)*|[^\w\s]")
@@ -58,7 +64,7 @@ def _kind(token: str, type_: str) -> str:
     if token[0].isdigit():
         ending = re.search(r"[a-z]+$", low)
         return {"s": "Years"}.get(ending[0], "Nth") if ending else ("N,N" if "," in token else "N.N")
-    for words, kind in ((_DAYS, "Day"), (_SEASONS, "Season"), (_NUMBERS, "Word"), (_ORDINALS, "Ordinal")):
+    for words, kind in ((_DAYS, "Day"), (_SEASONS, "Season"), (NUMBER_WORDS, "Word"), (_ORDINALS, "Ordinal")):
         if low in words:
             return kind
     return "Month" if low in _MONTHS and token[0].isupper() else low
