@@ -30,6 +30,12 @@ _PLACES = {
     **dict.fromkeys(("country", "nation"), frozenset({"land"})),
 }
 """Words for a place, and the kinds that it may be too: a region may be a city, and a country an island."""
+_ALIKE = (
+    {"channel", "network", "station", "broadcaster"}, {"series", "show", "program", "programme", "sitcom", "drama"},
+    {"song", "single", "track"}, {"album", "record", "release"}, {"book", "novel", "text", "work"},
+    {"group", "band", "ensemble", "duo", "artist"}, {"company", "firm", "business", "brand"},
+)  # fmt: skip
+"""Kinds of one thing that WordNet divides."""
 _TITLES = {"mr", "mrs", "ms", "miss", "dr", "sir", "dame", "st", "saint", "prof", "rev", "hon", "jr", "sr"}
 _SHARED = re.compile(
     r"\b(?:(?:co-)?star(?:s|red|ring)?|featur\w+|includ\w+|appear\w*|operat\w+|contain\w*|wins?|won|acts?|acted|works?|worked"
@@ -73,7 +79,7 @@ def why_compatible(claim: str, other: str) -> str | None:
     ('may be true beside the claim', 'may be true beside the claim')
     """
     before, after = content_words(claim), content_words(other)
-    if _is_negation(before, after):
+    if is_negation(before, after):
         return None
     codes = SequenceMatcher(
         None, [word.casefold() for word in before], [word.casefold() for word in after], autojunk=False
@@ -95,7 +101,7 @@ def _excludes(before: Sequence[str], after: Sequence[str], place: Sequence[int],
     if _differ_in_quantity(before, after, place):
         return not (repeated and any(form(word, "DATE") in ("Year", "Month") for word in old))
     if _differ_in_name(before, after, place):
-        return not _SHARED.search(" ".join(before[:i]))
+        return not repeated and not _SHARED.search(" ".join(before[:i]))
     nouns = (head_noun(part, _LINKS).casefold() for part in (old, new))
     return _is_predicate(before, i, j) and _is_predicate(after, k, n) and _differ_in_kind(*nouns)
 
@@ -106,8 +112,8 @@ def _is_named_again(words: Sequence[str], start: int, end: int) -> bool:
     return bool(names) and names <= {*words[:start], *words[end:]}
 
 
-def _is_negation(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether one claim negates the other, and they differ in nothing else."""
+def is_negation(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether one claim, of these content words, negates the other, and they differ in nothing else."""
     denied = [sum(_denies(word) for word in words) for words in (before, after)]
     if sum(denied) % 2 == 0:
         return False
@@ -141,7 +147,10 @@ def _differ_in_name(before: Sequence[str], after: Sequence[str], place: Sequence
     if not old or not new or _without_titles(old) == _without_titles(new):
         return False
     kinds = place_kind(old), place_kind(new)
-    return not all(kinds) or kinds[0] == kinds[1]
+    if all(kinds):
+        return kinds[0] == kinds[1]
+    # A name that WordNet does not know may be of a place in the other one.
+    return not any(kind and kind != "city" for kind in kinds)
 
 
 def _without_titles(name: str) -> list[str]:
@@ -176,7 +185,16 @@ def _oppose(old: Sequence[str], new: Sequence[str]) -> bool:
     """Return whether a word replaces its antonym, also inside a compound: "best-selling", "worst-selling"."""
     before, after = ([part for word in words for part in re.split(r"[-–]", word.casefold())] for words in (old, new))
     pairs = [(was, now) for was, now in zip(before, after, strict=False) if was != now]
-    return len(before) == len(after) and len(pairs) == 1 and wordnet().are_antonyms(*pairs[0])
+    if len(before) != len(after) or len(pairs) != 1 or not wordnet().are_antonyms(*pairs[0]):
+        return False
+    old_form, new_form = map(_compared, pairs[0])
+    return old_form == new_form
+
+
+def _compared(word: str) -> str:
+    """Return the ending of a comparative or superlative, else ""."""
+    ending = next((ending for ending in ("er", "est") if word.endswith(ending)), "")
+    return ending if any(lemma != word for lemma in wordnet().lemmas(word, "a")) else ""
 
 
 def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:
@@ -191,7 +209,7 @@ def _differ_in_kind(old: str, new: str) -> bool:
     """Return whether two nouns name kinds that exclude each other, and neither contains the other in any sense."""
     net = wordnet()
     senses = [net.phrase_senses(word, "n") for word in (old, new)]
-    if not all(senses) or says_same(old, new) or says_same(new, old):
+    if not all(senses) or says_same(old, new) or says_same(new, old) or any({old, new} <= alike for alike in _ALIKE):
         return False
     above = [{synset for sense in of_word for synset in net.ancestors(sense)} for of_word in senses]
     if above[0] & set(senses[1]) or above[1] & set(senses[0]):

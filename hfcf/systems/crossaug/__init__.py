@@ -5,7 +5,8 @@ same words are replaced there, which gives e′. Paired crosswise: (c′, e, REF
 """
 
 from hfcf.systems.crossaug.modify_evidence import ModifyEvidence, changed_span, occurrences
-from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim, spaced_like
+from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim
+from hfcf.systems.crossaug.spacing import spaced_like
 from hfcf.systems.crossaug.system import OFFLINE, CrossAug, CrossPairs
 
 __all__ = [

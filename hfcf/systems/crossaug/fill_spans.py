@@ -18,18 +18,23 @@ from hfcf.engines.entity_types import may_be_person, organisation_kind
 from hfcf.engines.ner import TYPES
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.crossaug.modify_evidence import occurrences
+from hfcf.systems.crossaug.spacing import spaced_like
 from hfcf.systems.plausible import Draw, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import Collector, EntityTable, form
 from hfcf.text.evidence import evidence_texts
 
-_NAMES = ("PERSON", "ORG", "GPE")
+_BEFORE = {
+    "PERSON": re.compile(r"\b(?:by|played|plays|portrayed|portrays|married|marries|defeated|succeeded|named after) $"),
+    "GPE": re.compile(r"\b[a-z]+ (?:in|near|at|from|to) (?:the )?$"),
+    "ORG": re.compile(r"\b[a-z]+ (?:in|on|at|for|by|from|with|through|to|of) (?:the |a |an )?$"),
+}
+"""What stands before a name that tells of the claim's subject, and is no part of a longer name."""
+_WITH_ARTICLE = re.compile(r"United |U\.?[SK]|Netherlands|Philippines|Bahamas|Soviet ")
 _PARTS = re.compile(r"\w+")
 _PERSON = re.compile(r"[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){1,2}")
 _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
 _ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
-_INSIDE = re.compile(r"(?:[A-Z][\w.'’-]*,? (?:(?:of|for|and|the|&|in) )*|[\"“:&] ?|``\s)$")
-"""What stands before a name that is part of a longer one, or of a title."""
 _GOES_ON = re.compile(r",? [A-Z]|['’]|[\"”:-]")
 _ENDING = re.compile(r"['’]?s\b|-")
 """What stands after a name, or after another value, that is part of a longer one."""
@@ -53,11 +58,11 @@ class FillSpans(Stage):
     Input columns: `claim`, `evidence`, `label`, `entities`. Output column: `fillings`, the claims; empty for rows of other labels,
     null if `span_filling` is false.
 
-    A value is replaced if the evidence has it too, word for word. It is an entity of the claim, or the year or month of a date. What
-    the claim is about stays: a name is replaced only after another name, and only where it is not part of a longer one. The new
-    value is one of the same type and form in other rows, which neither claim nor evidence mentions: a place of the same kind, a
-    person, an organisation of the same kind, a year at most 50 years away that keeps births before deaths, a number at most ten
-    times larger or smaller.
+    A value is replaced if the evidence has it too, word for word. It is an entity of the claim, or the year or month of a date.
+    What the claim is about stays: a name is replaced only after a word such as "by" or "in", and only if it is no part of a longer
+    one. The new value is one of the same type and form in other rows, which neither claim nor evidence mentions: a place of the
+    same kind, a person, an organisation of the same kind, a year at most 50 years away that keeps births before deaths, a number at
+    most ten times larger or smaller.
 
     It learns the table of values from the column `entities` of all rows.
 
@@ -110,13 +115,15 @@ class FillSpans(Stage):
                 if new is None:
                     break
                 drawn.append(new)
-                if not (_ARTICLE.search(claim, 0, start) and _begins_otherwise(claim[start], new[0])):
-                    yield claim[:start] + new + claim[end:]
+                if _takes_article(claim[:start], claim[start:end], new):
+                    yield spaced_like(claim[:start] + new + claim[end:], claim)
 
 
-def _begins_otherwise(first: str, other: str) -> bool:
-    """Return whether another article stands before the one letter than before the other."""
-    return bool(_VOWEL.match(first)) != bool(_VOWEL.match(other))
+def _takes_article(before: str, old: str, new: str) -> bool:
+    """Return whether a value takes the article, or the lack of one, that stands before the old value."""
+    if _ARTICLE.search(before) and bool(_VOWEL.match(old)) != bool(_VOWEL.match(new)):
+        return False
+    return bool(_WITH_ARTICLE.match(old)) == bool(_WITH_ARTICLE.match(new))
 
 
 def fillable(row: Mapping[str, Any]) -> Iterator[Span]:
@@ -138,23 +145,16 @@ def _is_free(claim: str, span: Span) -> bool:
     before = claim[: span.start]
     if before.count("(") > before.count(")"):  # "Hush (2016 film)"
         return False
-    if (_GOES_ON if span.type in _NAMES else _ENDING).match(claim, span.end):
+    if (_GOES_ON if span.type in _BEFORE else _ENDING).match(claim, span.end):
         return False
-    if span.type not in _NAMES:
-        return True
-    return not _INSIDE.search(before) and any(word[0].isupper() for word in before.split()[_first_is_common(before) :])
-
-
-def _first_is_common(text: str) -> bool:
-    """Return whether a text begins with a word that is no name."""
-    words = text.split()
-    return bool(words) and wordnet().is_common(words[0].strip(".,\"'"))
+    return span.type not in _BEFORE or bool(_BEFORE[span.type].search(before))
 
 
 def filling_form(text: str, type_: str) -> str | None:
     """Return what a wrong value must have in common with a text; None for a text that is not replaced."""
     if type_ == "PERSON":
-        return "name" if _PERSON.fullmatch(text) and may_be_person(text) and not wordnet().is_common(text.split()[0]) else None
+        named = _PERSON.fullmatch(text) and may_be_person(text) and not any(wordnet().is_common(word) for word in text.split())
+        return "name" if named else None
     if type_ == "ORG":
         return organisation_kind(text) or None
     if type_ == "GPE":

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from datasets import List
+from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core import schema
+from hfcf.core.edits import opcodes
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, Positive
+from hfcf.core.settings import Endpoint, GoesWith, NeedsWeights, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.contradiction import why_compatible
+from hfcf.engines.contradiction import is_negation, why_compatible
 from hfcf.engines.generator import plain_prompt
-from hfcf.engines.label_preserving import why_preserving
+from hfcf.engines.label_preserving import content_words, why_preserving
+from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
+from hfcf.systems.crossaug.modify_evidence import changed_span, occurrences
+from hfcf.systems.crossaug.spacing import spaced_like
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, vote
 from hfcf.tasks.verification import REFUTES, SUPPORTS, TASK
 from hfcf.text.check import text_problem
@@ -29,23 +34,6 @@ from hfcf.text.normalise import dedup_key
 
 PROMPT = "negative_claims"
 GENERATOR, FILLING = "generator", "span filling"
-
-
-def spaced_like(text: str, source: str) -> str:
-    """Remove the spaces of tokenised text, which generators learn, unless `source` also has them."""
-    for wide, narrow in _TOKENISED:  # from where spaces begin: one that is tried at each of many spaces takes quadratic time
-        if not wide.search(source):
-            text = wide.sub(narrow, text)
-    return text
-
-
-_TOKENISED = (
-    (re.compile(r"(?:(?<!\s)|(?<=[.,;:!?%]\s))\s+([.,;:!?%](?:\s|$))"), r"\1"),
-    (re.compile(r"(?<!\s)\s+(['’](?:s|re|ve|ll|d|m)\b|n['’]t\b)"), r"\1"),
-    (re.compile(r"([(\[])\s+"), r"\1"),
-    (re.compile(r"(?<!\s)\s+([)\]])"), r"\1"),
-    (re.compile(r"(``|“)\s+|(?<!\s)\s+(''|”)"), '"'),
-)
 
 
 def _loose_quote(text: str, source: str) -> str | None:
@@ -60,6 +48,10 @@ class Hypothesis(NamedTuple):
 
     text: str
     writer: str
+
+
+Row = Mapping[str, Any]
+Judged = tuple[Hypothesis, Verdict]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +84,10 @@ class GenerateNegativeClaim(Stage):
         exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
             another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
             singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no such check.
+        best: choose the best hypothesis instead of the first: the fewest separate changes, no negation, a change that the evidence
+            can follow, written by the generator, and the highest probability that the evidence refutes it, in this order.
+        fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
+        max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
 
     >>> GenerateNegativeClaim().generator.name
     'minwhoo/bart-base-negative-claim-generation'
@@ -102,7 +98,7 @@ class GenerateNegativeClaim(Stage):
     outputs: ClassVar = {"negative_claim": schema.TEXT, "writer": schema.TEXT}
     optional: ClassVar = {"fillings": List(schema.TEXT)}
 
-    engines: ClassVar = (Continuation, Classifier)
+    engines: ClassVar = (Continuation, Classifier, Perplexity)
 
     generator: Annotated[Model, Endpoint()] = Model("minwhoo/bart-base-negative-claim-generation")
     num_beams: Positive = 5
@@ -114,6 +110,11 @@ class GenerateNegativeClaim(Stage):
     max_length: Positive = 130
     exclude_same: bool = False
     exclusive: bool = False
+    best: bool = False
+    fluency_model: (
+        Annotated[Model, NeedsWeights("the claims are compared by their perplexity, which an endpoint does not give")] | None
+    ) = None
+    max_perplexity_ratio: Annotated[float, Field(gt=0), GoesWith("fluency_model")] | None = None
 
     def check(self) -> None:
         check_judges(self.verifier, self.judges, self.certainty)
@@ -132,11 +133,8 @@ class GenerateNegativeClaim(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         requests = [row for row in rows if row["label"] == SUPPORTS]
         answers = (self._ask if is_remote(self.generator) else self._search)(requests)
-        results = [self._hypotheses(row, answer) for row, answer in zip(requests, answers, strict=True)]
-        verdicts = iter(self._judge(requests, results))
-        chosen = iter(
-            [self._choose(row, own, verdicts) if isinstance(own, list) else own for row, own in zip(requests, results, strict=True)]
-        )
+        offered = [self._hypotheses(row, answer) for row, answer in zip(requests, answers, strict=True)]
+        chosen = iter(self._choose(requests, offered))
         return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]
 
     def _search(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -154,17 +152,15 @@ class GenerateNegativeClaim(Stage):
             self.generator, "claims", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
         )
 
-    def _hypotheses(self, row: Mapping[str, Any], results: Any) -> list[Hypothesis] | Reject:
+    def _hypotheses(self, row: Row, results: Any) -> list[Hypothesis] | Reject:
         """List the claims that may be c′: first those of the generator, best first, then the filled ones."""
         written = self._written(row, results)
         evidence = [text for _, _, text in evidence_texts(row)]
         filled = [text for text in row.get("fillings") or () if self._why_not_refuted(row["claim"], text, evidence) is None]
         if isinstance(written, Reject):
             return [Hypothesis(text, FILLING) for text in filled] or written
-        return [
-            *(Hypothesis(text, GENERATOR) for text in written),
-            *(Hypothesis(text, FILLING) for text in filled if text not in written),
-        ]
+        writers = {**dict.fromkeys(filled, FILLING), **dict.fromkeys(written, GENERATOR)}
+        return [Hypothesis(text, writers[text]) for text in dict.fromkeys([*written, *filled])]
 
     def _written(self, row: Mapping[str, Any], results: Any) -> list[str] | Reject:
         """List the generator's claims that may be c′, best first."""
@@ -195,25 +191,61 @@ class GenerateNegativeClaim(Stage):
         same = why_preserving(claim, text, evidence) if self.exclude_same else None
         return same or (why_compatible(claim, text) if self.exclusive else None)
 
-    def _judge(self, rows: Sequence[Mapping[str, Any]], results: Sequence[list[Hypothesis] | Reject]) -> list[Verdict]:
+    def _choose(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[dict[str, Any] | Reject]:
+        """Choose a hypothesis for each row among those that the evidence refutes and that are fluent."""
+        verdicts = iter(self._judge(rows, offered))
+        judged = [own if isinstance(own, Reject) else [(one, next(verdicts)) for one in own] for own in offered]
+        refuted = [
+            [] if isinstance(own, Reject) else [pair for pair in own if pair[1].reason is None and pair[1].label == REFUTES]
+            for own in judged
+        ]
+        fluent = self._fluent(rows, refuted)
+        results: list[dict[str, Any] | Reject] = []
+        for row, own, sound, kept in zip(rows, judged, refuted, fluent, strict=True):
+            if isinstance(own, Reject):
+                results.append(own)
+            elif kept:
+                one, _ = min(kept, key=lambda pair: _rank(row, *pair)) if self.best else kept[0]
+                results.append({"negative_claim": one.text, "writer": None if row.get("fillings") is None else one.writer})
+            else:
+                why = f"the negative claim is over {self.max_perplexity_ratio} times as perplexing as the claim" if sound else None
+                why = why or next((verdict.reason for _, verdict in own if verdict.reason), None)
+                results.append(Reject(why or "the evidence refutes no claim of the generator", negative_claim=own[0][0].text))
+        return results
+
+    def _judge(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[Verdict]:
         """Return the verdict on each hypothesis, in order; without a verifier, that the evidence refutes it."""
         pairs = [
-            {"claim": hypothesis.text, "evidence": row["evidence"]}
-            for row, own in zip(rows, results, strict=True)
+            {"claim": one.text, "evidence": row["evidence"]}
+            for row, own in zip(rows, offered, strict=True)
             if isinstance(own, list)
-            for hypothesis in own
+            for one in own
         ]
         if self.verifier is None:
             return [Verdict(REFUTES)] * len(pairs)
         return vote(TASK, pairs, [(REFUTES,)] * len(pairs), (self.verifier, *self.judges), self.max_length, self.certainty)
 
-    def _choose(
-        self, row: Mapping[str, Any], hypotheses: Sequence[Hypothesis], verdicts: Iterator[Verdict]
-    ) -> dict[str, Any] | Reject:
-        said = [next(verdicts) for _ in hypotheses]
-        refuted = [own for own, verdict in zip(hypotheses, said, strict=True) if verdict.label == REFUTES and not verdict.reason]
-        if refuted:
-            return {"negative_claim": refuted[0].text, "writer": None if row.get("fillings") is None else refuted[0].writer}
-        if why := next((verdict.reason for verdict in said if verdict.reason), None):
-            return Reject(why, negative_claim=hypotheses[0].text)
-        return Reject("the evidence refutes no claim of the generator", negative_claim=hypotheses[0].text)
+    def _fluent(self, rows: Sequence[Row], refuted: Sequence[list[Judged]]) -> list[list[Judged]]:
+        """Leave out hypotheses that are far more perplexing than their claims; those that are too long to tell stay."""
+        if self.fluency_model is None or self.max_perplexity_ratio is None:
+            return list(refuted)
+        texts = [
+            text for row, own in zip(rows, refuted, strict=True) if own for text in (row["claim"], *(one.text for one, _ in own))
+        ]
+        perplexities = iter(Perplexity(model=self.fluency_model).run(texts))
+        kept = []
+        for own in refuted:
+            most = (next(perplexities) or inf) * self.max_perplexity_ratio if own else inf
+            kept.append([pair for pair in own if round((next(perplexities) or 0.0) - most, 4) <= 0])
+        return kept
+
+
+def _rank(row: Row, hypothesis: Hypothesis, verdict: Verdict) -> tuple[int, bool, bool, bool, float, str]:
+    """Return the key by which the best hypothesis is the smallest."""
+    claim, text = row["claim"], hypothesis.text
+    before, after = ([word.casefold() for word in content_words(one)] for one in (claim, text))
+    changes = sum(kind != "equal" for kind, *_ in opcodes(before, after))
+    words, _, out, in_ = changed_span(claim, text)
+    followed = bool(out and in_) and any(occurrences(piece, words) for _, _, piece in evidence_texts(row))
+    refuted = sum(score["value"] for score in verdict.scores)
+    return changes, is_negation(before, after), not followed, hypothesis.writer != GENERATOR, -round(refuted, 4), text

@@ -59,8 +59,8 @@ class CrossPairs(Stage):
 OFFLINE: dict[str, Any] = {
     "generator": Model("offline:t5", adapter="hfcf:negative"),
     # The small generator's best hypothesis is the claim itself in half of the cases, and many of its others are paraphrases.
-    "num_beams": 10,
-    "num_candidates": 10,
+    "num_beams": 30,
+    "num_candidates": 30,
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
     # A small verifier accepts too many wrong pairs; the judge is trained on the other half of the rows.
     "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
@@ -70,6 +70,11 @@ OFFLINE: dict[str, Any] = {
     "exclusive": True,
     "span_filling": True,
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
+    # The first hypothesis that passes is often one that changes more than it must.
+    "best": True,
+    "fluency_model": Model("offline:smollm2"),
+    "max_perplexity_ratio": 2.0,
+    "replace_all": True,
     "unique": True,
 }
 """Settings of the offline preset: what the paper's BART writes unchecked, a small T5 writes for a verifier to choose from."""
