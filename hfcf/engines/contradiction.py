@@ -10,7 +10,7 @@ from functools import lru_cache
 from hfcf.engines.entity_types import head_noun, place_kind
 from hfcf.engines.label_preserving import are_inflections, content_words, says_same
 from hfcf.engines.wordnet import Synset, wordnet
-from hfcf.text.bounds import interval
+from hfcf.text.bounds import are_opposite, interval, number
 from hfcf.text.entities import form
 
 COMPATIBLE = "may be true beside the claim"
@@ -45,7 +45,7 @@ _SHARED = re.compile(
 """What is true of several things at once: a film that stars one actor also stars another."""
 _SOME = re.compile(
     r"\b(?:puts?|released?|releases|made|makes?|record(?:s|ed)?|wrote|writes?|written|published|produced?|directed|starred|stars"
-    r"|appear(?:s|ed)|won|wins?|hosted|played|plays|performed)\s+(?:\w+\s+)??(?:an?|some|several)\b",
+    r"|appear(?:s|ed)|won|wins?|hosted|played|performed)\s+(?:(?!as\b)\w+\s+)??(?:an?|some|several)\b",
     re.IGNORECASE,
 )
 """What may have been done more than once: who released an album in 2011 may have released another in 2013."""
@@ -96,7 +96,7 @@ def _excludes(before: Sequence[str], after: Sequence[str], place: Sequence[int],
     """Return whether a replacement makes a claim that excludes its source."""
     i, j, k, n = place
     old, new = before[i:j], after[k:n]
-    if _oppose(old, new):
+    if _oppose(old, new) or (are_opposite(old, new) and any(number(word) is not None for word in before[j : j + 1])):
         return True
     if _differ_in_quantity(before, after, place):
         return not (repeated and any(form(word, "DATE") in ("Year", "Month") for word in old))
@@ -202,7 +202,7 @@ def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:
     at = max((i for i in range(start) if words[i].casefold() in _BE), default=-1)
     if at < 0 or any(word.casefold() in _LINKS for word in words[at + 1 : start]):
         return False
-    return end == len(words) or words[end].casefold() in _LINKS
+    return end == len(words) or (words[end].casefold() in _LINKS and words[end].casefold() not in ("and", "or"))
 
 
 def _differ_in_kind(old: str, new: str) -> bool:

@@ -21,8 +21,10 @@ from hfcf.systems.crossaug.modify_evidence import occurrences
 from hfcf.systems.crossaug.spacing import spaced_like
 from hfcf.systems.plausible import Draw, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
+from hfcf.text.bounds import OPPOSITES, number
 from hfcf.text.entities import Collector, EntityTable, form
 from hfcf.text.evidence import evidence_texts
+from hfcf.text.words import split
 
 _BEFORE = {
     "PERSON": re.compile(r"\b(?:by|played|plays|portrayed|portrays|married|marries|defeated|succeeded|named after) $"),
@@ -34,6 +36,8 @@ _WITH_ARTICLE = re.compile(r"United |U\.?[SK]|Netherlands|Philippines|Bahamas|So
 _PARTS = re.compile(r"\w+")
 _PERSON = re.compile(r"[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){1,2}")
 _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
+_NO_OPPOSITE = {"most", "more", "least", "less", "many", "few", "own", "same", "other", "middle"}
+"""Words that need other grammar than their antonyms."""
 _ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
 _GOES_ON = re.compile(r",? [A-Z]|['’]|[\"”:-]")
 _ENDING = re.compile(r"['’]?s\b|-")
@@ -62,7 +66,8 @@ class FillSpans(Stage):
     What the claim is about stays: a name is replaced only after a word such as "by" or "in", and only if it is no part of a longer
     one. The new value is one of the same type and form in other rows, which neither claim nor evidence mentions: a place of the
     same kind, a person, an organisation of the same kind, a year at most 50 years away that keeps births before deaths, a number at
-    most ten times larger or smaller.
+    most ten times larger or smaller. The bound of a number ("over 50") and an adjective of English WordNet give way to their
+    opposites, whether the evidence has it or not.
 
     It learns the table of values from the column `entities` of all rows.
 
@@ -101,7 +106,9 @@ class FillSpans(Stage):
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         if not self.span_filling:
             return {"fillings": None}
-        return {"fillings": list(dict.fromkeys(self._fill(row))) if row["label"] == SUPPORTS else []}
+        if row["label"] != SUPPORTS:
+            return {"fillings": []}
+        return {"fillings": list(dict.fromkeys([*self._fill(row), *_oppose(row["claim"])]))}
 
     def _fill(self, row: Mapping[str, Any]) -> Iterator[str]:
         """Yield the claims, by span from the claim's end: what is said of the subject mostly comes last."""
@@ -117,6 +124,27 @@ class FillSpans(Stage):
                 drawn.append(new)
                 if _takes_article(claim[:start], claim[start:end], new):
                     yield spaced_like(claim[:start] + new + claim[end:], claim)
+
+
+def _oppose(claim: str) -> Iterator[str]:
+    """Yield claims in which the bound of a number, or a word, gives way to its opposite: "over 50", "early"."""
+    words = split(claim)
+    for i, word in enumerate(words):
+        for n in (2, 1):
+            bound = claim[word.start : words[min(i + n, len(words)) - 1].end]
+            if bound in OPPOSITES and i + n < len(words) and number(words[i + n].key) is not None:
+                yield claim[: word.start] + OPPOSITES[bound] + claim[word.start + len(bound) :]
+        for new in _opposites(word.key):
+            if _takes_article(claim[: word.start], word.key, new):
+                yield claim[: word.start] + new + claim[word.end :]
+
+
+def _opposites(word: str) -> list[str]:
+    """List the antonyms of an adjective that is no verb form: none of "developed", and not "uninfluential", a rare word."""
+    net = wordnet()
+    if not word.islower() or word in _NO_OPPOSITE or net.lemmas(word, "v"):
+        return []
+    return [new for new in net.antonyms(word, "a") if new.islower() and not new.endswith(word) and new not in _NO_OPPOSITE]
 
 
 def _takes_article(before: str, old: str, new: str) -> bool:

@@ -19,6 +19,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.contradiction import is_negation, why_compatible
+from hfcf.engines.entity_types import shared_depth
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.label_preserving import content_words, why_preserving
 from hfcf.engines.perplexity import Perplexity
@@ -84,8 +85,9 @@ class GenerateNegativeClaim(Stage):
         exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
             another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
             singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no such check.
-        best: choose the best hypothesis instead of the first: the fewest separate changes, no negation, a change that the evidence
-            can follow, written by the generator, and the highest probability that the evidence refutes it, in this order.
+        best: choose the best hypothesis instead of the first, by the first of these that differs: fewer separate changes, no
+            negation, fewer words more or less, a change that the evidence can follow, the generator as writer, a nearer kind, and a
+            higher probability that the evidence refutes it.
         fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
         max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
 
@@ -93,7 +95,7 @@ class GenerateNegativeClaim(Stage):
     'minwhoo/bart-base-negative-claim-generation'
     """
 
-    VERSION: ClassVar[str] = "5"
+    VERSION: ClassVar[str] = "6"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT, "writer": schema.TEXT}
     optional: ClassVar = {"fillings": List(schema.TEXT)}
@@ -240,12 +242,22 @@ class GenerateNegativeClaim(Stage):
         return kept
 
 
-def _rank(row: Row, hypothesis: Hypothesis, verdict: Verdict) -> tuple[int, bool, bool, bool, float, str]:
+def _rank(row: Row, hypothesis: Hypothesis, verdict: Verdict) -> tuple[Any, ...]:
     """Return the key by which the best hypothesis is the smallest."""
     claim, text = row["claim"], hypothesis.text
     before, after = ([word.casefold() for word in content_words(one)] for one in (claim, text))
     changes = sum(kind != "equal" for kind, *_ in opcodes(before, after))
-    words, _, out, in_ = changed_span(claim, text)
-    followed = bool(out and in_) and any(occurrences(piece, words) for _, _, piece in evidence_texts(row))
+    old, new, out, in_ = changed_span(claim, text)
+    followed = bool(out and in_) and any(occurrences(piece, old) for _, _, piece in evidence_texts(row))
     refuted = sum(score["value"] for score in verdict.scores)
-    return changes, is_negation(before, after), not followed, hypothesis.writer != GENERATOR, -round(refuted, 4), text
+    return (
+        changes, is_negation(before, after), abs(in_ - out), not followed, hypothesis.writer != GENERATOR, -_nearness(old, new),
+        -round(refuted, 4), text,
+    )  # fmt: skip
+
+
+def _nearness(old: str, new: str) -> float:
+    """Return how near the kinds of two phrases are; names and numbers are of one kind."""
+    was, now = (text.split()[-1:] for text in (old, new))
+    nouns = was and now and all(word[0].isalpha() and word[0].islower() for word in (*was, *now))
+    return shared_depth(was[0], now[0]) if nouns else inf
