@@ -192,9 +192,9 @@ def _oppose(old: Sequence[str], new: Sequence[str]) -> bool:
 
 
 def _compared(word: str) -> str:
-    """Return the ending of a comparative or superlative, else ""."""
-    ending = next((ending for ending in ("er", "est") if word.endswith(ending)), "")
-    return ending if any(lemma != word for lemma in wordnet().lemmas(word, "a")) else ""
+    """Return the degree of an adjective by the ending of its comparative or superlative, irregular ones included, else ""."""
+    ending = next((ending for ending in ("st", "r", "se") if word.endswith(ending)), "")
+    return ending.replace("se", "r") if any(lemma != word for lemma in wordnet().lemmas(word, "a")) else ""
 
 
 def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:

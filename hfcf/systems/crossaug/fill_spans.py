@@ -19,7 +19,7 @@ from hfcf.engines.ner import TYPES
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.crossaug.modify_evidence import occurrences
 from hfcf.systems.crossaug.spacing import spaced_like
-from hfcf.systems.plausible import Draw, plausible_form
+from hfcf.systems._shared.plausible import Draw, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.bounds import OPPOSITES, number
 from hfcf.text.entities import Collector, EntityTable, form

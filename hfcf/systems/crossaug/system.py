@@ -14,7 +14,7 @@ from hfcf.engines.ner import Ner
 from hfcf.systems.crossaug.fill_spans import FillSpans
 from hfcf.systems.crossaug.modify_evidence import ModifyEvidence
 from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim
-from hfcf.systems.tag_entities import TagEntities
+from hfcf.systems._shared.tag_entities import TagEntities
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, candidate
 
@@ -90,13 +90,14 @@ class CrossAug(System):
     `ds = CrossAug.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
     As in the paper, nothing is checked without a verifier. With a verifier, as in the offline preset, c′ is a claim that the
-    evidence refutes, and a pair is kept only if the verifier and all judges agree.
+    evidence refutes, and a pair is kept only if the verifier and all judges agree. With `span_filling`, `ner` finds values of the
+    claims for wrong values to fill their places (`FillSpans`); without it, the first two stages do nothing.
 
     Its settings are those of its stages. `generator`, `verifier` and each of `judges` may be "llm:NAME", a language model behind an
     endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one for the first two.
 
-    >>> [stage.name for stage in CrossAug.preset("offline").stages]
-    ['generate_negative_claim', 'modify_evidence', 'cross_pairs', 'judge_candidates']
+    >>> [stage.name for stage in CrossAug.preset("offline").stages][:3]
+    ['tag_entities', 'fill_spans', 'generate_negative_claim']
     """
 
     task = "verification"

@@ -12,7 +12,7 @@ from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import LLM, Explain
 from hfcf.systems.race.filter_claim import FilterClaim
 from hfcf.systems.race.generate_claim import GenerateClaim
-from hfcf.systems.tag_entities import TagEntities
+from hfcf.systems._shared.tag_entities import TagEntities
 
 OFFLINE: dict[str, Any] = {
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
