@@ -29,7 +29,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.task import get_task
 from hfcf.engines.ner import Ner
-from hfcf.systems.race.system import TagEntities
+from hfcf.systems._shared.tag_entities import TagEntities
 
 TEXT = """the a of in river city song film player was born released by Oslo Rome 1994 second album team band after year award
 with and American novel written first king station"""

@@ -70,3 +70,13 @@ def head_noun(words: Sequence[str], ends: Collection[str] = ("of", "for", "in", 
 def _above(sense: Synset) -> frozenset[str]:
     net = wordnet()
     return frozenset(net.names(above)[0].lower() for above in net.ancestors(sense))
+
+
+@lru_cache(maxsize=1 << 14)
+def shared_depth(word: str, other: str) -> int:
+    """Return how deep in WordNet the nearest kind is that two nouns share: greater for "film" and "book" than for "island"."""
+    net = wordnet()
+    paths = [[net.hypernym_path(sense) for sense in net.phrase_senses(one, "n")] for one in (word, other)]
+    return max(
+        (len(path) - path.index(kind) for path in paths[0] for kind in path if any(kind in below for below in paths[1])), default=0
+    )

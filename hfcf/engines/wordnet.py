@@ -135,6 +135,12 @@ class WordNet:
             for name in self._antonyms(lemma, synset)
         )
 
+    def antonyms(self, word: str, part: str) -> tuple[str, ...]:
+        """Return the antonyms of an uninflected word, with spaces for underscores, those of its commonest sense first."""
+        lemma = word.lower()
+        own = (name for synset in self.senses(lemma, part) for name in self._antonyms(lemma, synset))
+        return tuple(dict.fromkeys(name.replace("_", " ") for name in own))
+
     def _antonyms(self, lemma: str, synset: Synset) -> list[str]:
         """Return the antonyms of one lemma of a synset; a pointer `!` holds between two words, by their numbers from 1."""
         fields, names = self._fields(synset), [name.lower() for name in self.names(synset)]

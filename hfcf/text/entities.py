@@ -17,6 +17,7 @@ IN_DATASET = ("GPE", "DATE", "NUM")
 """Types whose substitutes come from the whole dataset (RACE, section 3.2)."""
 IN_INSTANCE = ("PERSON", "ORG")
 """Types whose entities swap within a row."""
+_NAMES = ("GPE", *IN_INSTANCE)
 
 KEEP = 1_000
 """Values kept of each type and form. A bounded table is as good a source of random substitutes as a full one."""
@@ -37,7 +38,13 @@ _DAYS = {f"{day}day" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur
 _SEASONS = {"spring", "summer", "autumn", "winter"}
 _ONES = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_NUMBERS = {*_ONES.split(), *_TENS.split(), *(f"{ten}-{unit}" for ten in _TENS.split() for unit in ("one", *_ONES.split()[:8]))}
+NUMBER_WORDS = {
+    **{word: float(n) for n, word in enumerate(_ONES.split(), 2)},
+    **{ten: 10.0 * n for n, ten in enumerate(_TENS.split(), 2)},
+    **{f"{ten}-{unit}": 10.0 * n + m for n, ten in enumerate(_TENS.split(), 2)
+       for m, unit in enumerate(("one", *_ONES.split()[:8]), 1)},
+}  # fmt: skip
+"""The values of numbers in words, from two to ninety-nine; "one" is often a pronoun."""
 _ORDINAL = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _ORDINALS = {*_ORDINAL.split()}
 _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\d+\.\d+|\d+|\w+(?:-\w+)*|[^\w\s]")
@@ -58,7 +65,7 @@ def _kind(token: str, type_: str) -> str:
     if token[0].isdigit():
         ending = re.search(r"[a-z]+$", low)
         return {"s": "Years"}.get(ending[0], "Nth") if ending else ("N,N" if "," in token else "N.N")
-    for words, kind in ((_DAYS, "Day"), (_SEASONS, "Season"), (_NUMBERS, "Word"), (_ORDINALS, "Ordinal")):
+    for words, kind in ((_DAYS, "Day"), (_SEASONS, "Season"), (NUMBER_WORDS, "Word"), (_ORDINALS, "Ordinal")):
         if low in words:
             return kind
     return "Month" if low in _MONTHS and token[0].isupper() else low
@@ -120,15 +127,19 @@ class Collector:
     Args:
         rows: entities of rows to begin with.
         form_of: two values of the same type may replace each other if it returns the same for both; a text of None is left out.
-        votes: also count the types that rows give each text, in bounded memory. Places that most rows give a different type are
+        votes: also count the types that rows give each text, in bounded memory. Names that most rows give a different type are
             then left out, and `tags` has that type.
+        types: the types that are gathered.
 
     >>> Collector([[{"text": "Rome", "type": "GPE"}, {"text": "Oslo", "type": "GPE"}]]).table().values
     {'GPE': {'': ['Oslo', 'Rome']}}
     """
 
-    def __init__(self, rows: Iterable[Iterable[Mapping[str, Any]]] = (), *, form_of: Form = form, votes: bool = False) -> None:
-        self._form_of, self._votes = form_of, dict[str, Counter[str]]() if votes else None
+    def __init__(
+        self, rows: Iterable[Iterable[Mapping[str, Any]]] = (), *, form_of: Form = form, votes: bool = False,
+        types: Collection[str] = IN_DATASET,
+    ) -> None:  # fmt: skip
+        self._form_of, self._votes, self._types = form_of, dict[str, Counter[str]]() if votes else None, types
         self._hashes: dict[tuple[str, str], dict[str, int]] = {}
         self._rows: dict[tuple[str, str], Counter[str]] = {}
         for entities in rows:
@@ -139,7 +150,7 @@ class Collector:
         for type_, text in {(entity["type"], entity["text"]): None for entity in entities}:
             if self._votes is not None:
                 self._votes.setdefault(text, Counter())[type_] += 1
-            if type_ not in IN_DATASET or (shape := self._form_of(text, type_)) is None:
+            if type_ not in self._types or (shape := self._form_of(text, type_)) is None:
                 continue
             key = (type_, shape)
             values, rows = self._hashes.setdefault(key, {}), self._rows.setdefault(key, Counter())
@@ -159,10 +170,11 @@ class Collector:
         types = {text: _majority(counts) for text, counts in votes.items()}
         for (type_, shape), counts in sorted(self._hashes.items()):
             texts = sorted(_smallest(counts))
-            if type_ == "GPE":
-                # On a tie, a place whose kind is known stays.
+            if type_ in _NAMES and self._votes is not None:
+                # On a tie, a name whose kind is known stays.
                 allowed = (type_, "") if shape else (type_,)
-                texts = texts if self._votes is None else [text for text in texts if types.get(text) in allowed]
+                texts = [text for text in texts if types.get(text) in allowed]
+            if type_ == "GPE":
                 several = [text for text in texts if self._rows[type_, shape][text] > 1]
                 texts = several if len(several) >= (ENOUGH if self._votes is None else FEW) else texts
             values.setdefault(type_, {})[shape] = texts

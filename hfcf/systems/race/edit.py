@@ -19,7 +19,7 @@ from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.entity_types import place_kind
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.race.plausible import Draw, divide_names, is_near, plausible_form
+from hfcf.systems._shared.plausible import Draw, divide_names, is_near, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, form, is_month
 from hfcf.text.evidence import evidence_texts, why_misplaced
@@ -49,7 +49,7 @@ class EditEvidence(Stage):
     - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, births stay before
       deaths, only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity ("5 km
       (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown place
-      where there is one. See `hfcf.systems.race.plausible`.
+      where there is one. See `hfcf.systems._shared.plausible`.
     - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or a
       year in a title stays, as does a place in the title that all pieces share: with another year, "2014 World Championship" is
       another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are. A place stays that

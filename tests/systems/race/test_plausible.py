@@ -14,9 +14,9 @@ from hfcf.core import offline
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.systems._shared.plausible import divide_names, is_near, plausible_form
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.generate_claim import GenerateClaim
-from hfcf.systems.race.plausible import divide_names, is_near, plausible_form
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text import entities
 from hfcf.text.entities import Collector, EntityTable

@@ -265,7 +265,7 @@ def test_a_hypothesis_that_may_be_true_as_well_is_not_chosen(crossaug: CrossAug,
 def test_another_number_of_the_same_digits_is_another_claim() -> None:
     stage = GenerateNegativeClaim(generator=Model("x"))
     hypothesis = {"text": "It grew by 1.5 %.", "score": 0.0, "finished": True}
-    assert stage._candidates({"claim": "It grew by 15 %.", "evidence": []}, [hypothesis]) == ["It grew by 1.5 %."]
+    assert stage._written({"claim": "It grew by 15 %.", "evidence": []}, [hypothesis]) == ["It grew by 1.5 %."]
 
 
 def test_wordnet_is_missed_before_the_first_row(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,209 @@
+"""Negative claims without a model: a value of the claim that the evidence has too is replaced by a wrong one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+from datasets import Dataset, IterableDataset, List
+
+from hfcf.core import schema
+from hfcf.core.artifacts import read_artifact, save_artifact
+from hfcf.core.settings import Positive
+from hfcf.core.stage import Stage
+from hfcf.engines.entity_types import may_be_person, organisation_kind
+from hfcf.engines.ner import TYPES
+from hfcf.engines.wordnet import wordnet
+from hfcf.systems.crossaug.modify_evidence import occurrences
+from hfcf.systems.crossaug.spacing import spaced_like
+from hfcf.systems._shared.plausible import Draw, plausible_form
+from hfcf.tasks.verification import SUPPORTS, TASK
+from hfcf.text.bounds import OPPOSITES, number
+from hfcf.text.entities import Collector, EntityTable, form
+from hfcf.text.evidence import evidence_texts
+from hfcf.text.words import split
+
+_BEFORE = {
+    "PERSON": re.compile(r"\b(?:by|played|plays|portrayed|portrays|married|marries|defeated|succeeded|named after) $"),
+    "GPE": re.compile(r"\b[a-z]+ (?:in|near|at|from|to) (?:the )?$"),
+    "ORG": re.compile(r"\b[a-z]+ (?:in|on|at|for|by|from|with|through|to|of) (?:the |a |an )?$"),
+}
+"""What stands before a name that tells of the claim's subject, and is no part of a longer name."""
+_WITH_ARTICLE = re.compile(r"United |U\.?[SK]|Netherlands|Philippines|Bahamas|Soviet ")
+_PARTS = re.compile(r"\w+")
+_PERSON = re.compile(r"[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){1,2}")
+_VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
+_NO_OPPOSITE = {"most", "more", "least", "less", "many", "few", "own", "same", "other", "middle"}
+"""Words that need other grammar than their antonyms."""
+_ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
+_GOES_ON = re.compile(r",? [A-Z]|['’]|[\"”:-]")
+_ENDING = re.compile(r"['’]?s\b|-")
+"""What stands after a name, or after another value, that is part of a longer one."""
+
+
+class Span(NamedTuple):
+    """A value of a claim: its place and type."""
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillSpans(Stage):
+    """Offer negative claims in which a wrong value fills the place of a name, date or number of a SUPPORTS claim.
+
+    Not in the paper, whose negative claims a model writes; off by default. `GenerateNegativeClaim` checks and chooses among them
+    and what its model writes.
+
+    Input columns: `claim`, `evidence`, `label`, `entities`. Output column: `fillings`, the claims; empty for rows of other labels,
+    null if `span_filling` is false.
+
+    A value is replaced if the evidence has it too, word for word. It is an entity of the claim, or the year or month of a date.
+    What the claim is about stays: a name is replaced only after a word such as "by" or "in", and only if it is no part of a longer
+    one. The new value is one of the same type and form in other rows, which neither claim nor evidence mentions: a place of the
+    same kind, a person, an organisation of the same kind, a year at most 50 years away that keeps births before deaths, a number at
+    most ten times larger or smaller. The bound of a number ("over 50") and an adjective of English WordNet give way to their
+    opposites, whether the evidence has it or not.
+
+    It learns the table of values from the column `entities` of all rows.
+
+    Args:
+        span_filling: fill spans.
+        num_fillings: the number of values to draw for each span.
+
+    >>> row = {"id": "1", "claim": "a", "evidence": [], "label": "SUPPORTS", "entities": []}
+    >>> FillSpans().row(row)
+    {'fillings': None}
+    """
+
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES}
+    outputs: ClassVar = {"fillings": List(schema.TEXT)}
+    produced_by: ClassVar = {"entities": "crossaug.tag_entities"}
+
+    span_filling: bool = False
+    num_fillings: Positive = 3
+
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("entities",) if self.span_filling else ()
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        collector = Collector(form_of=filling_form, votes=True, types=TYPES)
+        for row in ds.select_columns(["entities"]):
+            collector.add(part for entity in row["entities"] or () for part in _with_parts(entity))
+        table = collector.table()
+        return save_artifact({"fillings": table.values, "tags": table.tags})
+
+    def check_available(self) -> None:
+        """Raise if spans are filled and WordNet, which knows the kinds of places, is not installed."""
+        if self.span_filling:
+            wordnet()
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        if not self.span_filling:
+            return {"fillings": None}
+        if row["label"] != SUPPORTS:
+            return {"fillings": []}
+        return {"fillings": list(dict.fromkeys([*self._fill(row), *_oppose(row["claim"])]))}
+
+    def _fill(self, row: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the claims, by span from the claim's end: what is said of the subject mostly comes last."""
+        claim, rng, table = row["claim"], self.random(row["id"]), _table(self.fitted or "")
+        for start, end, type_ in sorted(fillable(row), reverse=True):
+            drawn: list[str] = []
+            for _ in range(self.num_fillings):
+                draw = Draw(row, table, rng, near=True)
+                draw.texts += drawn
+                new = draw(claim[start:end], type_)
+                if new is None:
+                    break
+                drawn.append(new)
+                if _takes_article(claim[:start], claim[start:end], new):
+                    yield spaced_like(claim[:start] + new + claim[end:], claim)
+
+
+def _oppose(claim: str) -> Iterator[str]:
+    """Yield claims in which the bound of a number, or a word, gives way to its opposite: "over 50", "early"."""
+    words = split(claim)
+    for i, word in enumerate(words):
+        for n in (2, 1):
+            bound = claim[word.start : words[min(i + n, len(words)) - 1].end]
+            if bound in OPPOSITES and i + n < len(words) and number(words[i + n].key) is not None:
+                yield claim[: word.start] + OPPOSITES[bound] + claim[word.start + len(bound) :]
+        for new in _opposites(word.key):
+            if _takes_article(claim[: word.start], word.key, new):
+                yield claim[: word.start] + new + claim[word.end :]
+
+
+def _opposites(word: str) -> list[str]:
+    """List the antonyms of an adjective that is no verb form: none of "developed", and not "uninfluential", a rare word."""
+    net = wordnet()
+    if not word.islower() or word in _NO_OPPOSITE or net.lemmas(word, "v"):
+        return []
+    return [new for new in net.antonyms(word, "a") if new.islower() and not new.endswith(word) and new not in _NO_OPPOSITE]
+
+
+def _takes_article(before: str, old: str, new: str) -> bool:
+    """Return whether a value takes the article, or the lack of one, that stands before the old value."""
+    if _ARTICLE.search(before) and bool(_VOWEL.match(old)) != bool(_VOWEL.match(new)):
+        return False
+    return bool(_WITH_ARTICLE.match(old)) == bool(_WITH_ARTICLE.match(new))
+
+
+def fillable(row: Mapping[str, Any]) -> Iterator[Span]:
+    """Yield the values of a row's claim that may be replaced."""
+    claim = row["claim"]
+    texts = [text for _, _, text in evidence_texts(row)]
+    for entity in row["entities"]:
+        if entity["field"] != "claim":
+            continue
+        for part in _with_parts(entity):
+            span = Span(part["start"], part["end"], part["type"])
+            value = claim[span.start : span.end]
+            if value == part["text"] and _is_free(claim, span) and any(occurrences(text, value) for text in texts):
+                yield span
+
+
+def _is_free(claim: str, span: Span) -> bool:
+    """Return whether a value is no part of a longer name or number and, if it is a name, not what the claim is about."""
+    before = claim[: span.start]
+    if before.count("(") > before.count(")"):  # "Hush (2016 film)"
+        return False
+    if (_GOES_ON if span.type in _BEFORE else _ENDING).match(claim, span.end):
+        return False
+    return span.type not in _BEFORE or bool(_BEFORE[span.type].search(before))
+
+
+def filling_form(text: str, type_: str) -> str | None:
+    """Return what a wrong value must have in common with a text; None for a text that is not replaced."""
+    if type_ == "PERSON":
+        named = _PERSON.fullmatch(text) and may_be_person(text) and not any(wordnet().is_common(word) for word in text.split())
+        return "name" if named else None
+    if type_ == "ORG":
+        return organisation_kind(text) or None
+    if type_ == "GPE":
+        return plausible_form(text, type_) or None
+    shape = form(text, type_)
+    return shape if shape != text.lower() else None
+
+
+def _with_parts(entity: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """Return an entity and, of a date, its years and months."""
+    if entity["type"] != "DATE":
+        return [entity]
+    parts = [
+        {**entity, "start": entity["start"] + match.start(), "end": entity["start"] + match.end(), "text": match[0]}
+        for match in _PARTS.finditer(entity["text"])
+        if form(match[0], "DATE") in ("Year", "Month")
+    ]
+    return [entity, *(part for part in parts if part["text"] != entity["text"])]
+
+
+@lru_cache(maxsize=4)
+def _table(sha: str) -> EntityTable:
+    content: Mapping[str, Any] = read_artifact(sha, "run crossaug = crossaug.fit(ds) again")
+    return EntityTable(content["fillings"], content["tags"], filling_form)

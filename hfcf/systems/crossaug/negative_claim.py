@@ -1,0 +1,263 @@
+"""Negative claims: what a generator writes and other stages offer, checked and chosen (CrossAug, section 2.2, first stage)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from datasets import List
+from pydantic import Field
+
+from hfcf import prompts
+from hfcf.core import schema
+from hfcf.core.edits import opcodes
+from hfcf.core.model import Model, is_remote
+from hfcf.core.settings import Endpoint, GoesWith, NeedsWeights, Positive
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.continuation import Continuation
+from hfcf.engines.contradiction import is_negation, why_compatible
+from hfcf.engines.entity_types import shared_depth
+from hfcf.engines.generator import plain_prompt
+from hfcf.engines.label_preserving import content_words, why_preserving
+from hfcf.engines.perplexity import Perplexity
+from hfcf.engines.remote.llm_backend import ask_texts, failure
+from hfcf.engines.wordnet import wordnet
+from hfcf.systems.crossaug.modify_evidence import changed_span, occurrences
+from hfcf.systems.crossaug.spacing import spaced_like
+from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, vote
+from hfcf.tasks.verification import REFUTES, SUPPORTS, TASK
+from hfcf.text.check import text_problem
+from hfcf.text.evidence import evidence_texts
+from hfcf.text.normalise import dedup_key
+
+PROMPT = "negative_claims"
+GENERATOR, FILLING = "generator", "span filling"
+
+
+def _loose_quote(text: str, source: str) -> str | None:
+    """Report an unpaired quotation mark, which small generators write; None if the source also has an unpaired mark."""
+    if text.count('"') % 2 and not source.count('"') % 2:
+        return "the negative claim has a quotation mark without its other one"
+    return None
+
+
+class Hypothesis(NamedTuple):
+    """A claim that may be c′, and who wrote it."""
+
+    text: str
+    writer: str
+
+
+Row = Mapping[str, Any]
+Judged = tuple[Hypothesis, Verdict]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateNegativeClaim(Stage):
+    """Write c′, a claim that the evidence refutes, for the claim c of a SUPPORTS row (section 2.2, first stage).
+
+    Input columns: `claim`, `evidence`, `label`. Output column: `negative_claim`. Rows of other labels are rejected, and rows whose
+    c′ repeats c, which the paper skips and its released code keeps.
+
+    Deviations: a c′ that `max_new_tokens` cuts off is also rejected (the released code takes any text of its library's
+    default length). Spaces of tokenised text that c does not have are removed, or they would reveal the label. A c′ with an
+    unpaired quotation mark is left out.
+
+    Args:
+        generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
+            is BART-base, trained on WikiFactCheck-English (released). Or "llm:NAME": a language model behind an endpoint reads the
+            evidence too, and writes all candidates at once.
+        num_beams: beams of the search (5 in the released code).
+        num_candidates: the number of hypotheses to read; c′ is the first complete hypothesis that is not c. The paper reads 1.
+        max_new_tokens: longest claim, in tokens.
+        verifier: a three-way verifier, or "llm:NAME"; c′ is then the first hypothesis that, by its verdict, the evidence refutes.
+            The paper has no verifier.
+        judges: further verifiers, which must agree; they judge only hypotheses that the verifier refutes.
+        certainty: the probability that each verifier must give that verdict (0–1).
+        max_length: tokens of claim and evidence that the verifier reads.
+        exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
+            articles, case or inflection, by a synonym or a broader word, or by words that the evidence already has; see
+            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the first.
+            The paper has no such check.
+        exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
+            another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
+            singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no such check.
+        best: choose the best hypothesis instead of the first, by the first of these that differs: fewer separate changes, no
+            negation, fewer words more or less, a change that the evidence can follow, the generator as writer, a nearer kind, and a
+            higher probability that the evidence refutes it.
+        fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
+        max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
+
+    >>> GenerateNegativeClaim().generator.name
+    'minwhoo/bart-base-negative-claim-generation'
+    """
+
+    VERSION: ClassVar[str] = "6"
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
+    outputs: ClassVar = {"negative_claim": schema.TEXT, "writer": schema.TEXT}
+    optional: ClassVar = {"fillings": List(schema.TEXT)}
+
+    engines: ClassVar = (Continuation, Classifier, Perplexity)
+
+    generator: Annotated[Model, Endpoint()] = Model("minwhoo/bart-base-negative-claim-generation")
+    num_beams: Positive = 5
+    num_candidates: Positive = 1
+    max_new_tokens: Positive = 64
+    verifier: VerifierModel | None = None
+    judges: JudgeModels = ()
+    certainty: Certainty = 0.0
+    max_length: Positive = 130
+    exclude_same: bool = False
+    exclusive: bool = False
+    best: bool = False
+    fluency_model: (
+        Annotated[Model, NeedsWeights("the claims are compared by their perplexity, which an endpoint does not give")] | None
+    ) = None
+    max_perplexity_ratio: Annotated[float, Field(gt=0), GoesWith("fluency_model")] | None = None
+
+    def check(self) -> None:
+        check_judges(self.verifier, self.judges, self.certainty)
+        if self.num_candidates > self.num_beams and not is_remote(self.generator):
+            raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        verdicts = TASK.verdict_state(self.verifier, *self.judges)
+        return {**super().__getstate__(), **prompts.state([PROMPT], self.generator), **verdicts}
+
+    def check_available(self) -> None:
+        """Raise if `exclude_same` or `exclusive` is set and WordNet is not installed."""
+        if self.exclude_same or self.exclusive:
+            wordnet()
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        requests = [row for row in rows if row["label"] == SUPPORTS]
+        answers = (self._ask if is_remote(self.generator) else self._search)(requests)
+        offered = [self._hypotheses(row, answer) for row, answer in zip(requests, answers, strict=True)]
+        chosen = iter(self._choose(requests, offered))
+        return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]
+
+    def _search(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        engine = Continuation(
+            model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
+            max_new_tokens=self.max_new_tokens,
+        )  # fmt: skip
+        prompt = plain_prompt(self.generator) if rows else ""
+        return engine.run([prompt.replace("{}", row["claim"]) for row in rows])
+
+    def _ask(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        number = self.num_candidates
+        messages = [prompts.messages(PROMPT, shots=2, claim=row["claim"], evidence=row["evidence"], number=number) for row in rows]
+        return ask_texts(
+            self.generator, "claims", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
+        )
+
+    def _hypotheses(self, row: Row, results: Any) -> list[Hypothesis] | Reject:
+        """List the claims that may be c′: first those of the generator, best first, then the filled ones."""
+        written = self._written(row, results)
+        evidence = [text for _, _, text in evidence_texts(row)]
+        filled = [text for text in row.get("fillings") or () if self._why_not_refuted(row["claim"], text, evidence) is None]
+        if isinstance(written, Reject):
+            return [Hypothesis(text, FILLING) for text in filled] or written
+        writers = {**dict.fromkeys(filled, FILLING), **dict.fromkeys(written, GENERATOR)}
+        return [Hypothesis(text, writers[text]) for text in dict.fromkeys([*written, *filled])]
+
+    def _written(self, row: Mapping[str, Any], results: Any) -> list[str] | Reject:
+        """List the generator's claims that may be c′, best first."""
+        claim = row["claim"]
+        if why := failure(results):
+            return Reject(why)
+        if results is None:
+            return Reject("the claim is longer than the generator reads")
+        if not results:
+            return Reject("the generator wrote nothing")
+        first = spaced_like(results[0]["text"], claim)
+        finished = [spaced_like(answer["text"], claim) for answer in results if answer["finished"]]
+        if not finished:
+            return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
+        others = [text for text in finished if dedup_key(text) != dedup_key(claim)]
+        if not others:
+            return Reject("the negative claim is the claim", negative_claim=first)
+        problems = {text: text_problem(text, "the negative claim") or _loose_quote(text, claim) for text in others}
+        sound = [text for text in others if not problems[text]]
+        if not sound:
+            return Reject(problems[others[0]] or "", negative_claim=first)
+        evidence = [text for _, _, text in evidence_texts(row)]
+        reasons = {text: self._why_not_refuted(claim, text, evidence) for text in sound}
+        refutable = [text for text in sound if reasons[text] is None]
+        return refutable or Reject(f"the negative claim can't be refuted: it {reasons[sound[0]]}", negative_claim=first)
+
+    def _why_not_refuted(self, claim: str, text: str, evidence: Sequence[str]) -> str | None:
+        same = why_preserving(claim, text, evidence) if self.exclude_same else None
+        return same or (why_compatible(claim, text) if self.exclusive else None)
+
+    def _choose(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[dict[str, Any] | Reject]:
+        """Choose a hypothesis for each row among those that the evidence refutes and that are fluent."""
+        verdicts = iter(self._judge(rows, offered))
+        judged = [own if isinstance(own, Reject) else [(one, next(verdicts)) for one in own] for own in offered]
+        refuted = [
+            [] if isinstance(own, Reject) else [pair for pair in own if pair[1].reason is None and pair[1].label == REFUTES]
+            for own in judged
+        ]
+        fluent = self._fluent(rows, refuted)
+        results: list[dict[str, Any] | Reject] = []
+        for row, own, sound, kept in zip(rows, judged, refuted, fluent, strict=True):
+            if isinstance(own, Reject):
+                results.append(own)
+            elif kept:
+                one, _ = min(kept, key=lambda pair: _rank(row, *pair)) if self.best else kept[0]
+                results.append({"negative_claim": one.text, "writer": None if row.get("fillings") is None else one.writer})
+            else:
+                why = f"the negative claim is over {self.max_perplexity_ratio} times as perplexing as the claim" if sound else None
+                why = why or next((verdict.reason for _, verdict in own if verdict.reason), None)
+                results.append(Reject(why or "the evidence refutes no claim of the generator", negative_claim=own[0][0].text))
+        return results
+
+    def _judge(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[Verdict]:
+        """Return the verdict on each hypothesis, in order; without a verifier, that the evidence refutes it."""
+        pairs = [
+            {"claim": one.text, "evidence": row["evidence"]}
+            for row, own in zip(rows, offered, strict=True)
+            if isinstance(own, list)
+            for one in own
+        ]
+        if self.verifier is None:
+            return [Verdict(REFUTES)] * len(pairs)
+        return vote(TASK, pairs, [(REFUTES,)] * len(pairs), (self.verifier, *self.judges), self.max_length, self.certainty)
+
+    def _fluent(self, rows: Sequence[Row], refuted: Sequence[list[Judged]]) -> list[list[Judged]]:
+        """Leave out hypotheses that are far more perplexing than their claims; those that are too long to tell stay."""
+        if self.fluency_model is None or self.max_perplexity_ratio is None:
+            return list(refuted)
+        texts = [
+            text for row, own in zip(rows, refuted, strict=True) if own for text in (row["claim"], *(one.text for one, _ in own))
+        ]
+        perplexities = iter(Perplexity(model=self.fluency_model).run(texts))
+        kept = []
+        for own in refuted:
+            most = (next(perplexities) or inf) * self.max_perplexity_ratio if own else inf
+            kept.append([pair for pair in own if round((next(perplexities) or 0.0) - most, 4) <= 0])
+        return kept
+
+
+def _rank(row: Row, hypothesis: Hypothesis, verdict: Verdict) -> tuple[Any, ...]:
+    """Return the key by which the best hypothesis is the smallest."""
+    claim, text = row["claim"], hypothesis.text
+    before, after = ([word.casefold() for word in content_words(one)] for one in (claim, text))
+    changes = sum(kind != "equal" for kind, *_ in opcodes(before, after))
+    old, new, out, in_ = changed_span(claim, text)
+    followed = bool(out and in_) and any(occurrences(piece, old) for _, _, piece in evidence_texts(row))
+    refuted = sum(score["value"] for score in verdict.scores)
+    return (
+        changes, is_negation(before, after), abs(in_ - out), not followed, hypothesis.writer != GENERATOR, -_nearness(old, new),
+        -round(refuted, 4), text,
+    )  # fmt: skip
+
+
+def _nearness(old: str, new: str) -> float:
+    """Return how near the kinds of two phrases are; names and numbers are of one kind."""
+    was, now = (text.split()[-1:] for text in (old, new))
+    nouns = was and now and all(word[0].isalpha() and word[0].islower() for word in (*was, *now))
+    return shared_depth(was[0], now[0]) if nouns else inf
