@@ -89,7 +89,7 @@ def stream_rows(n: int, memory: Memory) -> IterableDataset:
 def through_crossaug(ds: IterableDataset) -> tuple[IterableDataset, str, list[str]]:
     """Modify the evidence and pair crosswise, without a verifier."""
     crossaug = CrossAug.preset("offline", verifier=None)
-    stages = crossaug.stages[1:]
+    stages = [crossaug.modify_evidence, crossaug.cross_pairs, crossaug.judge_candidates]
     ds = hfcf.prepare(ds, stages)
     for stage in stages:
         ds = map_stage(ds, stage, {})

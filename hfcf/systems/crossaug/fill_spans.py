@@ -17,9 +17,9 @@ from hfcf.core.stage import Stage
 from hfcf.engines.entity_types import may_be_person, organisation_kind
 from hfcf.engines.ner import TYPES
 from hfcf.engines.wordnet import wordnet
+from hfcf.systems._shared.plausible import Draw, plausible_form
 from hfcf.systems.crossaug.modify_evidence import occurrences
 from hfcf.systems.crossaug.spacing import spaced_like
-from hfcf.systems._shared.plausible import Draw, plausible_form
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.bounds import OPPOSITES, number
 from hfcf.text.entities import Collector, EntityTable, form
@@ -36,8 +36,11 @@ _WITH_ARTICLE = re.compile(r"United |U\.?[SK]|Netherlands|Philippines|Bahamas|So
 _PARTS = re.compile(r"\w+")
 _PERSON = re.compile(r"[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){1,2}")
 _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
-_NO_OPPOSITE = {"most", "more", "least", "less", "many", "few", "own", "same", "other", "middle"}
-"""Words that need other grammar than their antonyms."""
+_NO_OPPOSITE = {
+    "most", "more", "least", "less", "many", "few", "own", "same", "other", "middle",
+    "on", "off", "in", "out", "up", "down", "inside", "outside", "over", "under", "after", "before",
+}  # fmt: skip
+"""Words that need other grammar than their antonyms, or are mostly prepositions."""
 _ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
 _GOES_ON = re.compile(r",? [A-Z]|['’]|[\"”:-]")
 _ENDING = re.compile(r"['’]?s\b|-")

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner
+from hfcf.systems._shared.tag_entities import TagEntities
 from hfcf.systems.race.check_label import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import LLM, Explain
 from hfcf.systems.race.filter_claim import FilterClaim
 from hfcf.systems.race.generate_claim import GenerateClaim
-from hfcf.systems._shared.tag_entities import TagEntities
 
 OFFLINE: dict[str, Any] = {
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),

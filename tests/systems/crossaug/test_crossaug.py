@@ -18,7 +18,16 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.contradiction import COMPATIBLE
 from hfcf.engines.label_preserving import INFLECTED
-from hfcf.systems.crossaug import CrossAug, GenerateNegativeClaim, ModifyEvidence, changed_span, occurrences, spaced_like
+from hfcf.engines.perplexity import Perplexity
+from hfcf.systems.crossaug import (
+    CrossAug,
+    CrossPairs,
+    GenerateNegativeClaim,
+    ModifyEvidence,
+    changed_span,
+    occurrences,
+    spaced_like,
+)
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 ADDED, LEFT_OUT, SAME = "words are only added", "words are only left out", "the words are the same"
@@ -303,3 +312,75 @@ def test_the_real_fever_rows_have_spans_to_modify(data: Path) -> None:
     ]
     assert len(whys) > 100
     assert 0.1 < whys.count("modified") / len(whys) < 0.9
+
+
+# --- the choice among several hypotheses
+
+
+def writes(*texts: str) -> Callable[..., Any]:
+    """A generator that writes these claims for every row."""
+    answer = [{"text": text, "score": 0.0, "finished": True} for text in texts]
+    return lambda self, _, encoded: [answer[: self.num_return_sequences]] * len(encoded)
+
+
+@pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
+def test_the_best_hypothesis_changes_least_and_can_be_followed(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [
+        "Bob was born in Paris.",  # two changes
+        "Ann was not born in Rome.",
+        "Ann was raised in Rome.",  # the evidence can't follow
+        "Ann was born in New York.",  # a word more
+        "Ann was born in Paris.",
+        "Ann was born in Oslo.",
+    ]
+    monkeypatch.setattr(Continuation, "forward", writes(*texts))
+    monkeypatch.setattr(
+        Classifier,
+        "run",
+        lambda self, asked: [{SUPPORTS: 0.1, REFUTES: 0.9 if "Oslo" in claim else 0.8, NOT_ENOUGH_INFO: 0.0} for claim, _ in asked],
+    )
+    best = crossaug.replace(num_beams=6, num_candidates=6, verifier=Model("v"), best=True).generate_negative_claim
+    row, left = rows()[0], list(texts)
+    for expected in ("Oslo", "Paris", "raised", "New York", "not", "Bob"):
+        monkeypatch.setattr(Continuation, "forward", writes(*left))
+        [found] = best.batch([row])
+        assert isinstance(found, dict)
+        assert expected in found["negative_claim"]
+        left.remove(found["negative_claim"])
+
+
+@pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
+def test_a_nearer_kind_is_better(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Continuation, "forward", writes("It is an island.", "It is a film."))
+    row = {**rows()[0], "claim": "It is a book."}
+    [found] = crossaug.replace(num_candidates=2, best=True).generate_negative_claim.batch([row])
+    assert isinstance(found, dict)
+    assert found["negative_claim"] == "It is a film."
+
+
+def test_a_perplexing_hypothesis_is_left_out(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"Ann was born in Rome.": 10.0, "Ann was born in Colour.": 20.1, "Ann was born in Oslo.": 20.0}
+    monkeypatch.setattr(Continuation, "forward", writes(*list(scores)[1:]))
+    monkeypatch.setattr(Perplexity, "run", lambda self, texts: [scores[text] for text in texts])
+    stage = crossaug.replace(num_candidates=2, fluency_model=Model("lm"), max_perplexity_ratio=2.0).generate_negative_claim
+    [found] = stage.batch([rows()[0]])
+    assert found == {"negative_claim": "Ann was born in Oslo.", "writer": None}
+    scores["Ann was born in Oslo."] = 21.0
+    [rejected] = stage.batch([rows()[0]])
+    assert str(rejected) == "the negative claim is over 2.0 times as perplexing as the claim"
+
+
+def test_a_filled_claim_is_offered_after_those_of_the_generator(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = crossaug.generate_negative_claim
+    row = {**rows()[0], "fillings": ["Ann was born in Oslo."]}
+    [found] = stage.batch([row])
+    assert found == {"negative_claim": "Ann was born in Paris.", "writer": "generator"}
+    monkeypatch.setattr(Continuation, "forward", writes(row["claim"]))
+    [found] = stage.batch([row])
+    assert found == {"negative_claim": "Ann was born in Oslo.", "writer": "span filling"}
+
+
+def test_a_counterfactual_names_its_writer() -> None:
+    row = {"claim": "a", "negative_claim": "b", "edits": []}
+    [unnamed], [named] = (CrossPairs().row(row | own)["candidates"] for own in ({}, {"writer": "span filling"}))
+    assert (unnamed["scores"], named["scores"]) == ([], [{"name": "writer: span filling", "value": 1.0}])
