@@ -27,7 +27,8 @@ from hfcf.training.debias import Debias
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
 _UNUSED: dict[str, Any] = {
     "judges": (), "certainty": 0.0, "bf16": False, "fluency_model": None, "near": False, "exclude_malformed": False,
-    "max_perplexity": None,
+    "claimed": False, "by_words": False, "follow": False, "corrector": None, "max_unsupported": None, "min_log_probability": None,
+    "max_copied": None, "min_kept": None,
 }  # fmt: skip
 """Settings that change nothing at these values: cells from before there were such settings stay what they are."""
 
