@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter_question import Minimality, RoundTrip
 from hfcf.systems.rgf.generate_question import GenerateQuestion
+from hfcf.systems.rgf.minimality import Minimality
 from hfcf.systems.rgf.retrieve import Read, Retrieve
+from hfcf.systems.rgf.round_trip import RoundTrip
 
 CITATION = """@inproceedings{paranjape-etal-2022-retrieval,
   title = {Retrieval-guided Counterfactual Generation for {QA}},

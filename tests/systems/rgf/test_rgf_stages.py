@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 import pytest
 from offline_models import installed
 
+from hfcf.core.edits import word_distance
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.parser import NounPhrases
@@ -16,9 +18,10 @@ from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.agen import GenerateAnswer, TakeContext
 from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, find_answer, value
 from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter_question import Minimality, RoundTrip, word_distance
 from hfcf.systems.rgf.generate_question import GenerateQuestion
+from hfcf.systems.rgf.minimality import Minimality
 from hfcf.systems.rgf.retrieve import Read, Retrieve
+from hfcf.systems.rgf.round_trip import WAVE, RoundTrip
 
 MODEL = Model("planted")
 
@@ -172,12 +175,12 @@ def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Reader, "run", run)
     readers = tuple(Model(str(i)) for i in range(6))
-    row = {"id": "1", "candidates": [candidate(f"who {count}") for count in range(7)]}
+    row = {"id": "1", "question": "who", "candidates": [candidate(f"who {count}") for count in range(7)]}
     # With `agree` of 5, the first two readers are asked about all seven questions; what both miss is lost, and the sixth
     # reader is asked only about those that one of the five before it misses.
     for agree, expected in ((1, [7, 1, 1, 1, 1, 1]), (5, [7, 7, 6, 5, 4, 1]), (6, [7, 6, 5, 4, 3, 2])):
         asked.clear()
-        (result,) = RoundTrip(readers=readers, agree=agree).batch([row])
+        (result,) = RoundTrip(readers=readers, agree=agree, keep=None).batch([row])
         assert not isinstance(result, Reject)
         assert asked == expected
         assert all((value(candidate, AGREE) >= agree) == (candidate["status"] is None) for candidate in result["candidates"])
@@ -188,9 +191,77 @@ def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_reader_that_says_more_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, Reader, [[span("Ada wrote", "Ada wrote it.")]])
-    (result,) = RoundTrip(readers=(MODEL,), agree=1).batch([{"id": "1", "candidates": [candidate("who")]}])
+    (result,) = RoundTrip(readers=(MODEL,), agree=1).batch([{"id": "1", "question": "why", "candidates": [candidate("who")]}])
     assert isinstance(result, Reject)
     assert result.reason == "no candidate is left of 1: fewer than 1 of 1 readers give the answer (1)"
+
+
+def agree_on_lengths(patch: pytest.MonkeyPatch) -> list[str]:
+    """Let readers answer questions whose length their number divides; return where the asked questions will stand."""
+    asked: list[str] = []
+
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        asked.extend(question for question, *_ in requests)
+        return [[] if len(question) % int(self.model.name) else [span("Ada", context)] for question, context, _ in requests]
+
+    patch.setattr(Reader, "run", run)
+    return asked
+
+
+def columns(result: dict[str, Any] | Reject) -> Mapping[str, Any]:
+    return result.outputs if isinstance(result, Reject) else result
+
+
+@pytest.mark.parametrize("keep", [1, 2, 5, 40])
+@pytest.mark.parametrize("distance", [None, (2, 4), (5, None)])
+def test_nearest_first_keeps_what_asking_all_keeps(
+    monkeypatch: pytest.MonkeyPatch, keep: int, distance: tuple[int, int | None] | None
+) -> None:
+    asked, draw = agree_on_lengths(monkeypatch), Random(7)
+    words = ["who", "led", "was", "captain", "Richmond", "the", "reserve", "team", "of", "when"]
+    rows = []
+    for i in range(30):
+        texts = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(draw.choice([1, 3, 60]))]
+        made = [candidate(text, rank=draw.randint(1, 3), score=-draw.randint(1, 2)) for text in texts]
+        lost = {**candidate("who was"), "status": {"accepted": False, "stage": "read", "reason": "gone"}}
+        rows.append({"id": str(i), "question": " ".join(draw.choices(words, k=6)), "candidates": [lost, *made]})
+    kept, counts = [], []
+    for first in (keep, None):
+        asked.clear()
+        stage = RoundTrip(readers=[Model("2"), Model("3"), Model("5")], agree=2, keep=first, distance=distance)
+        judged = [columns(result)["candidates"] for result in stage.batch(rows)]
+        counts.append(len(asked))
+        assert [columns(stage.batch([row])[0])["candidates"] for row in rows] == judged
+        chosen = []
+        for row, candidates in zip(rows, judged, strict=True):
+            try:
+                candidates = Minimality(keep=keep, distance=distance).row({**row, "candidates": candidates})["candidates"]
+            except Reject as rejected:
+                candidates = rejected.outputs["candidates"]
+            chosen.append([(i, one) for i, one in enumerate(candidates) if one["status"] is None])
+        kept.append(chosen)
+    assert kept[0] == kept[1]
+    assert any(kept[0])
+    assert counts[0] <= counts[1]
+
+
+def test_what_is_not_asked_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = agree_on_lengths(monkeypatch)
+    made = [candidate(f"who {'was ' * n}it?") for n in range(4 * WAVE)]
+    row = {"id": "1", "question": "who it", "candidates": made[::-1]}
+    (result,) = RoundTrip(readers=[Model("3")], agree=1).batch([row])
+    assert not isinstance(result, Reject)
+    assert asked == [one["question"] for one in made[:WAVE]]  # the nearest, in their order
+    assert reasons(result["candidates"])[: 3 * WAVE] == ["not asked: a nearer question passed"] * 3 * WAVE
+    asked.clear()
+    (result,) = RoundTrip(readers=[Model("3")], agree=1, keep=2).batch([row])
+    assert not isinstance(result, Reject)
+    assert reasons(result["candidates"])[0] == "not asked: 2 nearer questions passed"
+    assert asked == [one["question"] for one in made[: 2 * WAVE]]
+    # What is outside the distances is left to the next stage, which has the reason.
+    (result,) = RoundTrip(readers=[Model("3")], agree=1, distance=(3, 3)).batch([row])
+    assert not isinstance(result, Reject)
+    assert [i for i, reason in enumerate(reasons(result["candidates"])[::-1]) if reason is not None] in ([], [3])
 
 
 @pytest.mark.parametrize(("names", "agree", "why"), [

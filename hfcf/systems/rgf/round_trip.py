@@ -1,0 +1,134 @@
+"""Keep questions that readers answer with the answer that they were generated for (RGF, section 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from hfcf import prompts
+from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.model import Model
+from hfcf.core.settings import Endpoint, Models, Positive, TrainedBy
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.reader import Reader
+from hfcf.engines.remote.engine import Remote
+from hfcf.systems.rgf.answer_candidates import AGREE, CANDIDATES
+from hfcf.systems.rgf.minimality import Limits, check_limits, nearest_first
+from hfcf.systems.rgf.retrieve import PROMPTS, read_answers
+from hfcf.tasks.qa import TASK
+from hfcf.text.normalise import matches
+
+WAVE = 4
+"""How many questions of a source the readers are asked first; then as many as so far, so that later batches stay large."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundTrip(Stage):
+    """Keep a question where enough readers answer it from its passage with the answer that it was generated for.
+
+    Input columns: `question`, `candidates`. Output column: `candidates`, with the number of readers that agree among their scores.
+    A reader's best answer is compared after SQuAD's normalisation.
+
+    What cannot change the questions that `hfcf.systems.rgf.minimality.Minimality` keeps is not asked:
+
+    - The questions nearest to the source's come first, a few of each source at a time. When `keep` of them have passed, the
+      farther ones are rejected as "not asked". Questions outside `distance` are left to `Minimality`.
+    - Readers are asked in their order, until enough of them agree or too few are left. "Readers that agree" counts those that were
+      asked.
+
+    Args:
+        readers: models that are trained alike, but for the seed (and, for small models, the half of the data). () switches the
+            filter off: all questions pass, without a score.
+        agree: how many readers must agree.
+        reader_length: tokens of a window of the passage, with the question.
+        keep: how many questions `Minimality` keeps; None asks about all.
+        distance: the distances that `Minimality` keeps.
+
+    Raises:
+        ValueError: `agree` is more than there are readers, a reader is named twice, or `distance` is not a range.
+
+    >>> RoundTrip(readers=(Model("a"), Model("b")), agree=3)
+    Traceback (most recent call last):
+    ValueError: agree must be at most 2, the number of readers, got 3
+    """
+
+    VERSION: ClassVar[str] = "2"
+    inputs: ClassVar = {"question": TASK.columns["question"], "candidates": CANDIDATES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"candidates": "rgf.generate_question"}
+    batch_size: ClassVar[int] = 32
+
+    engines: ClassVar = (Reader, Remote)
+
+    readers: Annotated[Models, Endpoint(), TrainedBy("train_reader")]
+    # Section 3.4: at least 5 of 6 readers. Appendix A: "more than 5 out of 6".
+    agree: Positive = 5
+    reader_length: Positive = 384
+    keep: Positive | None = 1
+    distance: Limits | None = None
+
+    def check(self) -> None:
+        check_agreement(self.readers, self.agree)
+        check_limits(self.distance)
+
+    def confirming(self) -> tuple[str, list[Model]] | None:
+        return ("the readers named above", list(self.readers)) if self.readers else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state(PROMPTS, *self.readers)}
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        if not self.readers:
+            return [{"candidates": row["candidates"]} for row in rows]
+        orders = [nearest_first(row["question"], row["candidates"], self.distance) for row in rows]
+        counts: list[dict[int, int]] = [{} for _ in rows]
+        while wave := [
+            (row, i) for row, (order, asked) in enumerate(zip(orders, counts, strict=True)) for i in self._next(order, asked)
+        ]:
+            questions = [rows[row]["candidates"][i] for row, i in wave]
+            for (row, i), count in zip(wave, self._ask(questions), strict=True):
+                counts[row][i] = count
+        results: list[dict[str, Any] | Reject] = []
+        for row, order, asked in zip(rows, orders, counts, strict=True):
+            judged = list(row["candidates"])
+            for i in order:
+                judged[i] = self._judge(judged[i], asked.get(i))
+            results.append(settle(judged, "there is no question to answer"))
+        return results
+
+    def _next(self, order: Sequence[int], counts: Mapping[int, int]) -> Sequence[int]:
+        """Return the questions of a source to ask next, which depend on the source alone; none when enough have passed."""
+        asked = len(counts)
+        if self.keep is None:
+            return order[asked:]
+        if sum(count >= self.agree for count in counts.values()) >= self.keep:
+            return ()
+        return order[asked : asked + max(WAVE, asked)]
+
+    def _ask(self, questions: Sequence[Candidate]) -> list[int]:
+        """Count the readers that give the answer to each question, until its decision is certain."""
+        counts = [0] * len(questions)
+        for left, reader in zip(range(len(self.readers), 0, -1), self.readers, strict=True):
+            unsettled = [i for i, count in enumerate(counts) if self.agree - left <= count < self.agree]
+            engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
+            requests = [[questions[i]["question"], questions[i]["context"], questions[i]["title"]] for i in unsettled]
+            for i, best in zip(unsettled, read_answers(engine, requests, self.seed), strict=True):
+                counts[i] += bool(best) and matches(best[0]["text"], questions[i]["answers"]["text"])
+        return counts
+
+    def _judge(self, candidate: Candidate, count: int | None) -> Candidate:
+        if count is None:
+            nearer = "a nearer question" if self.keep == 1 else f"{self.keep} nearer questions"
+            return reject(candidate, self.name, f"not asked: {nearer} passed")
+        candidate = {**candidate, "scores": [*candidate["scores"], {"name": AGREE, "value": float(count)}]}
+        if count >= self.agree:
+            return candidate
+        return reject(candidate, self.name, f"fewer than {self.agree} of {len(self.readers)} readers give the answer")
+
+
+def check_agreement(readers: Sequence[Model], agree: int) -> None:
+    if readers and agree > len(readers):
+        raise ValueError(f"agree must be at most {len(readers)}, the number of readers, got {agree}")
+    if twice := next((reader for i, reader in enumerate(readers) if reader in readers[:i]), None):
+        raise ValueError(f"readers: {twice.name!r} is named twice: it would only agree with itself")
