@@ -9,13 +9,13 @@ from typing import Annotated, Any, ClassVar
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
-from hfcf.core.settings import Endpoint, Models, Positive, TrainedBy
+from hfcf.core.settings import Endpoint, Models, Positive, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
 from hfcf.engines.remote.engine import Remote
 from hfcf.systems.rgf.answer_candidates import AGREE, CANDIDATES
 from hfcf.systems.rgf.minimality import Limits, check_limits, nearest_first
-from hfcf.systems.rgf.retrieve import PROMPTS, read_answers
+from hfcf.systems.rgf.retrieve import PROMPTS, Margin, doubt, read_answers
 from hfcf.tasks.qa import TASK
 from hfcf.text.normalise import matches
 
@@ -42,11 +42,17 @@ class RoundTrip(Stage):
             filter off: all questions pass, without a score.
         agree: how many readers must agree.
         reader_length: tokens of a window of the passage, with the question.
+        reader: the reader that proposed the answers.
+        reader_votes: let it vote where it is also among `readers`, as a reader that would agree with itself.
+        min_vote: the least probability of an answer that counts as a vote.
+        no_answer_margin: see `hfcf.systems.rgf.retrieve.Read`; an answer that does not reach it is no vote.
         keep: how many questions `Minimality` keeps; None asks about all.
         distance: the distances that `Minimality` keeps.
 
     Raises:
-        ValueError: `agree` is more than there are readers, a reader is named twice, or `distance` is not a range.
+        ValueError: `agree` is more than there are readers that vote, a reader is named twice, or `distance` is not a range.
+
+    The paper lets every reader vote, whatever its probability; its proposals come from another model, REALM.
 
     >>> RoundTrip(readers=(Model("a"), Model("b")), agree=3)
     Traceback (most recent call last):
@@ -65,18 +71,27 @@ class RoundTrip(Stage):
     # Section 3.4: at least 5 of 6 readers. Appendix A: "more than 5 out of 6".
     agree: Positive = 5
     reader_length: Positive = 384
+    reader: Annotated[Model, Endpoint(), TrainedBy("train_reader")] | None = None
+    reader_votes: bool = True
+    min_vote: Share = 0.0
+    no_answer_margin: Margin | None = None
     keep: Positive | None = 1
     distance: Limits | None = None
 
     def check(self) -> None:
-        check_agreement(self.readers, self.agree)
+        check_agreement(self.readers, self.agree, self.voters)
         check_limits(self.distance)
 
+    @property
+    def voters(self) -> tuple[Model, ...]:
+        """The readers that are asked."""
+        return tuple(reader for reader in self.readers if self.reader_votes or reader != self.reader)
+
     def confirming(self) -> tuple[str, list[Model]] | None:
-        return ("the readers named above", list(self.readers)) if self.readers else None
+        return ("the readers named above", list(self.voters)) if self.readers else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state(PROMPTS, *self.readers)}
+        return {**super().__getstate__(), **prompts.state(PROMPTS, *self.voters)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         if not self.readers:
@@ -84,11 +99,10 @@ class RoundTrip(Stage):
         orders = [nearest_first(row["question"], row["candidates"], self.distance) for row in rows]
         counts: list[dict[int, int]] = [{} for _ in rows]
         while wave := [
-            (row, i) for row, (order, asked) in enumerate(zip(orders, counts, strict=True)) for i in self._next(order, asked)
+            (r, i) for r, (order, asked) in enumerate(zip(orders, counts, strict=True)) for i in self._next(order, asked)
         ]:
-            questions = [rows[row]["candidates"][i] for row, i in wave]
-            for (row, i), count in zip(wave, self._ask(questions), strict=True):
-                counts[row][i] = count
+            for (r, i), count in zip(wave, self._ask([rows[r]["candidates"][i] for r, i in wave]), strict=True):
+                counts[r][i] = count
         results: list[dict[str, Any] | Reject] = []
         for row, order, asked in zip(rows, orders, counts, strict=True):
             judged = list(row["candidates"])
@@ -109,13 +123,17 @@ class RoundTrip(Stage):
     def _ask(self, questions: Sequence[Candidate]) -> list[int]:
         """Count the readers that give the answer to each question, until its decision is certain."""
         counts = [0] * len(questions)
-        for left, reader in zip(range(len(self.readers), 0, -1), self.readers, strict=True):
+        for left, reader in zip(range(len(self.voters), 0, -1), self.voters, strict=True):
             unsettled = [i for i, count in enumerate(counts) if self.agree - left <= count < self.agree]
             engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
             requests = [[questions[i]["question"], questions[i]["context"], questions[i]["title"]] for i in unsettled]
             for i, best in zip(unsettled, read_answers(engine, requests, self.seed), strict=True):
-                counts[i] += bool(best) and matches(best[0]["text"], questions[i]["answers"]["text"])
+                counts[i] += bool(best) and self._votes(best[0], questions[i])
         return counts
+
+    def _votes(self, answer: Mapping[str, Any], question: Candidate) -> bool:
+        sure = doubt(answer, self.min_vote, self.no_answer_margin) is None
+        return sure and matches(answer["text"], question["answers"]["text"])
 
     def _judge(self, candidate: Candidate, count: int | None) -> Candidate:
         if count is None:
@@ -124,11 +142,12 @@ class RoundTrip(Stage):
         candidate = {**candidate, "scores": [*candidate["scores"], {"name": AGREE, "value": float(count)}]}
         if count >= self.agree:
             return candidate
-        return reject(candidate, self.name, f"fewer than {self.agree} of {len(self.readers)} readers give the answer")
+        return reject(candidate, self.name, f"fewer than {self.agree} of {len(self.voters)} readers give the answer")
 
 
-def check_agreement(readers: Sequence[Model], agree: int) -> None:
-    if readers and agree > len(readers):
-        raise ValueError(f"agree must be at most {len(readers)}, the number of readers, got {agree}")
+def check_agreement(readers: Sequence[Model], agree: int, voters: Sequence[Model]) -> None:
     if twice := next((reader for i, reader in enumerate(readers) if reader in readers[:i]), None):
         raise ValueError(f"readers: {twice.name!r} is named twice: it would only agree with itself")
+    if readers and agree > len(voters):
+        without = " without the one that proposes answers (reader_votes)" if len(voters) < len(readers) else ""
+        raise ValueError(f"agree must be at most {len(voters)}, the number of readers{without}, got {agree}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING
 from typing import Any, ClassVar
 
 from hfcf.core.model import Model
@@ -74,6 +75,7 @@ class RGF(System):
 
     task = "qa"
     chain = (Retrieve, Read, GenerateQuestion, RoundTrip, Minimality, Categorise)
+    defaults: ClassVar = {"reader": MISSING}
     presets: ClassVar = {
         "paper": PAPER,
         "offline": {**OFFLINE, "reader": Model("offline:minilm", adapter="hfcf:reader"), "k": 10, "n_best": 3},

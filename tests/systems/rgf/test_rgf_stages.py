@@ -16,12 +16,13 @@ from hfcf.engines.parser import NounPhrases
 from hfcf.engines.question_generator import AnswerGenerator, Decomposer, QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.agen import GenerateAnswer, TakeContext
-from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, find_answer, value
+from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, value
 from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.minimality import Minimality
 from hfcf.systems.rgf.retrieve import Read, Retrieve
 from hfcf.systems.rgf.round_trip import WAVE, RoundTrip
+from hfcf.text.phrase_match import find_answer
 
 MODEL = Model("planted")
 
@@ -39,7 +40,7 @@ def plant(patch: pytest.MonkeyPatch, engine: type[Any], answers: Sequence[Any]) 
 
 
 def span(text: str, context: str, probability: float = 0.5) -> dict[str, Any]:
-    return {"text": text, "start": context.find(text), "end": -1, "score": -0.7, "probability": probability}
+    return {"text": text, "start": context.find(text), "end": -1, "score": -0.7, "probability": probability, "no_answer": 0.3}
 
 
 def passage(text: str, rank: int = 1, title: str = "T") -> dict[str, Any]:
@@ -228,7 +229,7 @@ def test_nearest_first_keeps_what_asking_all_keeps(
     kept, counts = [], []
     for first in (keep, None):
         asked.clear()
-        stage = RoundTrip(readers=[Model("2"), Model("3"), Model("5")], agree=2, keep=first, distance=distance)
+        stage = RoundTrip(readers=(Model("2"), Model("3"), Model("5")), agree=2, keep=first, distance=distance)
         judged = [columns(result)["candidates"] for result in stage.batch(rows)]
         counts.append(len(asked))
         assert [columns(stage.batch([row])[0])["candidates"] for row in rows] == judged
@@ -249,17 +250,17 @@ def test_what_is_not_asked_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = agree_on_lengths(monkeypatch)
     made = [candidate(f"who {'was ' * n}it?") for n in range(4 * WAVE)]
     row = {"id": "1", "question": "who it", "candidates": made[::-1]}
-    (result,) = RoundTrip(readers=[Model("3")], agree=1).batch([row])
+    (result,) = RoundTrip(readers=(Model("3"),), agree=1).batch([row])
     assert not isinstance(result, Reject)
     assert asked == [one["question"] for one in made[:WAVE]]  # the nearest, in their order
     assert reasons(result["candidates"])[: 3 * WAVE] == ["not asked: a nearer question passed"] * 3 * WAVE
     asked.clear()
-    (result,) = RoundTrip(readers=[Model("3")], agree=1, keep=2).batch([row])
+    (result,) = RoundTrip(readers=(Model("3"),), agree=1, keep=2).batch([row])
     assert not isinstance(result, Reject)
     assert reasons(result["candidates"])[0] == "not asked: 2 nearer questions passed"
     assert asked == [one["question"] for one in made[: 2 * WAVE]]
     # What is outside the distances is left to the next stage, which has the reason.
-    (result,) = RoundTrip(readers=[Model("3")], agree=1, distance=(3, 3)).batch([row])
+    (result,) = RoundTrip(readers=(Model("3"),), agree=1, distance=(3, 3)).batch([row])
     assert not isinstance(result, Reject)
     assert [i for i, reason in enumerate(reasons(result["candidates"])[::-1]) if reason is not None] in ([], [3])
 
