@@ -20,7 +20,7 @@ from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, 
 from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.minimality import Minimality
-from hfcf.systems.rgf.retrieve import Read, Retrieve
+from hfcf.systems.rgf.retrieve import Read, Retrieve, doubt
 from hfcf.systems.rgf.round_trip import WAVE, RoundTrip
 from hfcf.text.phrase_match import find_answer
 
@@ -126,6 +126,35 @@ def test_an_alias_is_a_gold_answer_and_a_part_of_one_may_be(monkeypatch: pytest.
     }
     assert reasons[True] == ["the answer is a gold answer of the source", None, None]
     assert reasons[False][1:] == ["the answer holds a gold answer of the source, or stands in it", None]
+
+
+@pytest.mark.parametrize(("settings", "kept", "why"), [
+    ({}, ["Ada", "Bob", "Eve"], None), ({"min_probability": 0.4}, ["Ada", "Bob"], "the reader's probability is under 0.4"),
+    ({"min_probability": 0.39995}, ["Ada", "Bob"], "the reader's probability is under 0.39995"),
+    ({"no_answer_margin": 0.0}, ["Ada"], "the reader finds no answer likelier"),
+    ({"no_answer_margin": -0.1}, ["Ada", "Bob"], "the reader's answer is not -0.1 likelier than none"),
+    ({"no_answer_margin": -1.0}, ["Ada", "Bob", "Eve"], None),
+])  # fmt: skip
+def test_an_answer_of_which_the_reader_is_not_sure_is_rejected(
+    settings: dict[str, Any], kept: list[str], why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Ada, Bob, Eve, Leo."
+    read = [
+        {**span("Ada", text, 0.5), "no_answer": 0.50004}, {**span("Bob", text, 0.39996), "no_answer": 0.45},
+        {**span("Eve", text, 0.2), "no_answer": 0.9},
+    ]  # fmt: skip
+    plant(monkeypatch, Reader, [read])
+    row = {"id": "1", "question": "who?", "answers": {"text": ["Leo"]}, "passages": [passage(text)]}
+    (result,) = Read(reader=MODEL, **settings).batch([row])
+    assert not isinstance(result, Reject)
+    made = result["candidates"]
+    assert [one["answers"]["text"][0] for one in made if one["status"] is None] == kept
+    assert reasons(made)[-1] == why
+
+
+def test_a_language_model_is_not_doubted() -> None:
+    assert doubt({"probability": None, "no_answer": None}, 0.9, 0.9) is None
+    assert doubt({"probability": 0.9, "no_answer": None}, 0.9, 0.9) is None
 
 
 # --- generate question
@@ -263,6 +292,62 @@ def test_what_is_not_asked_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     (result,) = RoundTrip(readers=(Model("3"),), agree=1, distance=(3, 3)).batch([row])
     assert not isinstance(result, Reject)
     assert [i for i, reason in enumerate(reasons(result["candidates"])[::-1]) if reason is not None] in ([], [3])
+
+
+def test_the_reader_that_proposed_an_answer_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        asked.append(self.model.name)
+        return [[span("Ada", context)] if self.model.name != "b" else [] for _, context, _ in requests]
+
+    monkeypatch.setattr(Reader, "run", run)
+    settings: dict[str, Any] = {"readers": tuple(map(Model, "abc")), "reader": Model("a")}
+    row = {"id": "1", "question": "why", "candidates": [candidate("who")]}
+    assert isinstance(RoundTrip(**settings, agree=2, reader_votes=False).batch([row])[0], Reject)
+    assert asked == ["b"]
+    assert RoundTrip(**settings, agree=2, reader_votes=False).confirming() == ("the readers named above", [Model("b"), Model("c")])
+    assert not isinstance(RoundTrip(**settings, agree=2).batch([row])[0], Reject)
+    assert asked[1:] == ["a", "b", "c"]
+    with pytest.raises(
+        ValueError, match=r"at most 2, the number of readers without the one that proposes answers \(reader_votes\)"
+    ):
+        RoundTrip(**settings, agree=3, reader_votes=False)
+
+
+@pytest.mark.parametrize(("settings", "passes"), [
+    ({"min_vote": 0.5}, True), ({"min_vote": 0.51}, False), ({"no_answer_margin": 0.2}, True), ({"no_answer_margin": 0.21}, False),
+])  # fmt: skip
+def test_a_vote_has_a_floor_and_a_margin(settings: dict[str, Any], passes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Reader, [[span("Ada", "Ada wrote it.", 0.5)]])  # no answer: 0.3
+    row = {"id": "1", "question": "why", "candidates": [candidate("who")]}
+    (result,) = RoundTrip(readers=(MODEL,), agree=1, **settings).batch([row])
+    assert isinstance(result, Reject) is not passes
+
+
+@pytest.mark.parametrize(("elsewhere", "texts", "passes"), [
+    (None, ["Bob did it."], True), (0.1, ["Bob did it."], False), (0.2, ["Bob did it."], True), (0.0, ["the Ada!"], True),
+    (0.0, [" ", "Eve hid it."], True), (0.0, ["Eve hid it.", "Bob did it."], False), (0.0, None, True),
+])  # fmt: skip
+def test_a_question_that_another_passage_answers_better_needs_its_own(
+    elsewhere: float | None, texts: list[str] | None, passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"Ada wrote it.": ("Ada", 0.6), "Bob did it.": ("Bob", 0.8), "the Ada!": ("the Ada!", 0.9), "Eve hid it.": ("Eve", 0.5)}
+    asked: list[str] = []
+
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        asked.extend(context for _, context, _ in requests)
+        return [[span(known[context][0], context, known[context][1])] for _, context, _ in requests]
+
+    monkeypatch.setattr(Reader, "run", run)
+    passages = texts and [passage(text) for text in ["Ada wrote it.", *texts]]
+    row = {"id": "1", "question": "why", "passages": passages, "candidates": [candidate("who")]}
+    (result,) = RoundTrip(readers=(MODEL,), agree=1, elsewhere=elsewhere).batch([row])
+    assert isinstance(result, Reject) is not passes
+    if not passes:
+        assert "another passage gives a likelier answer (1)" in str(result.reason)  # type: ignore[union-attr]
+    if elsewhere is None:
+        assert asked == ["Ada wrote it."]
 
 
 @pytest.mark.parametrize(("names", "agree", "why"), [
