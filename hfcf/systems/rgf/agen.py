@@ -24,7 +24,7 @@ from hfcf.systems.rgf.answer_candidates import (
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.retrieve import NO_COLLECTION, Collection
 from hfcf.systems.rgf.round_trip import RoundTrip
-from hfcf.systems.rgf.system import OFFLINE, RGF
+from hfcf.systems.rgf.system import OFFLINE, PAPER, RGF
 from hfcf.tasks.qa import ANSWERS, TASK
 from hfcf.text.phrase_match import find_answer
 
@@ -174,4 +174,4 @@ class GenerateAnswer(Stage):
 CHAIN = (GenerateAnswer, GenerateQuestion, Part(RoundTrip, fixed={"reader": None, "reader_votes": True}), *RGF.chain[4:])
 """What follows the passages in both baselines: answers, then RGF's questions and filters; no reader proposes answers."""
 _ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
-PRESETS: dict[str, dict[str, Any]] = {"paper": {}, "offline": {**OFFLINE, **_ANSWERING}}
+PRESETS: dict[str, dict[str, Any]] = {"paper": {"reader_length": PAPER["reader_length"]}, "offline": {**OFFLINE, **_ANSWERING}}

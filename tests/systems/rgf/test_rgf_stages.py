@@ -184,6 +184,15 @@ def test_there_are_as_many_questions_as_beams_at_most(questions: int, why: str) 
         GenerateQuestion(generator=MODEL, questions=questions)
 
 
+def test_an_unlikely_question_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = [-0.2, -0.50004, -0.6, None]
+    plant(monkeypatch, QuestionGenerator, [[{"text": f"who {i}", "score": n, "finished": True} for i, n in enumerate(scores)]])
+    row = {"id": "1", "question": "who", "candidates": [candidate()]}
+    (result,) = GenerateQuestion(generator=MODEL, questions=4, min_log_probability=-0.5).batch([row])
+    assert not isinstance(result, Reject)
+    assert reasons(result["candidates"]) == [None, None, "the log-probability of the question is under -0.5", None]
+
+
 def test_vowel_signs_make_a_question_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, QuestionGenerator, [[{"text": "यह की है", "score": -1.0, "finished": True}]])
     (result,) = GenerateQuestion(generator=MODEL).batch([{"id": "1", "question": "यह कि है", "candidates": [candidate()]}])
