@@ -70,10 +70,13 @@ def read(self: Reader, requests: Sequence[Any]) -> list[Any]:
             names = []
         results.append(
             [
-                {"text": text, "start": start, "end": start + len(text), "score": -0.1 * i, "probability": round(0.9 - 0.1 * i, 5)}
+                {
+                    "text": text, "start": start, "end": start + len(text), "score": -0.1 * i,
+                    "probability": round(0.9 - 0.1 * i, 5), "no_answer": 0.05,
+                }
                 for i, (text, start) in enumerate(names[: self.n_best])
             ]
-        )
+        )  # fmt: skip
     return results
 
 

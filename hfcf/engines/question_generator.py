@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.engines.base import Encoded, skip_empty
 from hfcf.engines.generator import Generator
+from hfcf.engines.token_cuts import count_tokens, cut_head, cut_tail, find_tokens
 from hfcf.text.questions import ANSWER, join_parts, mark_answer
 
 _LONGEST_TOKEN = 24
 """Characters of a passage that one token may take up, for a bound on what is tokenised at all."""
-_LONGEST_WORD = 40
-"""Characters in which a cut looks for white space: some scripts have none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,54 +99,21 @@ def fit_marked(tokenizer: Any, head: str, context: str, start: int, end: int, ma
     """
     reach = max_length * _LONGEST_TOKEN
     whole = join_parts(head, mark_answer(context, start, end))
-    if len(whole) <= 2 * reach and _tokens(tokenizer, whole) <= max_length:
+    if len(whole) <= 2 * reach and count_tokens(tokenizer, whole) <= max_length:
         return whole
     answer = ANSWER.format(context[start:end])
-    if len(answer) > reach or _tokens(tokenizer, answer) > max_length:
+    if len(answer) > reach or count_tokens(tokenizer, answer) > max_length:
         return None
-    if head and (len(head) > reach or _tokens(tokenizer, head) > max_length // 2):
+    if head and (len(head) > reach or count_tokens(tokenizer, head) > max_length // 2):
         head = ""
-    room = max_length - _tokens(tokenizer, join_parts(head, answer))
-    left, right = _words(tokenizer, context[max(0, start - reach) : start]), _words(tokenizer, context[end : end + reach])
+    room = max_length - count_tokens(tokenizer, join_parts(head, answer))
+    left, right = find_tokens(tokenizer, context[max(0, start - reach) : start]), find_tokens(tokenizer, context[end : end + reach])
     while room >= 0:
         # Half of the room to each side; text that one side does not need goes to the other side.
         before = min(len(left[1]), max(room // 2, room - len(right[1])))
         after = min(len(right[1]), room - before)
-        text = join_parts(head, _tail(left, before) + answer + _head(right, after))
-        if _tokens(tokenizer, text) <= max_length:
+        text = join_parts(head, cut_tail(left, before) + answer + cut_head(right, after))
+        if count_tokens(tokenizer, text) <= max_length:
             return text
         room -= 8  # pieces tokenise to a little more or less than the whole
-    return join_parts(head, answer) if _tokens(tokenizer, join_parts(head, answer)) <= max_length else answer
-
-
-Tokens = tuple[str, list[tuple[int, int]]]
-
-
-def _tokens(tokenizer: Any, text: str) -> int:
-    return len(tokenizer(text, verbose=False)["input_ids"])
-
-
-def _words(tokenizer: Any, text: str) -> Tokens:
-    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    return text, [(start, end) for start, end in encoded["offset_mapping"]]
-
-
-def _tail(side: Tokens, tokens: int) -> str:
-    """Return the end of a text in so many tokens, from a whole word on."""
-    text, places = side
-    if tokens >= len(places):
-        return text
-    at = places[-tokens][0] if tokens > 0 else len(text)
-    space = re.search(r"(?<=\s)\S", text[max(0, at - 1) : at + _LONGEST_WORD])
-    return text[max(0, at - 1) + space.start() if space else at :]
-
-
-def _head(side: Tokens, tokens: int) -> str:
-    """Return the beginning of a text in so many tokens, up to a whole word."""
-    text, places = side
-    if tokens >= len(places):
-        return text
-    at = places[tokens - 1][1] if tokens > 0 else 0
-    first = max(0, at - _LONGEST_WORD)
-    spaces = [place.start() for place in re.finditer(r"(?<=\S)\s", text[first : at + 1])]
-    return text[: first + spaces[-1] if spaces else at]
+    return join_parts(head, answer) if count_tokens(tokenizer, join_parts(head, answer)) <= max_length else answer

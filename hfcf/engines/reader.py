@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,28 +14,33 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.generator import Generator, two_sided
+from hfcf.engines.generator import Generator, load_tokenizer, two_sided
 from hfcf.engines.networks import load_network
+from hfcf.engines.token_cuts import count_tokens, cut_head, cut_windows, find_tokens
 from hfcf.engines.verifier_inputs import cut_firsts
-from hfcf.text.questions import join_parts
+from hfcf.text.phrase_match import find_answer
+from hfcf.text.questions import SEPARATOR, join_parts
 
 CANDIDATES = 20
 """Starts, and ends, of a window that are combined to spans."""
+SLACK = 2
+"""Tokens that the parts of an input may be more than together: texts tokenise to a little more or less in pieces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reader(Engine):
     """Answers to `[question, context]` or `[question, context, title]` requests, by any `AutoModelForQuestionAnswering` or T5.
 
-    An answer is a list of `{"text", "start", "end", "score", "probability"}`, the likeliest first, no text twice. `start` and `end`
-    are code points of the context. The probability of a span is the probability of its first token times the probability of its
-    last token, both over the tokens of its window and the first token of the input, which means "no answer here". `score` is its
-    logarithm.
+    An answer is a list of `{"text", "start", "end", "score", "probability", "no_answer"}`, the likeliest first, no text twice.
+    `start` and `end` are code points of the context. The probability of a span is the probability of its first token times the
+    probability of its last token, both over the tokens of its window and the first token of the input, which means "no answer
+    here". `score` is its logarithm. `no_answer` is the same product for the first token alone, in the window of the span.
 
     A context longer than the model reads is read in windows that overlap. A question is cut where it fills half of the input. Spans
     begin and end with whole words.
 
-    An encoder-decoder writes its answers: `start` and `end` are those of the text's first place in the context, or -1.
+    An encoder-decoder writes its answers, one search for each window; the likeliest of all windows count. `start` and `end` are
+    those of the text's first place in its window as whole words, or -1. It writes no "no answer": `no_answer` is None.
 
     Args:
         model: an extractive reader, or an encoder-decoder that was trained on `question » title » passage` → answer.
@@ -43,13 +48,17 @@ class Reader(Engine):
         stride: tokens that two windows share, at most a quarter of `max_length`.
         n_best: answers of a request.
         max_answer: tokens of the longest answer.
+        overlapping: whether an answer may overlap with a likelier one.
     """
+
+    VERSION = "2"
 
     model: Model
     max_length: int = 384
     stride: int = 128
     n_best: int = 5
     max_answer: int = 30
+    overlapping: bool = True
 
     def run(self, requests: Sequence[Any]) -> list[Any]:
         if not two_sided(self.model):
@@ -58,10 +67,12 @@ class Reader(Engine):
             model=self.model, num_beams=max(self.n_best, 4), num_return_sequences=self.n_best, max_new_tokens=self.max_answer,
             max_length=self.max_length,
         )  # fmt: skip
-        texts = [join_parts(question, *title, context) for question, context, *title in requests]
-        answers = engine.run([[text, []] for text in texts])
+        tokenizer = load_tokenizer(self.model)
+        windows = [written_windows(tokenizer, request, self.max_length, self.stride) for request in requests]
+        answers = iter(engine.run([[text, []] for of_request in windows for _, _, text in of_request]))
         return [
-            [_locate(answer, request[1]) for answer in of_request] for of_request, request in zip(answers, requests, strict=True)
+            self._best([_locate(answer, *window[:2]) for window in of_request for answer in next(answers)])
+            for of_request in windows
         ]
 
     def load(self, device: torch.device) -> Any:
@@ -90,10 +101,23 @@ class Reader(Engine):
             for (i, _, places), start, end in zip(part, starts, ends, strict=True):
                 for span in best_spans(start, end, places, self.max_answer):
                     _keep(spans[i], span, encoded[i].extra[1])
-        return [self._rank(of_request.values()) for of_request in spans]
+        return [self._best(of_request.values()) for of_request in spans]
 
-    def _rank(self, spans: Any) -> list[dict[str, Any]]:
-        return sorted(spans, key=lambda span: (-span["probability"], span["start"], span["end"]))[: self.n_best]
+    def _best(self, answers: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        ranked = sorted(answers, key=lambda answer: (-answer["probability"], answer["start"], answer["end"]))
+        distinct: dict[str, dict[str, Any]] = {}
+        for answer in ranked:
+            distinct.setdefault(answer["text"], answer)
+        return (list(distinct.values()) if self.overlapping else drop_overlapping(distinct.values()))[: self.n_best]
+
+
+def drop_overlapping(answers: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out answers that share characters of the context with an earlier one; those without a place stay."""
+    kept: list[dict[str, Any]] = []
+    for answer in answers:
+        if all(answer["end"] <= other["start"] or other["end"] <= answer["start"] for other in kept):
+            kept.append(answer)
+    return kept
 
 
 def first_texts(answers: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -149,8 +173,8 @@ def _places(encoded: Any, window: int) -> Places:
     return [whole.get(word) if part == 1 and word is not None else None for part, word in zip(parts, words, strict=True)]
 
 
-def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: int) -> Iterator[tuple[int, int, float]]:
-    """Yield the likely spans of a window as (first character, end, probability)."""
+def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: int) -> Iterator[tuple[int, int, float, float]]:
+    """Yield the likely spans of a window as (first character, end, probability, probability of no answer)."""
     readable = torch.tensor([i == 0 or place is not None for i, place in enumerate(places)])
     first, last = (torch.where(readable, side[: len(places)], -math.inf).softmax(-1) for side in (start, end))
     tokens_at = {i: place for i, place in enumerate(places) if place is not None}
@@ -162,27 +186,49 @@ def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: 
     for i in starts:
         for j in ends:
             if i <= j < i + longest:
-                yield tokens_at[i][0], tokens_at[j][1], float(first[i] * last[j])
+                yield tokens_at[i][0], tokens_at[j][1], float(first[i] * last[j]), float(first[0] * last[0])
 
 
-def _keep(spans: dict[str, dict[str, Any]], span: tuple[int, int, float], context: str) -> None:
+def _keep(spans: dict[str, dict[str, Any]], span: tuple[int, int, float, float], context: str) -> None:
     """Add a span unless its text has a likelier place; of equally likely ones the first in the context stays."""
-    start, end, probability = span
-    probability = round(probability, ROUND)
+    start, end, exact, no_answer = span
+    probability = round(exact, ROUND)
     text = context[start:end]
     old = spans.get(text)
     if text.strip() and (old is None or (-probability, start) < (-old["probability"], old["start"])):
-        score = round(math.log(max(span[2], 1e-12)), ROUND)
-        spans[text] = {"text": text, "start": start, "end": end, "score": score, "probability": probability}
+        score = round(math.log(max(exact, 1e-12)), ROUND)
+        spans[text] = {
+            "text": text, "start": start, "end": end, "score": score, "probability": probability,
+            "no_answer": round(no_answer, ROUND),
+        }  # fmt: skip
 
 
-def _locate(answer: dict[str, Any], context: str) -> dict[str, Any]:
-    start = context.find(answer["text"])
-    end = start + len(answer["text"]) if start >= 0 else -1
+def written_windows(tokenizer: Any, request: Sequence[str], max_length: int, stride: int) -> list[tuple[int, str, str]]:
+    """Cut a `[question, context, title]` request for an encoder-decoder: windows as (first character, context, input).
+
+    An input is `question » title » context`, in training and in use. A title is left out, and a question cut, where they fill half
+    of the input.
+    """
+    question, context, *title = request
+    whole = join_parts(question, *title, context)
+    if count_tokens(tokenizer, whole) <= max_length:
+        return [(0, context, whole)]
+    head = join_parts(question, *title)
+    if count_tokens(tokenizer, head) > max_length // 2:
+        head = cut_head(find_tokens(tokenizer, question), max_length // 2)
+    room = max_length - count_tokens(tokenizer, join_parts(head, SEPARATOR)) - SLACK
+    side = find_tokens(tokenizer, context)
+    return [(start, text, join_parts(head, text)) for start, text in cut_windows(side, max(2, room), min(stride, room // 2))]
+
+
+def _locate(answer: dict[str, Any], first: int, context: str) -> dict[str, Any]:
+    text, start = find_answer(answer["text"], context)
+    place = (first + start, first + start + len(text)) if start >= 0 else (-1, -1)
     return {
-        "text": answer["text"],
-        "start": start,
-        "end": end,
+        "text": text,
+        "start": place[0],
+        "end": place[1],
         "score": answer["score"],
         "probability": round(math.exp(answer["score"]), ROUND),
+        "no_answer": None,
     }

@@ -105,7 +105,8 @@ class QuestionAnswering(Task):
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.reader import Reader
 
-        answers = Reader(model=model, max_length=max_length).run([[row["question"], row["context"] or ""] for row in rows])
+        requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows]
+        answers = Reader(model=model, max_length=max_length).run(requests)
         return [{span["text"]: span["probability"] for span in reversed(spans)} or None for spans in answers]
 
 

@@ -30,3 +30,15 @@ def find_places(text: str, passage: str, *, case: bool = False) -> list[tuple[in
     words = r"\s+".join(map(re.escape, text.split()))
     pattern = rf"(?<!\w){words}(?!\w)"
     return [place.span() for place in re.finditer(pattern, passage, 0 if case else re.IGNORECASE)] if words else []
+
+
+def find_answer(text: str, passage: str) -> tuple[str, int]:
+    """Find a text in a passage as whole words, with any white space between; return it as it is there, with its start (else −1).
+
+    A search that ignores case follows where the exact one fails.
+    """
+    for case in (True, False):
+        if places := find_places(text, passage, case=case):
+            start, end = places[0]
+            return passage[start:end], start
+    return text, -1

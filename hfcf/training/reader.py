@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from datasets import Dataset, Features, List, Value
 
 from hfcf.core.pretrained import read_tokenizer, read_weights
-from hfcf.engines.generator import two_sided
+from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.networks import load_network
-from hfcf.engines.reader import Reader, encode_windows
+from hfcf.engines.reader import Reader, encode_windows, written_windows
 from hfcf.tasks.qa import span_problem
-from hfcf.text.questions import join_parts
+from hfcf.text.phrase_match import find_answer
 from hfcf.training.generator import train_texts
 from hfcf.training.trainer import Hyperparameters, fit
 
@@ -27,7 +27,8 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
 
     An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage, and to point at the first
     token of a window without the answer. An encoder-decoder (T5) learns to write `question » title » passage` → answer, as the
-    paper's readers do (RGF, appendix A). Both learn the first answer of a row; the other answers are alternatives.
+    paper's readers do (RGF, appendix A); of a long passage it reads the window with the answer. Both learn the first answer of a
+    row; the other answers are alternatives.
 
     Args:
         rows: question answering rows; for an encoder, rows without spans are left out.
@@ -40,9 +41,13 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
     if two_sided(hp.model):
         kept = rows.select([i for i, answers in enumerate(rows["answers"]) if answers["text"]])
         _check_rows(kept, len(rows), "an answer")
-        columns = zip(kept["question"], kept["context"], kept["title"], strict=True)
+        tokenizer = load_tokenizer(hp.model)
+        columns = zip(kept["question"], kept["context"], kept["title"], kept["answers"], strict=True)
         targets = [answers["text"][0] for answers in kept["answers"]]
-        sources = [join_parts(question, title or "", context or "") for question, context, title in columns]
+        sources = [
+            _window(written_windows(tokenizer, [question, context or "", title or ""], hp.max_length, STRIDE), answers)
+            for question, context, title, answers in columns
+        ]
         train_texts(Dataset.from_dict({"source": sources, "target": targets}), hp, out, max_target=Reader.max_answer)
         return
     from transformers import DataCollatorWithPadding
@@ -55,6 +60,15 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
         start.network, start.tokenizer, encoded, hp, collator=DataCollatorWithPadding(start.tokenizer), task_type=TASK_TYPE,
         head=start.head, out=out, base=start.base,
     )  # fmt: skip
+
+
+def _window(windows: Sequence[tuple[int, str, str]], answers: Mapping[str, Any]) -> str:
+    """Return the input whose window holds the first answer, at its place if it has one; else the first input."""
+    answer, start = answers["text"][0], next(iter(answers["answer_start"] or []), -1)
+    for first, part, text in windows:
+        if start - first >= 0 and part.startswith(answer, start - first):
+            return text
+    return next((text for _, part, text in windows if find_answer(answer, part)[1] >= 0), windows[0][2])
 
 
 class Start(NamedTuple):

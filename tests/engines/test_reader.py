@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import torch
 from transformers import AutoTokenizer
 
 from hfcf.core.model import Model
-from hfcf.engines.reader import Reader, best_spans, encode_windows
+from hfcf.engines.generator import Generator
+from hfcf.engines.reader import Reader, best_spans, drop_overlapping, encode_windows
 
 Tiny = Callable[[str], str]
 LONG = " ".join(f"the film {n} was made in {1900 + n % 100} in the city of {n}." for n in range(2000))
@@ -30,7 +32,7 @@ def model(tiny_model: Tiny) -> Model:
     return Model(tiny_model("reader"))
 
 
-def spans(start: list[float], end: list[float], places: Any, longest: int = 30) -> list[tuple[int, int, float]]:
+def spans(start: list[float], end: list[float], places: Any, longest: int = 30) -> list[tuple[int, int, float, float]]:
     found = list(best_spans(torch.tensor(start), torch.tensor(end), places, longest))
     return sorted(found, key=lambda span: -span[2])
 
@@ -42,14 +44,15 @@ def test_a_span_has_the_probabilities_of_its_two_ends() -> None:
     best = spans(start, end, places)
     assert best[0][:2] == (0, 8)
     assert best[0][2] == pytest.approx(2 / 5 * 3 / 6)
-    assert all(first < last for first, last, _ in best)
+    assert [span[3] for span in best] == pytest.approx([1 / 5 * 1 / 6] * 6)
+    assert all(span[0] < span[1] for span in best)
     assert len(best) == 6  # no span ends before it begins
     assert {span[:2] for span in spans(start, end, places, longest=1)} == {(0, 3), (4, 8), (9, 11)}
 
 
 def test_padding_is_not_read() -> None:
     places = [None, (0, 3)]
-    assert spans([0.0, 0.0, 50.0], [0.0, 0.0, 50.0], places)[0] == (0, 3, pytest.approx(0.25))
+    assert spans([0.0, 0.0, 50.0], [0.0, 0.0, 50.0], places)[0] == (0, 3, pytest.approx(0.25), pytest.approx(0.25))
 
 
 def test_answers_stand_where_they_say(model: Model) -> None:
@@ -114,5 +117,57 @@ def test_the_title_is_for_encoder_decoders_alone(model: Model, tiny_model: Tiny)
     [found] = Reader(model=Model(tiny_model("t5")), n_best=3, max_answer=6).run([["who?", CONTEXTS[0], "Film"]])
     assert found
     for one in found:
-        assert one["start"] == CONTEXTS[0].find(one["text"])
-        assert one["end"] == (one["start"] + len(one["text"]) if one["start"] >= 0 else -1)
+        assert CONTEXTS[0][one["start"] : one["end"]] == one["text"] if one["start"] >= 0 else one["end"] == -1
+
+
+def test_an_answer_that_overlaps_a_likelier_one_may_be_left_out(model: Model) -> None:
+    requests = [["which city is it", context] for context in [*CONTEXTS, LONG[:2000]]]
+    every, apart = (Reader(model=model, n_best=40, overlapping=overlapping).run(requests) for overlapping in (True, False))
+    for some, kept in zip(every, apart, strict=True):
+        expected = drop_overlapping(some)
+        assert kept[: len(expected)] == expected
+        assert all(a["end"] <= b["start"] or b["end"] <= a["start"] for a, b in combinations(kept, 2))
+    assert sum(map(len, apart)) < sum(map(len, every))
+
+
+# --- what an encoder-decoder writes
+
+
+def write(patch: pytest.MonkeyPatch, answer: Callable[[str], list[tuple[str, float]]]) -> list[str]:
+    """Let an encoder-decoder write by a rule; return where its inputs will stand."""
+    read: list[str] = []
+
+    def run(self: Generator, requests: Sequence[Any]) -> list[Any]:
+        read.extend(text for text, _ in requests)
+        return [[{"text": text, "score": score, "finished": True} for text, score in answer(text)] for text, _ in requests]
+
+    patch.setattr(Generator, "run", run)
+    return read
+
+
+def test_an_encoder_decoder_reads_a_long_passage_to_its_end(tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    t5, context = Model(tiny_model("t5")), f"{LONG[:9000]} It was Ada who wrote it. {LONG[:500]}"
+    tokenizer = AutoTokenizer.from_pretrained(t5.name)
+    read = write(monkeypatch, lambda text: [("Ada", -0.1)] if "Ada" in text else [("the film", -2.0), ("nowhere", -1.0)])
+    [found] = Reader(model=t5, n_best=3, max_length=64).run([["who wrote it?", context, "Film"]])
+    assert len(read) > 20
+    assert all(text.startswith("who wrote it? » Film » ") and len(tokenizer(text)["input_ids"]) <= 64 for text in read)
+    assert [(one["text"], one["start"], one["no_answer"]) for one in found] == [
+        ("Ada", context.index("Ada"), None), ("nowhere", -1, None), ("the film", 0, None),
+    ]  # fmt: skip
+    parts = [text.removeprefix("who wrote it? » Film » ") for text in read]
+    assert all(any(word in part for part in parts) for word in context.split())
+    read.clear()
+    Reader(model=t5, n_best=1).run([["who?", "It was Ada.", "T"], ["who?", "It was Ada."]])
+    assert read == ["who? » T » It was Ada.", "who? » It was Ada."]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("art", ("art", 16)), ("PARTY", ("party", 2)), ("the art of", ("the  art of", 11)), ("par", ("par", -1)),
+])  # fmt: skip
+def test_a_written_answer_is_found_as_whole_words(
+    text: str, expected: tuple[str, int], tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(monkeypatch, lambda _: [(text, -1.0)])
+    [[one]] = Reader(model=Model(tiny_model("t5")), n_best=1).run([["what?", "A party of the  art of war."]])
+    assert (one["text"], one["start"]) == expected

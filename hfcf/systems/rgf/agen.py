@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf.core.candidates import Candidate, settle
 from hfcf.core.model import Model
+from hfcf.core.parts import Part
 from hfcf.core.settings import NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.question_generator import AnswerGenerator
@@ -17,13 +18,15 @@ from hfcf.systems.rgf.answer_candidates import (
     CANDIDATES,
     PASSAGES,
     answer_candidates,
-    find_answer,
     gold_answers,
     passage_problem,
 )
+from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.retrieve import NO_COLLECTION, Collection
-from hfcf.systems.rgf.system import OFFLINE, RGF
+from hfcf.systems.rgf.round_trip import RoundTrip
+from hfcf.systems.rgf.system import OFFLINE, PAPER, RGF
 from hfcf.tasks.qa import ANSWERS, TASK
+from hfcf.text.phrase_match import find_answer
 
 SENTENCE_ENDS = (".", "!", "?", "。", "।", "؟")
 DRAWS = 1_000
@@ -158,7 +161,8 @@ class GenerateAnswer(Stage):
             for passage in row["passages"]:
                 written = next(texts) if passage_problem(passage) is None else []
                 answers = [
-                    (*find_answer(hypothesis["text"], passage["text"]), [(ANSWER, hypothesis["score"])]) for hypothesis in written
+                    (*find_answer(hypothesis["text"], passage["text"]), [(ANSWER, hypothesis["score"])], None)
+                    for hypothesis in written
                 ]
                 candidates += answer_candidates(
                     self.name, passage, gold_answers(row), answers, seen, keep_partial=self.keep_partial
@@ -167,7 +171,7 @@ class GenerateAnswer(Stage):
         return results
 
 
-CHAIN = (GenerateAnswer, *RGF.chain[2:])
-"""What follows the passages in both baselines: answers, then RGF's questions and filters."""
+CHAIN = (GenerateAnswer, GenerateQuestion, Part(RoundTrip, fixed={"reader": None, "reader_votes": True}), *RGF.chain[4:])
+"""What follows the passages in both baselines: answers, then RGF's questions and filters; no reader proposes answers."""
 _ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
-PRESETS: dict[str, dict[str, Any]] = {"paper": {}, "offline": {**OFFLINE, **_ANSWERING}}
+PRESETS: dict[str, dict[str, Any]] = {"paper": {"reader_length": PAPER["reader_length"]}, "offline": {**OFFLINE, **_ANSWERING}}

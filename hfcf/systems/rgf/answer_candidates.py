@@ -12,7 +12,6 @@ from hfcf.core.schema import FLOAT, INT, TEXT
 from hfcf.tasks.qa import MAX_CONTEXT, TASK
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import matches, normalise_answer, overlaps
-from hfcf.text.phrase_match import find_places
 
 PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank": INT})
 """The passages of a row: what the collection has of them, the retriever's score (higher is nearer), and the rank from 1."""
@@ -46,7 +45,7 @@ def answer_candidates(
     stage: str,
     passage: Mapping[str, Any],
     gold: Sequence[str],
-    answers: Sequence[tuple[str, int, Sequence[tuple[str, float | None]]]],
+    answers: Sequence[tuple[str, int, Sequence[tuple[str, float | None]], str | None]],
     seen: set[tuple[str, str]],
     *,
     keep_partial: bool = True,
@@ -57,7 +56,7 @@ def answer_candidates(
         stage: the name of the stage, for reasons.
         passage: a passage of the column `passages`.
         gold: the source's answers, with their aliases.
-        answers: (text, start in the passage or −1, scores as (name, value)), the best first.
+        answers: (text, start in the passage or −1, scores as (name, value), why it is rejected or None), the best first.
         seen: passage texts and normalised answers of the row so far; those of this passage are added.
         keep_partial: whether an answer that holds a gold answer, or is part of it, counts as another answer.
     """
@@ -66,7 +65,7 @@ def answer_candidates(
     if not answers:
         return [reject(_candidate(passage, "", -1, []), stage, "no answer was found in the passage")]
     candidates = []
-    for text, start, scores in answers:
+    for text, start, scores, doubt in answers:
         candidate, key = _candidate(passage, text, start, scores), (passage["text"], normalise_answer(text))
         if start < 0 or passage["text"][start : start + len(text)] != text or not text.strip():
             candidate = reject(candidate, stage, "the answer does not stand in the passage")
@@ -78,6 +77,8 @@ def answer_candidates(
             candidate = reject(candidate, stage, "the answer holds a gold answer of the source, or stands in it")
         elif key in seen:
             candidate = reject(candidate, stage, "the answer repeats another one of the passage")
+        elif doubt:
+            candidate = reject(candidate, stage, doubt)
         else:
             seen.add(key)
         candidates.append(candidate)
@@ -93,15 +94,3 @@ def _candidate(passage: Mapping[str, Any], text: str, start: int, scores: Sequen
         "change": None, "edits": [],
         "scores": [{"name": name, "value": float(number)} for name, number in numbers if number is not None], "status": None,
     }  # fmt: skip
-
-
-def find_answer(text: str, passage: str) -> tuple[str, int]:
-    """Find a text in a passage as whole words, with any white space between; return it as it is there, with its start (else −1).
-
-    A search that ignores case follows where the exact one fails.
-    """
-    for case in (True, False):
-        if places := find_places(text, passage, case=case):
-            start, end = places[0]
-            return passage[start:end], start
-    return text, -1

@@ -39,6 +39,8 @@ class GenerateQuestion(Stage):
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest question.
         max_length: tokens of title and passage.
+        min_log_probability: the least log-probability of a question, as a mean over its tokens: a small generator is less sure of
+            questions that are not fluent. The paper has no such floor. A language model's questions have none and pass.
 
     >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
     15
@@ -56,6 +58,7 @@ class GenerateQuestion(Stage):
     num_beams: Positive = 15
     max_new_tokens: Positive = 256
     max_length: Positive = 640
+    min_log_probability: float | None = None
 
     def check(self) -> None:
         if self.questions > self.num_beams:
@@ -94,10 +97,18 @@ class GenerateQuestion(Stage):
                 candidate = reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
             elif why := text_problem(text["text"], "the question") or seen.get(key):
                 candidate = reject(candidate, self.name, why)
+            elif self._is_unlikely(text["score"]):
+                candidate = reject(
+                    candidate, self.name, f"the log-probability of the question is under {self.min_log_probability:g}"
+                )
             else:
                 seen[key] = "repeats another question for the same answer"
             candidates.append(candidate)
         return candidates
+
+    def _is_unlikely(self, score: float | None) -> bool:
+        floor = self.min_log_probability
+        return score is not None and floor is not None and round(score - floor, 4) < 0
 
 
 def place(candidate: Mapping[str, Any]) -> list[Any]:

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from hfcf import prompts
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model, is_remote
 from hfcf.core.passage_store import Passages
-from hfcf.core.settings import Endpoint, Positive, TrainedBy
+from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.engines.reader import Reader
+from hfcf.engines.reader import Reader, drop_overlapping
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.retriever import Retriever
@@ -25,11 +25,11 @@ from hfcf.systems.rgf.answer_candidates import (
     PASSAGES,
     READER,
     answer_candidates,
-    find_answer,
     gold_answers,
     passage_problem,
 )
 from hfcf.tasks.qa import ANSWERS, TASK
+from hfcf.text.phrase_match import find_answer
 
 WORDS = 300
 """Words of a passage on either side of the answer that a language model is shown, and half of those that it reads."""
@@ -133,14 +133,37 @@ def _passage(hit: Mapping[str, Any], rank: int) -> dict[str, Any]:
     return {**{name: hit[name] for name in ("id", "title", "text", "score")}, "rank": rank}
 
 
+Margin = Annotated[float, Field(ge=-1, le=1)]
+"""A difference of two probabilities."""
+
+
+def doubt(answer: Mapping[str, Any], floor: float, margin: float | None) -> str | None:
+    """Say why a reader is not sure enough of its answer, or None; scores within 1e-4 are equal.
+
+    Args:
+        answer: an answer of `Reader`; one without a probability is not doubted.
+        floor: the least probability.
+        margin: by how much the probability must exceed that of no answer; None does not compare them.
+
+    >>> doubt({"probability": 0.4, "no_answer": 0.5}, 0.3, 0.0)
+    'the reader finds no answer likelier'
+    """
+    probability, no_answer = answer["probability"], answer["no_answer"]
+    if probability is not None and round(probability - floor, 4) < 0:
+        return f"the reader's probability is under {floor:g}"
+    if None not in (probability, no_answer, margin) and round(probability - no_answer - margin, 4) < 0:
+        return "the reader finds no answer likelier" if not margin else f"the reader's answer is not {margin:g} likelier than none"
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Read(Stage):
     """Read answers to the source's question in the retrieved passages; keep those that are not gold answers: the near misses.
 
     Input columns: `question`, `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for
     each passage and answer, by rank and then by probability, without a question yet. An answer is rejected if it equals a gold
-    answer or an alias after SQuAD's normalisation, if that leaves nothing of it, if it is not at its place in the passage, and if
-    it repeats another answer of the same passage.
+    answer or an alias after SQuAD's normalisation, if that leaves nothing of it, if it is not at its place in the passage, if it
+    repeats another answer of the same passage, and if the reader is not sure enough of it.
 
     Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
     encoder-decoder, whose texts count where the passage has them) reads each passage by itself.
@@ -151,6 +174,13 @@ class Read(Stage):
         reader_length: tokens of a window of the passage, with the question.
         keep_partial: keep an answer that holds a gold answer, or is part of it, as the paper does. The offline preset does not: a
             small reader often cuts the gold answer too short or too long.
+        overlapping: keep answers that share words of the passage with a likelier answer; False reads other ones in their place.
+        min_probability: the least probability of an answer; see `hfcf.engines.reader.Reader`.
+        no_answer_margin: by how much the probability of an answer must exceed that of no answer in its passage, from -1 to 1. None
+            does not compare them.
+
+    The paper has neither floor nor margin, and does not say whether answers overlap. Answers without a probability, as a language
+    model's, pass both.
 
     >>> list(Read(reader=Model("me/reader")).outputs)
     ['candidates']
@@ -168,12 +198,17 @@ class Read(Stage):
     n_best: Positive = 5
     reader_length: Positive = 384
     keep_partial: bool = True
+    overlapping: bool = True
+    min_probability: Share = 0.0
+    no_answer_margin: Margin | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.reader)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        engine = Reader(model=self.reader, max_length=self.reader_length, n_best=self.n_best)
+        engine = Reader(
+            model=self.reader, max_length=self.reader_length, n_best=self.n_best, overlapping=self.overlapping
+        )  # fmt: skip
         requests = [
             [row["question"], passage["text"], passage["title"] or ""]
             for row in rows
@@ -186,10 +221,13 @@ class Read(Stage):
             candidates, seen = [], set[tuple[str, str]]()
             for passage in row["passages"]:
                 spans = next(answers) if passage_problem(passage) is None else []
-                read = [(span["text"], span["start"], [(READER, span["probability"])]) for span in spans]
+                read = [(span["text"], span["start"], [(READER, span["probability"])], self._doubt(span)) for span in spans]
                 candidates += answer_candidates(self.name, passage, gold_answers(row), read, seen, keep_partial=self.keep_partial)
             results.append(settle(candidates, "there is no passage"))
         return results
+
+    def _doubt(self, span: Mapping[str, Any]) -> str | None:
+        return doubt(span, self.min_probability, self.no_answer_margin)
 
 
 def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
@@ -209,10 +247,9 @@ def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any
     results = []
     for answer, (_, context, _) in zip(answers, requests, strict=True):
         places = [] if failure(answer) else [find_answer(text["text"], context) for text in answer]
-        results.append(
-            [
-                {"text": text, "start": start, "end": start + len(text) if start >= 0 else -1, "score": None, "probability": None}
-                for text, start in places[: engine.n_best]
-            ]
-        )
+        unscored = {"score": None, "probability": None, "no_answer": None}
+        found = [
+            {"text": text, "start": start, "end": start + len(text) if start >= 0 else -1, **unscored} for text, start in places
+        ]
+        results.append((found if engine.overlapping else drop_overlapping(found))[: engine.n_best])
     return results

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 import pytest
 from offline_models import installed
 
+from hfcf.core.edits import word_distance
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.parser import NounPhrases
 from hfcf.engines.question_generator import AnswerGenerator, Decomposer, QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.systems.rgf.agen import GenerateAnswer, TakeContext
-from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, find_answer, value
+from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, value
 from hfcf.systems.rgf.categorise import Categorise
-from hfcf.systems.rgf.filter_question import Minimality, RoundTrip, word_distance
 from hfcf.systems.rgf.generate_question import GenerateQuestion
-from hfcf.systems.rgf.retrieve import Read, Retrieve
+from hfcf.systems.rgf.minimality import Minimality
+from hfcf.systems.rgf.retrieve import Read, Retrieve, doubt
+from hfcf.systems.rgf.round_trip import WAVE, RoundTrip
+from hfcf.text.phrase_match import find_answer
 
 MODEL = Model("planted")
 
@@ -36,7 +40,7 @@ def plant(patch: pytest.MonkeyPatch, engine: type[Any], answers: Sequence[Any]) 
 
 
 def span(text: str, context: str, probability: float = 0.5) -> dict[str, Any]:
-    return {"text": text, "start": context.find(text), "end": -1, "score": -0.7, "probability": probability}
+    return {"text": text, "start": context.find(text), "end": -1, "score": -0.7, "probability": probability, "no_answer": 0.3}
 
 
 def passage(text: str, rank: int = 1, title: str = "T") -> dict[str, Any]:
@@ -124,6 +128,35 @@ def test_an_alias_is_a_gold_answer_and_a_part_of_one_may_be(monkeypatch: pytest.
     assert reasons[False][1:] == ["the answer holds a gold answer of the source, or stands in it", None]
 
 
+@pytest.mark.parametrize(("settings", "kept", "why"), [
+    ({}, ["Ada", "Bob", "Eve"], None), ({"min_probability": 0.4}, ["Ada", "Bob"], "the reader's probability is under 0.4"),
+    ({"min_probability": 0.39995}, ["Ada", "Bob"], "the reader's probability is under 0.39995"),
+    ({"no_answer_margin": 0.0}, ["Ada"], "the reader finds no answer likelier"),
+    ({"no_answer_margin": -0.1}, ["Ada", "Bob"], "the reader's answer is not -0.1 likelier than none"),
+    ({"no_answer_margin": -1.0}, ["Ada", "Bob", "Eve"], None),
+])  # fmt: skip
+def test_an_answer_of_which_the_reader_is_not_sure_is_rejected(
+    settings: dict[str, Any], kept: list[str], why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Ada, Bob, Eve, Leo."
+    read = [
+        {**span("Ada", text, 0.5), "no_answer": 0.50004}, {**span("Bob", text, 0.39996), "no_answer": 0.45},
+        {**span("Eve", text, 0.2), "no_answer": 0.9},
+    ]  # fmt: skip
+    plant(monkeypatch, Reader, [read])
+    row = {"id": "1", "question": "who?", "answers": {"text": ["Leo"]}, "passages": [passage(text)]}
+    (result,) = Read(reader=MODEL, **settings).batch([row])
+    assert not isinstance(result, Reject)
+    made = result["candidates"]
+    assert [one["answers"]["text"][0] for one in made if one["status"] is None] == kept
+    assert reasons(made)[-1] == why
+
+
+def test_a_language_model_is_not_doubted() -> None:
+    assert doubt({"probability": None, "no_answer": None}, 0.9, 0.9) is None
+    assert doubt({"probability": 0.9, "no_answer": None}, 0.9, 0.9) is None
+
+
 # --- generate question
 
 
@@ -151,6 +184,15 @@ def test_there_are_as_many_questions_as_beams_at_most(questions: int, why: str) 
         GenerateQuestion(generator=MODEL, questions=questions)
 
 
+def test_an_unlikely_question_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = [-0.2, -0.50004, -0.6, None]
+    plant(monkeypatch, QuestionGenerator, [[{"text": f"who {i}", "score": n, "finished": True} for i, n in enumerate(scores)]])
+    row = {"id": "1", "question": "who", "candidates": [candidate()]}
+    (result,) = GenerateQuestion(generator=MODEL, questions=4, min_log_probability=-0.5).batch([row])
+    assert not isinstance(result, Reject)
+    assert reasons(result["candidates"]) == [None, None, "the log-probability of the question is under -0.5", None]
+
+
 def test_vowel_signs_make_a_question_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, QuestionGenerator, [[{"text": "यह की है", "score": -1.0, "finished": True}]])
     (result,) = GenerateQuestion(generator=MODEL).batch([{"id": "1", "question": "यह कि है", "candidates": [candidate()]}])
@@ -172,12 +214,12 @@ def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Reader, "run", run)
     readers = tuple(Model(str(i)) for i in range(6))
-    row = {"id": "1", "candidates": [candidate(f"who {count}") for count in range(7)]}
+    row = {"id": "1", "question": "who", "candidates": [candidate(f"who {count}") for count in range(7)]}
     # With `agree` of 5, the first two readers are asked about all seven questions; what both miss is lost, and the sixth
     # reader is asked only about those that one of the five before it misses.
     for agree, expected in ((1, [7, 1, 1, 1, 1, 1]), (5, [7, 7, 6, 5, 4, 1]), (6, [7, 6, 5, 4, 3, 2])):
         asked.clear()
-        (result,) = RoundTrip(readers=readers, agree=agree).batch([row])
+        (result,) = RoundTrip(readers=readers, agree=agree, keep=None).batch([row])
         assert not isinstance(result, Reject)
         assert asked == expected
         assert all((value(candidate, AGREE) >= agree) == (candidate["status"] is None) for candidate in result["candidates"])
@@ -188,9 +230,133 @@ def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_reader_that_says_more_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, Reader, [[span("Ada wrote", "Ada wrote it.")]])
-    (result,) = RoundTrip(readers=(MODEL,), agree=1).batch([{"id": "1", "candidates": [candidate("who")]}])
+    (result,) = RoundTrip(readers=(MODEL,), agree=1).batch([{"id": "1", "question": "why", "candidates": [candidate("who")]}])
     assert isinstance(result, Reject)
     assert result.reason == "no candidate is left of 1: fewer than 1 of 1 readers give the answer (1)"
+
+
+def agree_on_lengths(patch: pytest.MonkeyPatch) -> list[str]:
+    """Let readers answer questions whose length their number divides; return where the asked questions will stand."""
+    asked: list[str] = []
+
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        asked.extend(question for question, *_ in requests)
+        return [[] if len(question) % int(self.model.name) else [span("Ada", context)] for question, context, _ in requests]
+
+    patch.setattr(Reader, "run", run)
+    return asked
+
+
+def columns(result: dict[str, Any] | Reject) -> Mapping[str, Any]:
+    return result.outputs if isinstance(result, Reject) else result
+
+
+@pytest.mark.parametrize("keep", [1, 2, 5, 40])
+@pytest.mark.parametrize("distance", [None, (2, 4), (5, None)])
+def test_nearest_first_keeps_what_asking_all_keeps(
+    monkeypatch: pytest.MonkeyPatch, keep: int, distance: tuple[int, int | None] | None
+) -> None:
+    asked, draw = agree_on_lengths(monkeypatch), Random(7)
+    words = ["who", "led", "was", "captain", "Richmond", "the", "reserve", "team", "of", "when"]
+    rows = []
+    for i in range(30):
+        texts = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(draw.choice([1, 3, 60]))]
+        made = [candidate(text, rank=draw.randint(1, 3), score=-draw.randint(1, 2)) for text in texts]
+        lost = {**candidate("who was"), "status": {"accepted": False, "stage": "read", "reason": "gone"}}
+        rows.append({"id": str(i), "question": " ".join(draw.choices(words, k=6)), "candidates": [lost, *made]})
+    kept, counts = [], []
+    for first in (keep, None):
+        asked.clear()
+        stage = RoundTrip(readers=(Model("2"), Model("3"), Model("5")), agree=2, keep=first, distance=distance)
+        judged = [columns(result)["candidates"] for result in stage.batch(rows)]
+        counts.append(len(asked))
+        assert [columns(stage.batch([row])[0])["candidates"] for row in rows] == judged
+        chosen = []
+        for row, candidates in zip(rows, judged, strict=True):
+            try:
+                candidates = Minimality(keep=keep, distance=distance).row({**row, "candidates": candidates})["candidates"]
+            except Reject as rejected:
+                candidates = rejected.outputs["candidates"]
+            chosen.append([(i, one) for i, one in enumerate(candidates) if one["status"] is None])
+        kept.append(chosen)
+    assert kept[0] == kept[1]
+    assert any(kept[0])
+    assert counts[0] <= counts[1]
+
+
+def test_what_is_not_asked_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = agree_on_lengths(monkeypatch)
+    made = [candidate(f"who {'was ' * n}it?") for n in range(4 * WAVE)]
+    row = {"id": "1", "question": "who it", "candidates": made[::-1]}
+    (result,) = RoundTrip(readers=(Model("3"),), agree=1).batch([row])
+    assert not isinstance(result, Reject)
+    assert asked == [one["question"] for one in made[:WAVE]]  # the nearest, in their order
+    assert reasons(result["candidates"])[: 3 * WAVE] == ["not asked: a nearer question passed"] * 3 * WAVE
+    asked.clear()
+    (result,) = RoundTrip(readers=(Model("3"),), agree=1, keep=2).batch([row])
+    assert not isinstance(result, Reject)
+    assert reasons(result["candidates"])[0] == "not asked: 2 nearer questions passed"
+    assert asked == [one["question"] for one in made[: 2 * WAVE]]
+    # What is outside the distances is left to the next stage, which has the reason.
+    (result,) = RoundTrip(readers=(Model("3"),), agree=1, distance=(3, 3)).batch([row])
+    assert not isinstance(result, Reject)
+    assert [i for i, reason in enumerate(reasons(result["candidates"])[::-1]) if reason is not None] in ([], [3])
+
+
+def test_the_reader_that_proposed_an_answer_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        asked.append(self.model.name)
+        return [[span("Ada", context)] if self.model.name != "b" else [] for _, context, _ in requests]
+
+    monkeypatch.setattr(Reader, "run", run)
+    settings: dict[str, Any] = {"readers": tuple(map(Model, "abc")), "reader": Model("a")}
+    row = {"id": "1", "question": "why", "candidates": [candidate("who")]}
+    assert isinstance(RoundTrip(**settings, agree=2, reader_votes=False).batch([row])[0], Reject)
+    assert asked == ["b"]
+    assert RoundTrip(**settings, agree=2, reader_votes=False).confirming() == ("the readers named above", [Model("b"), Model("c")])
+    assert not isinstance(RoundTrip(**settings, agree=2).batch([row])[0], Reject)
+    assert asked[1:] == ["a", "b", "c"]
+    with pytest.raises(
+        ValueError, match=r"at most 2, the number of readers without the one that proposes answers \(reader_votes\)"
+    ):
+        RoundTrip(**settings, agree=3, reader_votes=False)
+
+
+@pytest.mark.parametrize(("settings", "passes"), [
+    ({"min_vote": 0.5}, True), ({"min_vote": 0.51}, False), ({"no_answer_margin": 0.2}, True), ({"no_answer_margin": 0.21}, False),
+])  # fmt: skip
+def test_a_vote_has_a_floor_and_a_margin(settings: dict[str, Any], passes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Reader, [[span("Ada", "Ada wrote it.", 0.5)]])  # no answer: 0.3
+    row = {"id": "1", "question": "why", "candidates": [candidate("who")]}
+    (result,) = RoundTrip(readers=(MODEL,), agree=1, **settings).batch([row])
+    assert isinstance(result, Reject) is not passes
+
+
+@pytest.mark.parametrize(("elsewhere", "texts", "passes"), [
+    (None, ["Bob did it."], True), (0.1, ["Bob did it."], False), (0.2, ["Bob did it."], True), (0.0, ["the Ada!"], True),
+    (0.0, [" ", "Eve hid it."], True), (0.0, ["Eve hid it.", "Bob did it."], False), (0.0, None, True),
+])  # fmt: skip
+def test_a_question_that_another_passage_answers_better_needs_its_own(
+    elsewhere: float | None, texts: list[str] | None, passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"Ada wrote it.": ("Ada", 0.6), "Bob did it.": ("Bob", 0.8), "the Ada!": ("the Ada!", 0.9), "Eve hid it.": ("Eve", 0.5)}
+    asked: list[str] = []
+
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        asked.extend(context for _, context, _ in requests)
+        return [[span(known[context][0], context, known[context][1])] for _, context, _ in requests]
+
+    monkeypatch.setattr(Reader, "run", run)
+    passages = texts and [passage(text) for text in ["Ada wrote it.", *texts]]
+    row = {"id": "1", "question": "why", "passages": passages, "candidates": [candidate("who")]}
+    (result,) = RoundTrip(readers=(MODEL,), agree=1, elsewhere=elsewhere).batch([row])
+    assert isinstance(result, Reject) is not passes
+    if not passes:
+        assert "another passage gives a likelier answer (1)" in str(result.reason)  # type: ignore[union-attr]
+    if elsewhere is None:
+        assert asked == ["Ada wrote it."]
 
 
 @pytest.mark.parametrize(("names", "agree", "why"), [

@@ -1,0 +1,206 @@
+"""Keep questions that readers answer with the answer that they were generated for (RGF, section 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from hfcf import prompts
+from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.model import Model
+from hfcf.core.settings import Endpoint, Models, Positive, Share, TrainedBy
+from hfcf.core.stage import Reject, Stage
+from hfcf.engines.reader import Reader
+from hfcf.engines.remote.engine import Remote
+from hfcf.systems.rgf.answer_candidates import AGREE, CANDIDATES, PASSAGES, passage_problem
+from hfcf.systems.rgf.minimality import Limits, check_limits, nearest_first
+from hfcf.systems.rgf.retrieve import PROMPTS, Margin, doubt, read_answers
+from hfcf.tasks.qa import TASK
+from hfcf.text.normalise import matches
+
+WAVE = 4
+"""How many questions of a source the readers are asked first; then as many as so far, so that later batches stay large."""
+
+
+Place = tuple[int, int]
+"""A candidate: the number of its row, and its own."""
+
+
+class Verdict(NamedTuple):
+    """How many readers give a question's answer, and why it is rejected, or None."""
+
+    votes: int
+    why: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundTrip(Stage):
+    """Keep a question where enough readers answer it from its passage with the answer that it was generated for.
+
+    Input columns: `question`, `candidates`, and `passages` for `elsewhere`. Output column: `candidates`, with the number of readers
+    that agree among their scores. A reader's best answer is compared after SQuAD's normalisation.
+
+    What cannot change the questions that `hfcf.systems.rgf.minimality.Minimality` keeps is not asked:
+
+    - The questions nearest to the source's come first, a few of each source at a time. When `keep` of them have passed, the
+      farther ones are rejected as "not asked". Questions outside `distance` are left to `Minimality`.
+    - Readers are asked in their order, until enough of them agree or too few are left. "Readers that agree" counts those that were
+      asked.
+
+    Args:
+        readers: models that are trained alike, but for the seed (and, for small models, the half of the data). () switches the
+            filter off: all questions pass, without a score.
+        agree: how many readers must agree.
+        reader_length: tokens of a window of the passage, with the question.
+        reader: the reader that proposed the answers.
+        reader_votes: let it vote where it is also among `readers`, as a reader that would agree with itself.
+        min_vote: the least probability of an answer that counts as a vote.
+        no_answer_margin: see `hfcf.systems.rgf.retrieve.Read`; an answer that does not reach it is no vote.
+        elsewhere: reject a question that the first reader answers otherwise from another passage of the row, where that answer is
+            likelier by more than this: the question needs its passage. None reads no other passage.
+        keep: how many questions `Minimality` keeps; None asks about all.
+        distance: the distances that `Minimality` keeps.
+
+    Raises:
+        ValueError: `agree` is more than there are readers that vote, a reader is named twice, or `distance` is not a range.
+
+    The paper lets every reader vote, whatever its probability, and reads no other passage; its proposals come from another model,
+    REALM. Readers without probabilities, as language models, pass these checks.
+
+    >>> RoundTrip(readers=(Model("a"), Model("b")), agree=3)
+    Traceback (most recent call last):
+    ValueError: agree must be at most 2, the number of readers, got 3
+    """
+
+    VERSION: ClassVar[str] = "2"
+    inputs: ClassVar = {"question": TASK.columns["question"], "candidates": CANDIDATES}
+    optional: ClassVar = {"passages": PASSAGES}
+    outputs: ClassVar = {"candidates": CANDIDATES}
+    produced_by: ClassVar = {"candidates": "rgf.generate_question"}
+    batch_size: ClassVar[int] = 32
+
+    engines: ClassVar = (Reader, Remote)
+
+    readers: Annotated[Models, Endpoint(), TrainedBy("train_reader")]
+    # Section 3.4: at least 5 of 6 readers. Appendix A: "more than 5 out of 6".
+    agree: Positive = 5
+    reader_length: Positive = 384
+    reader: Annotated[Model, Endpoint(), TrainedBy("train_reader")] | None = None
+    reader_votes: bool = True
+    min_vote: Share = 0.0
+    no_answer_margin: Margin | None = None
+    elsewhere: Margin | None = None
+    keep: Positive | None = 1
+    distance: Limits | None = None
+
+    def check(self) -> None:
+        check_agreement(self.readers, self.agree, self.voters)
+        check_limits(self.distance)
+
+    @property
+    def voters(self) -> tuple[Model, ...]:
+        """The readers that are asked."""
+        return tuple(reader for reader in self.readers if self.reader_votes or reader != self.reader)
+
+    def confirming(self) -> tuple[str, list[Model]] | None:
+        return ("the readers named above", list(self.voters)) if self.readers else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **prompts.state(PROMPTS, *self.voters)}
+
+    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        if not self.readers:
+            return [{"candidates": row["candidates"]} for row in rows]
+        orders = [nearest_first(row["question"], row["candidates"], self.distance) for row in rows]
+        verdicts: list[dict[int, Verdict]] = [{} for _ in rows]
+        while wave := [
+            (r, i) for r, (order, asked) in enumerate(zip(orders, verdicts, strict=True)) for i in self._next(order, asked)
+        ]:
+            counts = self._ask([rows[r]["candidates"][i] for r, i in wave])
+            agreed = [place for place, count in zip(wave, counts, strict=True) if count >= self.agree]
+            elsewhere = self._answered_elsewhere(rows, agreed)
+            for (r, i), count in zip(wave, counts, strict=True):
+                verdicts[r][i] = Verdict(count, self._why(count, (r, i) in elsewhere))
+        results: list[dict[str, Any] | Reject] = []
+        for row, order, asked in zip(rows, orders, verdicts, strict=True):
+            judged = list(row["candidates"])
+            for i in order:
+                judged[i] = self._judge(judged[i], asked.get(i))
+            results.append(settle(judged, "there is no question to answer"))
+        return results
+
+    def _next(self, order: Sequence[int], verdicts: Mapping[int, Verdict]) -> Sequence[int]:
+        """Return the questions of a source to ask next, which depend on the source alone; none when enough have passed."""
+        asked = len(verdicts)
+        if self.keep is None:
+            return order[asked:]
+        if sum(verdict.why is None for verdict in verdicts.values()) >= self.keep:
+            return ()
+        return order[asked : asked + max(WAVE, asked)]
+
+    def _ask(self, questions: Sequence[Candidate]) -> list[int]:
+        """Count the readers that give the answer to each question, until its decision is certain."""
+        counts = [0] * len(questions)
+        for left, reader in zip(range(len(self.voters), 0, -1), self.voters, strict=True):
+            if not (unsettled := [i for i, count in enumerate(counts) if self.agree - left <= count < self.agree]):
+                break
+            engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
+            requests = [[questions[i]["question"], questions[i]["context"], questions[i]["title"]] for i in unsettled]
+            for i, best in zip(unsettled, read_answers(engine, requests, self.seed), strict=True):
+                counts[i] += bool(best) and self._votes(best[0], questions[i])
+        return counts
+
+    def _votes(self, answer: Mapping[str, Any], question: Candidate) -> bool:
+        sure = doubt(answer, self.min_vote, self.no_answer_margin) is None
+        return sure and matches(answer["text"], question["answers"]["text"])
+
+    def _answered_elsewhere(self, rows: Sequence[dict[str, Any]], places: Sequence[Place]) -> set[Place]:
+        """Return the questions to which the first reader prefers another answer in another passage of the row."""
+        if self.elsewhere is None:
+            return set()
+        engine = Reader(model=self.voters[0], max_length=self.reader_length, n_best=1)
+        asked, requests = [], []
+        for r, i in places:
+            question = rows[r]["candidates"][i]
+            others = [
+                one for one in rows[r]["passages"] or [] if one["text"] != question["context"] and passage_problem(one) is None
+            ]
+            for title, text in [(question["title"], question["context"]), *((one["title"], one["text"]) for one in others)]:
+                asked.append((r, i))
+                requests.append([question["question"], text, title or ""])
+        read: dict[Place, list[Any]] = {}
+        for place, answers in zip(asked, read_answers(engine, requests, self.seed), strict=True):
+            read.setdefault(place, []).append(answers[0] if answers else None)
+        return {(r, i) for (r, i), (own, *others) in read.items() if self._prefers(own, others, rows[r]["candidates"][i])}
+
+    def _prefers(self, own: Any, others: Sequence[Any], question: Candidate) -> bool:
+        assert self.elsewhere is not None
+        if own and own["probability"] is None:
+            return False
+        least = (own["probability"] if own else 0.0) + self.elsewhere
+        return any(
+            round(other["probability"] - least, 4) > 0 and not matches(other["text"], question["answers"]["text"])
+            for other in others
+            if other
+        )
+
+    def _why(self, count: int, elsewhere: bool) -> str | None:
+        if count < self.agree:
+            return f"fewer than {self.agree} of {len(self.voters)} readers give the answer"
+        return "another passage gives a likelier answer" if elsewhere else None
+
+    def _judge(self, candidate: Candidate, verdict: Verdict | None) -> Candidate:
+        if verdict is None:
+            nearer = "a nearer question" if self.keep == 1 else f"{self.keep} nearer questions"
+            return reject(candidate, self.name, f"not asked: {nearer} passed")
+        candidate = {**candidate, "scores": [*candidate["scores"], {"name": AGREE, "value": float(verdict.votes)}]}
+        return candidate if verdict.why is None else reject(candidate, self.name, verdict.why)
+
+
+def check_agreement(readers: Sequence[Model], agree: int, voters: Sequence[Model]) -> None:
+    if twice := next((reader for i, reader in enumerate(readers) if reader in readers[:i]), None):
+        raise ValueError(f"readers: {twice.name!r} is named twice: it would only agree with itself")
+    if readers and agree > len(voters):
+        without = " without the one that proposes answers (reader_votes)" if len(voters) < len(readers) else ""
+        raise ValueError(f"agree must be at most {len(voters)}, the number of readers{without}, got {agree}")
