@@ -18,7 +18,8 @@ from hfcf.engines.label_preserving import why_preserving
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.studies import spreadsheets
 from hfcf.systems.crossaug import spaced_like
-from hfcf.systems.race.edit import EditEvidence, edits_of
+from hfcf.systems.race.edit import EditEvidence
+from hfcf.systems.race.replace import edits_of
 from hfcf.tasks.rewriting import SentenceRewriting
 from hfcf.text.entities import EntityTable
 from hfcf.text.enumerations import in_one_list
@@ -31,7 +32,7 @@ BOUND = 0.5
 
 # Files whose patterns are put together from texts: functions below. The gold answers of one corpus are patterns themselves.
 PUT_TOGETHER = {
-    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.explain",
+    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.replace", "hfcf.systems.race.explain",
     "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.questions", "hfcf.training.cloze",
     "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.redact",
 }  # fmt: skip

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, islice
 from random import Random
-from string import ascii_uppercase
 from typing import Any, ClassVar
 
 from datasets import Dataset, IterableDataset
@@ -20,11 +19,13 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.entity_types import place_kind
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems._shared.plausible import Draw, divide_names, is_near, plausible_form
+from hfcf.systems.race.follow import excludes
+from hfcf.systems.race.replace import ONE, edits_of
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, form, is_month
 from hfcf.text.evidence import evidence_texts, why_misplaced
 from hfcf.text.lifetimes import find_years
-from hfcf.text.phrase_match import WORD_END, WORD_START, mentions
+from hfcf.text.phrase_match import mentions
 from hfcf.text.quantities import convert
 
 
@@ -117,7 +118,7 @@ class EditEvidence(Stage):
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
         choices = _one_by_one(row["claim"], causal, here, self.random(row["id"])) if self.claimed else [causal]
         names = [entity["text"] for entity in here]
-        changed = next(filter(None, (edits_of(row, self._changes(row, here, chosen), names) for chosen in choices)), [])
+        changed = _choose(row, [edits_of(row, self._changes(row, here, chosen), names) for chosen in choices])
         if not changed:
             reason = (
                 "no causal entity can be edited: there is no other value of its form in the dataset, and no second person or "
@@ -169,8 +170,19 @@ class EditEvidence(Stage):
         return convert(changes, texts, [entity["text"] for entity in here]) if self.plausible else changes
 
 
+def _choose(row: Mapping[str, Any], choices: Sequence[list[edits.Edit]]) -> list[edits.Edit]:
+    """Choose the first edits that exclude the claim, else the first that change anything; else none."""
+    possible = [edits_ for edits_ in choices if edits_]
+    if len(possible) < 2:
+        return possible[0] if possible else []
+    excluding = (
+        one for one in possible if excludes({**row, "edits": one, "edited_evidence": TASK.apply_edits(row, one)["evidence"]})
+    )
+    return next(excluding, possible[0])
+
+
 def _one_by_one(claim: str, causal: Sequence[Any], here: Sequence[Any], rng: Random) -> Iterator[Sequence[Any]]:
-    """Yield what to edit, until something of it can be: one value that the claim names, then its names, then what is causal.
+    """Yield what may be edited, the best first: one value that the claim names, then the names in it, then what is causal.
 
     The order is random, causal values before others. Dates of one year are one value.
     """
@@ -194,35 +206,7 @@ def _entity_table(sha: str, plausible: bool) -> EntityTable:
     return EntityTable(content["entities"], content.get("tags"), plausible_form if plausible else form)
 
 
-def edits_of(row: Mapping[str, Any], changes: Mapping[str, str], protected: Iterable[str]) -> list[edits.Edit]:
-    """List sorted edits of every mention of the changed forms in texts and titles; longer protected mentions stay whole."""
-    tagged = set(protected)
-    forms = sorted({*changes, *tagged}, key=lambda text: (-len(text), text))
-    pattern = re.compile(WORD_START + "(?:" + "|".join(map(re.escape, forms)) + ")" + WORD_END)
-    return [
-        {"field": where, "piece": piece, "start": m.start(), "end": m.end(), "before": m[0], "after": changes[m[0]]}
-        for where, piece, text in evidence_texts(row)
-        for m in pattern.finditer(text)
-        if changes.get(m[0], m[0]) != m[0] and (m[0] in tagged or not _in_a_name(text, m.start(), m.end()))
-    ]
-
-
-def _in_a_name(text: str, start: int, end: int) -> bool:
-    """Whether a capitalised word is on either side, inside the sentence: "Young" in "Young Americans" is not Neil Young."""
-    if not text[start].isupper():
-        return False
-    if _CAPITAL.match(text, end):
-        return True
-    # A pattern that ends here would read the whole text before each mention.
-    last = start - (text[start - 1 : start] == "\n") - 1
-    first = last
-    while first > 0 and (text[first - 1].isalnum() or text[first - 1] == "_"):
-        first -= 1
-    return text[last : last + 1] == " " and any(character in ascii_uppercase for character in text[first:last])
-
-
 _PART_OF = re.compile(r"(?<![\d.,])(\d[\d,.]{0,20}) of (?:the |its |their )?(\d[\d,.]{0,20})")
-_CAPITAL = re.compile(r" [A-Z]")
 
 
 def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bool:
@@ -240,10 +224,6 @@ def _binds(value: str, type_: str, texts: Iterable[str]) -> bool:
     numbered = rf"[A-Z]\w+ {re.escape(value)}\b" if type_ == "NUM" else ""
     pattern = re.compile(rf"\b(?:{within or numbered})") if within or numbered else None
     return value.casefold() in ONE or (pattern is not None and any(pattern.search(text) for text in texts))
-
-
-ONE = {"1", "one", "single", "1st", "first"}
-"""Numbers after which a noun is singular, or which are more than a number: "for the first time"."""
 
 
 def _subject(row: Mapping[str, Any]) -> str:

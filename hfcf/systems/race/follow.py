@@ -8,8 +8,9 @@ from typing import Any
 
 from hfcf.core.edits import Edit, replace_text
 from hfcf.engines.contradiction import why_compatible
-from hfcf.systems.race.edit import ONE, edits_of
+from hfcf.systems.race.replace import ONE, edits_of
 from hfcf.text.evidence import evidence_texts
+from hfcf.text.lifetimes import find_years
 from hfcf.text.phrase_match import mentions
 
 Row = Mapping[str, Any]
@@ -56,6 +57,10 @@ def excludes(row: Row) -> bool:
 def _in_claim(row: Row) -> Sequence[Edit]:
     """List the edits of the evidence as edits of the claim, at every mention of what they replace."""
     changes = {edit["before"]: edit["after"] for edit in row["edits"]}
+    for before, after in list(changes.items()):  # the claim may name the year of a date alone
+        old, new = find_years(before), find_years(after)
+        if len(old) == len(new) == 1 and before != str(old[0]):
+            changes.setdefault(str(old[0]), str(new[0]))
     names = [entity["text"] for entity in row["entities"] if entity["field"] == "claim"]
     return edits_of({"evidence": [{"title": None, "text": row["claim"]}]}, changes, protected=[*names, *changes])
 

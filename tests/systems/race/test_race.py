@@ -24,9 +24,10 @@ from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore
-from hfcf.systems.race.edit import EditEvidence, _groups, edits_of
+from hfcf.systems.race.edit import EditEvidence, _groups
 from hfcf.systems.race.filter_claim import FilterClaim
 from hfcf.systems.race.generate_claim import GenerateClaim, clauses, says_twice, why_malformed
+from hfcf.systems.race.replace import edits_of
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
 from hfcf.text.entities import ENOUGH, Collector, form

@@ -49,6 +49,7 @@ def edited(claim: str, text: str, *changes: tuple[str, str]) -> dict[str, Any]:
         ("Ann met Bob.", [("Ann", "Bob"), ("Bob", "Ann")], "Bob met Ann."),
         ("It is an 8 storey house.", [("8", "12")], "It is a 12 storey house."),
         ("A nine storey house in Oslo.", [("nine", "eight"), ("Oslo", "Rome")], "An eight storey house in Rome."),
+        ("Ann was born in 1859.", [("2 May 1859", "3 June 1864")], "Ann was born in 1864."),
         ("It has 18,590 men.", [("590", "600")], None),  # a part of a number is none
         ("It has one man.", [("one", "two")], None),  # the noun would have to change
         ("It has 2 men.", [("2", "1")], None),
@@ -65,6 +66,7 @@ def test_a_claim_follows_the_edits_of_its_evidence(claim: str, changes: Any, exp
     [
         ("Ann was born in 1859.", "Ann (1859) sang.", [("1859", "1864")], True),
         ("It has 51 rooms.", "The inn has 51 rooms.", [("51", "13")], True),
+        ("Ann was born in 1859.", "Ann was born on 2 May 1859.", [("2 May 1859", "3 June 1864")], True),
         ("Ann and Bob sang.", "Ann and Bob sang.", [("Ann", "Bob"), ("Bob", "Ann")], False),  # names that change places
         ("It opened in 1859.", "It opened in 1859, as the 1859 map shows.", [("1859,", "1864,")], False),  # E′ has it still
         ("It opened in 1859, not 1864.", "It opened in 1859.", [("1859", "1864")], False),  # the claim has it already
@@ -186,6 +188,15 @@ def test_one_value_of_the_claim_is_edited() -> None:
     assert len(alone["edits"]) == 1
     assert alone["edits"][0]["before"] in {"1975", "30"}
     assert len(EditEvidence().with_fitted(fitted)(given)["edits"]) == 4
+
+
+def test_a_value_is_edited_whose_change_must_flip_the_label() -> None:
+    given = row([("", "It has 5 men, of 5 May, since 1975.")], {"5": "NUM", "5 May": "DATE", "1975": "DATE"})
+    given["claim"] = "It has 5 men since 1975."
+    fitted = save_artifact({"entities": TABLE})
+    for seed in range(10):  # with other men E′ would still have a 5
+        found = EditEvidence(claimed=True, seed=seed).with_fitted(fitted)(given)
+        assert [edit["before"] for edit in found["edits"]] == ["1975"]
 
 
 def test_where_the_claim_names_no_value_the_causal_ones_are_edited() -> None:
