@@ -32,9 +32,9 @@ BOUND = 0.5
 
 # Files whose patterns are put together from texts: functions below. The gold answers of one corpus are patterns themselves.
 PUT_TOGETHER = {
-    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.replace", "hfcf.systems.race.explain",
-    "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.questions", "hfcf.training.cloze",
-    "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.redact",
+    "hfcf.core.edits", "hfcf.corpora.formats.answers", "hfcf.systems.race.edit", "hfcf.systems.race.explain",
+    "hfcf.systems.race.replace", "hfcf.text.phrase_match", "hfcf.text.enumerations", "hfcf.text.questions",
+    "hfcf.training.cloze", "hfcf.corpora.curated_trec", "hfcf.metrics.scores.em_f1", "hfcf.core.redact",
 }  # fmt: skip
 
 
