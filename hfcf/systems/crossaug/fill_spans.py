@@ -36,6 +36,9 @@ _WITH_ARTICLE = re.compile(r"United |U\.?[SK]|Netherlands|Philippines|Bahamas|So
 _PARTS = re.compile(r"\w+")
 _PERSON = re.compile(r"[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){1,2}")
 _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
+_DECADE = re.compile(r"\b(?:1\d|20)\d0(?=['’]?s\b)")
+_IN_DECADE = re.compile(r"\b(?:1\d|20)\d\d(?=['’]?s?\b)")
+_LAST_DECADE = 2020
 _NO_OPPOSITE = {
     "most", "more", "least", "less", "many", "few", "own", "same", "other", "middle",
     "on", "off", "in", "out", "up", "down", "inside", "outside", "over", "under", "after", "before",
@@ -69,8 +72,8 @@ class FillSpans(Stage):
     What the claim is about stays: a name is replaced only after a word such as "by" or "in", and only if it is no part of a longer
     one. The new value is one of the same type and form in other rows, which neither claim nor evidence mentions: a place of the
     same kind, a person, an organisation of the same kind, a year at most 50 years away that keeps births before deaths, a number at
-    most ten times larger or smaller. The bound of a number ("over 50") and an adjective of English WordNet give way to their
-    opposites, whether the evidence has it or not.
+    most ten times larger or smaller. A decade of which the evidence has a year moves by 20 years. The bound of a number
+    ("over 50") and an adjective of English WordNet give way to their opposites, whether the evidence has it or not.
 
     It learns the table of values from the column `entities` of all rows.
 
@@ -111,7 +114,7 @@ class FillSpans(Stage):
             return {"fillings": None}
         if row["label"] != SUPPORTS:
             return {"fillings": []}
-        return {"fillings": list(dict.fromkeys([*self._fill(row), *_oppose(row["claim"])]))}
+        return {"fillings": list(dict.fromkeys([*self._fill(row), *_move_decades(row), *_oppose(row["claim"])]))}
 
     def _fill(self, row: Mapping[str, Any]) -> Iterator[str]:
         """Yield the claims, by span from the claim's end: what is said of the subject mostly comes last."""
@@ -127,6 +130,17 @@ class FillSpans(Stage):
                 drawn.append(new)
                 if _takes_article(claim[:start], claim[start:end], new):
                     yield spaced_like(claim[:start] + new + claim[end:], claim)
+
+
+def _move_decades(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield claims with another decade in place of one that the evidence names, itself or by one of its years."""
+    claim, texts = row["claim"], " ".join(text for _, _, text in evidence_texts(row))
+    named = {year[:3] for year in _IN_DECADE.findall(texts)}
+    for match in _DECADE.finditer(claim):
+        decades = [int(match[0]) + years for years in (-20, 20)] if match[0][:3] in named else []
+        for decade in decades:
+            if decade <= _LAST_DECADE and str(decade)[:3] not in named:
+                yield claim[: match.start()] + str(decade) + claim[match.end() :]
 
 
 def _oppose(claim: str) -> Iterator[str]:

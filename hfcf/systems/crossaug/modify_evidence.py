@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import itemgetter
@@ -15,6 +16,7 @@ from hfcf.text.evidence import evidence_texts
 from hfcf.text.words import Word, split
 
 MODIFIED = "modified"
+_GOES_ON = re.compile(r"\w [A-Z]")
 
 
 def changed_span(claim: str, negative: str) -> tuple[str, str, int, int]:
@@ -78,14 +80,15 @@ class ModifyEvidence(Stage):
 
     Args:
         max_span: τ, the words (and punctuation marks) that either side of the change may have.
-        replace_all: also edit evidence in which c's words occur several times, at each place; the released code does not.
+        replace_all: also edit evidence in which c's words occur several times, at each place, unless one of them is a part of a
+            longer name ("Ottoman" of "Ottoman Empire"); the released code does not.
 
     >>> row = {"claim": "It has 30 men.", "negative_claim": "It has 9 men.", "evidence": [{"title": "", "text": "Of 30 men…"}]}
     >>> ModifyEvidence().row(row)["edits"][0]["after"]
     '9'
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "evidence": schema.EVIDENCE}
     outputs: ClassVar = {"edits": schema.EDITS, "modification": schema.TEXT}
     produced_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}
@@ -108,7 +111,15 @@ class ModifyEvidence(Stage):
             return _stays("the words are not in the evidence")
         if len(results) > 1 and not self.replace_all:
             return _stays("the words are in the evidence several times")
+        if len(results) > 1 and before[0].isupper() and any(_in_longer_name(row, one) for one in results):
+            return _stays("the words are in the evidence several times, once in a longer name")
         return {"edits": sorted(results, key=itemgetter("field", "piece", "start")), "modification": MODIFIED}
+
+
+def _in_longer_name(row: Mapping[str, Any], edit: Mapping[str, Any]) -> bool:
+    """Return whether a capitalised word follows the place of an edit: "Ottoman" in "Ottoman Empire"."""
+    texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
+    return _GOES_ON.match(texts[edit["field"], edit["piece"]], edit["end"] - 1) is not None
 
 
 def _stays(reason: str) -> dict[str, Any]:

@@ -126,6 +126,12 @@ def test_all_of_them_if_asked() -> None:
     assert why == "modified"
 
 
+def test_not_all_of_them_where_one_is_in_a_longer_name() -> None:
+    pieces = [{"title": "", "text": "Rome is near the Rome Gardens."}]
+    found, why = modified("She saw Rome.", "She saw Paris.", pieces, replace_all=True)
+    assert (found, why) == (pieces, "the words are in the evidence several times, once in a longer name")
+
+
 def test_the_span_has_its_limit() -> None:
     claim, negative = "It won the very big gold cup.", "It won nothing."
     assert modified(claim, negative, [{"title": "", "text": "He has the very big gold cup."}], max_span=5)[1] == "modified"
