@@ -73,6 +73,26 @@ def test_an_encoder_decoder_learns_to_write_the_answer(tiny_model: Tiny, tmp_pat
     assert len(predicted) == len(rows())
 
 
+def test_an_encoder_decoder_learns_from_the_window_with_the_answer(
+    tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs: list[dict[str, str]] = []
+    monkeypatch.setattr("hfcf.training.reader.train_texts", lambda ds, *_, **__: pairs.extend(ds))
+    filler = "the film was made in the city . " * 40
+    long = row(1, f"{filler}it was in 1994 . {filler}", "1994")
+    nowhere = {**row(2, filler, None), "answers": {"text": ["a yes"], "answer_start": []}}
+    twice = {**row(3, f"1994 ! {filler}it was in 1994 .", None)}
+    twice["answers"] = {"text": ["1994"], "answer_start": [twice["context"].rindex("1994")]}
+    hp = Hyperparameters(model=Model(tiny_model("t5")), max_length=48, batch_size=4, learning_rate=3e-3, epochs=1)
+    train_reader(Dataset.from_list([long, nowhere, twice], features=TASK.features), hp, tmp_path)
+    sources = [pair["source"] for pair in pairs]
+    assert [pair["target"] for pair in pairs] == ["1994", "a yes", "1994"]
+    assert all(source.startswith("when was it made » Film » ") for source in sources)
+    assert "it was in 1994" in sources[0]
+    assert sources[1].removeprefix("when was it made » Film » ") in filler
+    assert "it was in 1994" in sources[2]
+
+
 def test_rows_without_spans_alone_are_refused(hp: Hyperparameters, tmp_path: Path) -> None:
     without = Dataset.from_list([row(0, "Is it? It is.", None)], features=TASK.features)
     with pytest.raises(ValueError, match="none of the 1 rows has an answer that is a span"):

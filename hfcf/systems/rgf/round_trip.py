@@ -202,5 +202,5 @@ def check_agreement(readers: Sequence[Model], agree: int, voters: Sequence[Model
     if twice := next((reader for i, reader in enumerate(readers) if reader in readers[:i]), None):
         raise ValueError(f"readers: {twice.name!r} is named twice: it would only agree with itself")
     if readers and agree > len(voters):
-        without = " without the one that proposes answers (reader_votes)" if len(voters) < len(readers) else ""
+        without = " without the one that proposes answers (reader_votes=False)" if len(voters) < len(readers) else ""
         raise ValueError(f"agree must be at most {len(voters)}, the number of readers{without}, got {agree}")

@@ -319,7 +319,7 @@ def test_the_reader_that_proposed_an_answer_may_be_left_out(monkeypatch: pytest.
     assert not isinstance(RoundTrip(**settings, agree=2).batch([row])[0], Reject)
     assert asked[1:] == ["a", "b", "c"]
     with pytest.raises(
-        ValueError, match=r"at most 2, the number of readers without the one that proposes answers \(reader_votes\)"
+        ValueError, match=r"at most 2, the number of readers without the one that proposes answers \(reader_votes=False\)"
     ):
         RoundTrip(**settings, agree=3, reader_votes=False)
 
