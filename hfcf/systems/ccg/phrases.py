@@ -3,51 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from hfcf.core.names import did_you_mean
 from hfcf.core.safe_yaml import read_yaml
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.ccg.terms import BACKWARD, FORWARD
+from hfcf.systems.ccg.terms import BACKWARD, FORWARD, Counts
 
 FINITE, RELATIVE, REDUCED = "finite", "relative", "reduced"
 Kind = Literal["finite", "relative", "reduced"]
 """What stands between two entities: a clause's predicate, a relative clause, or a phrase without a finite verb."""
 
-Phrases = Mapping[str, Mapping[str, Sequence[str]]]
-"""{relation: {`FORWARD` or `BACKWARD`: phrases}}."""
-
 SHIPPED = Path(__file__).with_name("phrase_lists")
+ALL = "all"
+"""The name of all shipped files together."""
 WAYS = (FORWARD, BACKWARD)
+_PARTS = (*WAYS, "head", "tail")
+_NOTHING: Mapping[str, tuple[str, ...]] = {FORWARD: ()}
 _BE = {"past": ("was", "were"), "present": ("is", "are")}
-_FORMS_OF_BE = {form for forms in _BE.values() for form in forms}
+BE = frozenset(form for forms in _BE.values() for form in forms)
+"""Forms of "be" that open a phrase."""
 _RELATIVIZERS = ("that", "which", "who")
 _NO_MODIFIER = ("a", "an", "the", "one", "part", "among")
 """What can't follow a noun as a phrase without its verb: "the wheel a part of the car"."""
 
 
-def read_phrases(given: str | Mapping[str, Any]) -> Phrases:
-    """Read phrases: a mapping, the name of a shipped file, or a path to a YAML or JSON file.
+@dataclass(frozen=True)
+class Phrases:
+    """Phrases of relations, as a setting: `read` makes it of what a recipe writes.
 
-    A relation's value is a list, for sentences with the head first, or a mapping with the lists `forward` and `backward`. Without
-    `backward`, "X(e1,e2)" has the list of "X(e2,e1)" where the tail comes first.
+    Args:
+        lists: `(relation, phrases where the head comes first, phrases where the tail does)`, sorted.
+        kinds: `(relation, kinds of its heads, kinds of its tails)` by their names in WordNet, sorted.
+        name: what they were read from: a shipped name, a path, or "".
+    """
+
+    lists: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+    kinds: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    name: str = ""
+
+    def of(self, relation: str, way: str) -> tuple[str, ...]:
+        """Return a relation's phrases for an order of the entities."""
+        return _by_relation(self).get((relation, way), ())
+
+    @property
+    def relations(self) -> set[str]:
+        """The relations that have phrases."""
+        return {name for name, *_ in self.lists}
+
+    def may_hold(self, relation: str, head: str, tail: str) -> bool:
+        """Say whether a relation's kinds admit two words: one of the commonest noun senses of each is below one of its kinds.
+
+        Without kinds every word is admitted, and so is a word that WordNet does not know.
+        """
+        kinds = next((of for name, *of in self.kinds if name == relation), ())
+        return all(not names or _is_of_kind(word, names) for word, names in zip((head, tail), kinds, strict=False))
+
+
+SENSES = 2
+"""How many of a word's noun senses count: rare ones make nearly every noun a person."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_of_kind(word: str, kinds: tuple[str, ...]) -> bool:
+    net = wordnet()
+    senses = net.synsets(word, "n")[:SENSES]
+    allowed = {net.senses(kind, "n")[0] for kind in kinds}
+    return not senses or any(above in allowed for sense in senses for above in net.ancestors(sense))
+
+
+@lru_cache(maxsize=8)
+def _by_relation(phrases: Phrases) -> dict[tuple[str, str], tuple[str, ...]]:
+    return {(name, way): texts for name, *lists in phrases.lists for way, texts in zip(WAYS, lists, strict=True)}
+
+
+def read(given: Any) -> Phrases | None:
+    """Read phrases from a mapping, a YAML or JSON file, or a shipped one ("semeval", "scierc_ace", "all"); None stays None.
+
+    A relation's value is a list, for sentences with the head first, or a mapping with some of these keys: `forward`, that list;
+    `backward`, one for sentences with the tail first, where "X(e1,e2)" else has the list of "X(e2,e1)"; `head` and `tail`, the
+    kinds of things that have the relation, as nouns of WordNet in their first sense.
 
     Raises:
-        ValueError: there is no such file or name, or it holds something else than lists of phrases.
+        ValueError: there is no such file or name, it holds something else than lists of texts, or WordNet knows no such kind.
 
-    >>> read_phrases({"Cause-Effect(e1,e2)": ["caused"], "Cause-Effect(e2,e1)": ["was caused by"]})["Cause-Effect(e1,e2)"]
-    {'forward': ['caused'], 'backward': ['was caused by']}
+    >>> phrases = read({"Cause-Effect(e1,e2)": ["caused"], "Cause-Effect(e2,e1)": ["was caused by"]})
+    >>> phrases.of("Cause-Effect(e1,e2)", "forward"), phrases.of("Cause-Effect(e1,e2)", "backward")
+    (('caused',), ('was caused by',))
     """
+    if given is None or isinstance(given, Phrases):
+        return given
+    if isinstance(given, Mapping) and set(given) == {"lists", "kinds", "name"}:  # as `System.settings` writes them
+        lists, kinds = (tuple((name, tuple(head), tuple(tail)) for name, head, tail in given[key]) for key in ("lists", "kinds"))
+        return Phrases(lists, kinds, given["name"])
     content = _read_file(given) if isinstance(given, str) else given
     if not isinstance(content, Mapping) or not content:
         raise ValueError(f"phrases must be a mapping of relations to lists, got {content!r}")
-    lists = {str(relation): _ways(str(relation), value) for relation, value in content.items()}
-    for relation, ways in lists.items():
-        if BACKWARD not in ways and (turned := lists.get(_turned(relation))):
-            ways[BACKWARD] = turned[FORWARD]
-    return lists
+    of = {str(relation): _parts(str(relation), value) for relation, value in sorted(content.items())}
+    return Phrases(
+        tuple((name, parts[FORWARD], parts[BACKWARD] or of.get(turned(name), _NOTHING)[FORWARD]) for name, parts in of.items()),
+        tuple((name, parts["head"], parts["tail"]) for name, parts in of.items() if parts["head"] or parts["tail"]),
+        given if isinstance(given, str) else "",
+    )
+
+
+PhrasesSetting = Annotated[Phrases | None, BeforeValidator(read)]
+"""The type of a setting: phrases, or what `read` makes them of."""
 
 
 def shipped_names() -> list[str]:
@@ -57,30 +123,45 @@ def shipped_names() -> list[str]:
 
 @lru_cache(maxsize=16)
 def _read_file(name: str) -> Any:
+    if name == ALL:
+        return {relation: value for shipped in shipped_names() for relation, value in _read_file(shipped).items()}
     path = SHIPPED / f"{name}.yaml"
-    path = path if name in shipped_names() else Path(name)
+    path = path if path.is_file() else Path(name)
     if not path.is_file():
-        near = did_you_mean(name, shipped_names())
-        raise ValueError(f"phrases={name!r} is neither a file nor one of {', '.join(shipped_names())}{near}")
+        names = [ALL, *shipped_names()]
+        raise ValueError(f"phrases={name!r} is neither a file nor one of {', '.join(names)}{did_you_mean(name, names)}")
     return read_yaml(path.read_text(encoding="utf-8"))  # JSON is YAML
 
 
-def _ways(relation: str, value: Any) -> dict[str, list[str]]:
-    ways = dict(value) if isinstance(value, Mapping) else {FORWARD: value}
-    if unknown := sorted(set(ways) - set(WAYS)):
-        raise ValueError(f"phrases: {relation} has the key {unknown[0]!r}: give a list, or the keys forward and backward")
-    for phrases in ways.values():
-        good = isinstance(phrases, list | tuple) and all(isinstance(text, str) and text.strip() for text in phrases)
-        if not good:
-            raise ValueError(f"phrases: {relation} must have a list of texts, got {phrases!r}")
-    return {way: [" ".join(text.split()) for text in phrases] for way, phrases in ways.items()}
+def _parts(relation: str, value: Any) -> dict[str, tuple[str, ...]]:
+    parts = dict(value) if isinstance(value, Mapping) else {FORWARD: value}
+    if unknown := sorted(set(map(str, parts)) - set(_PARTS)):
+        raise ValueError(f"phrases: {relation} has the key {unknown[0]!r}: give a list, or some of the keys {', '.join(_PARTS)}")
+    for texts in parts.values():
+        if not (isinstance(texts, list | tuple) and all(isinstance(text, str) and text.strip() for text in texts)):
+            raise ValueError(f"phrases: {relation} must have lists of texts, got {texts!r}")
+    for kind in (*parts.get("head", ()), *parts.get("tail", ())):
+        if not wordnet().senses(kind, "n"):
+            raise ValueError(f"phrases: {relation} has the kind {kind!r}, which is no noun of WordNet")
+    return {name: tuple(" ".join(text.split()) for text in parts.get(name, ())) for name in _PARTS}
 
 
-def _turned(relation: str) -> str:
+def turned(relation: str) -> str:
+    """Name the relation of the other direction: "X(e2,e1)" of "X(e1,e2)"; "" for a label without directions."""
     for end, other in (("(e1,e2)", "(e2,e1)"), ("(e2,e1)", "(e1,e2)")):
         if relation.endswith(end):
             return relation.removesuffix(end) + other
     return ""
+
+
+def with_phrases(counts: Counts, phrases: Phrases | None) -> Counts:
+    """Add phrases to the counted terms, each as if one row more had it."""
+    results = {relation: {way: dict(terms) for way, terms in ways.items()} for relation, ways in counts.items()}
+    for relation, *lists in phrases.lists if phrases else ():
+        for way, texts in zip(WAYS, lists, strict=True):
+            terms = results.setdefault(relation, {}).setdefault(way, {})
+            terms |= {text: terms.get(text, 0) + 1 for text in texts}
+    return results
 
 
 def forms(
@@ -115,7 +196,7 @@ def _finite(words: Sequence[str], past: bool, plural: bool | None, passive: bool
     """List the first words of a phrase's finite forms, the singular before the plural."""
     first, tense = words[0].lower(), "past" if past else "present"
     numbers = (0, 1) if plural is None else (int(plural),)
-    if first in _FORMS_OF_BE:
+    if first in BE:
         return [[_BE[tense][number]] for number in numbers]
     if passive or not _is_verb(words):
         return []
@@ -130,7 +211,7 @@ def _finite(words: Sequence[str], past: bool, plural: bool | None, passive: bool
 
 def _reduced(words: Sequence[str], passive: bool) -> list[str]:
     first = words[0].lower()
-    if first in _FORMS_OF_BE:
+    if first in BE:
         rest = words[1:]
         return [" ".join(rest)] if rest and rest[0].lower() not in _NO_MODIFIER else []
     if passive or not _is_verb(words):
@@ -152,9 +233,12 @@ def _is_verb(words: Sequence[str]) -> bool:
 
 
 _PREPOSITIONS = frozenset(
-    "about after against among around at because before behind below between beyond by concerning due for from in inside into like "
-    "near of off on onto out outside over regarding through to toward towards under up upon via with within without".split()
-)
+    {
+        "about", "after", "against", "among", "around", "at", "because", "before", "behind", "below", "between", "beyond", "by",
+        "concerning", "due", "for", "from", "in", "inside", "into", "like", "near", "of", "off", "on", "onto", "out", "outside",
+        "over", "regarding", "through", "to", "toward", "towards", "under", "up", "upon", "via", "with", "within", "without",
+    }
+)  # fmt: skip
 
 
 def _verb_lemma(word: str) -> str:
