@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 
 from hfcf.core.names import did_you_mean
 from hfcf.core.safe_yaml import read_yaml
-from hfcf.engines.wordnet import wordnet
+from hfcf.engines.wordnet import Synset, wordnet
 from hfcf.systems.ccg.terms import BACKWARD, FORWARD, Counts
 
 FINITE, RELATIVE, REDUCED = "finite", "relative", "reduced"
@@ -73,7 +73,7 @@ SENSES = 2
 def _is_of_kind(word: str, kinds: tuple[str, ...]) -> bool:
     net = wordnet()
     senses = net.synsets(word, "n")[:SENSES]
-    allowed = {net.senses(kind, "n")[0] for kind in kinds}
+    allowed = {_kind(kind) for kind in kinds}
     return not senses or any(above in allowed for sense in senses for above in net.ancestors(sense))
 
 
@@ -87,7 +87,7 @@ def read(given: Any) -> Phrases | None:
 
     A relation's value is a list, for sentences with the head first, or a mapping with some of these keys: `forward`, that list;
     `backward`, one for sentences with the tail first, where "X(e1,e2)" else has the list of "X(e2,e1)"; `head` and `tail`, the
-    kinds of things that have the relation, as nouns of WordNet in their first sense.
+    kinds of things that have the relation, as nouns of WordNet: "person", or "state.2" for another sense than the first.
 
     Raises:
         ValueError: there is no such file or name, it holds something else than lists of texts, or WordNet knows no such kind.
@@ -133,6 +133,13 @@ def _read_file(name: str) -> Any:
     return read_yaml(path.read_text(encoding="utf-8"))  # JSON is YAML
 
 
+def _kind(name: str) -> Synset | None:
+    """Return the sense that a kind names: "state.2" is the second of the noun "state", "person" the first."""
+    noun, _, number = name.partition(".")
+    senses, place = wordnet().senses(noun, "n"), int(number) if number.isdigit() else 1
+    return senses[place - 1] if 1 <= place <= len(senses) else None
+
+
 def _parts(relation: str, value: Any) -> dict[str, tuple[str, ...]]:
     parts = dict(value) if isinstance(value, Mapping) else {FORWARD: value}
     if unknown := sorted(set(map(str, parts)) - set(_PARTS)):
@@ -141,7 +148,7 @@ def _parts(relation: str, value: Any) -> dict[str, tuple[str, ...]]:
         if not (isinstance(texts, list | tuple) and all(isinstance(text, str) and text.strip() for text in texts)):
             raise ValueError(f"phrases: {relation} must have lists of texts, got {texts!r}")
     for kind in (*parts.get("head", ()), *parts.get("tail", ())):
-        if not wordnet().senses(kind, "n"):
+        if _kind(kind) is None:
             raise ValueError(f"phrases: {relation} has the kind {kind!r}, which is no noun of WordNet")
     return {name: tuple(" ".join(text.split()) for text in parts.get(name, ())) for name in _PARTS}
 

@@ -49,6 +49,9 @@ def find_gap(row: Mapping[str, Any], parse: Parse) -> Gap | str:
         return "the words between the entities hold several clauses"
     if any(tokens[i] in ";:" for i in range(start, end)):
         return "the entities stand in two sentences"
+    above = heads[first[1] - 1]
+    if start <= above < end and tags[above].startswith("NN"):
+        return "the first entity belongs to a noun between the entities"
     relativizer = next((i for i in range(start, end) if tags[i] in _RELATIVE_TAGS), None)
     bare = tags[second[1] - 1] == "NN" and not any(tags[i] in _DETERMINED for i in range(end, second[0]))
     if not verbs:

@@ -55,7 +55,9 @@ def test_phrases_come_from_a_mapping_a_file_or_a_shipped_name(tmp_path: Path) ->
     assert phrases.of("of", "backward") == ("has",)
     assert phrases.of("unheard", "forward") == ()
     (tmp_path / "mine.json").write_text(json.dumps(content))
-    (tmp_path / "mine.yaml").write_text("in: [inside, was kept in]\nof: {forward: [was part of], backward: [has], tail: [artifact]}")
+    (tmp_path / "mine.yaml").write_text(
+        "in: [inside, was kept in]\nof: {forward: [was part of], backward: [has], tail: [artifact]}"
+    )
     for name in ("mine.json", "mine.yaml"):
         of_file = read(str(tmp_path / name))
         assert of_file is not None
