@@ -13,7 +13,7 @@ Parse = Mapping[str, Sequence[Any]]
 
 FINITE_TAGS = ("VBD", "VBP", "VBZ", "MD")
 _RELATIVE_TAGS = ("WDT", "WP")
-_OF_NOUN = ("det", "predet", "amod", "compound", "nummod", "poss", "nmod", "advmod", "quantmod", "case", "punct", "neg")
+_OF_NOUN = ("det", "predet", "amod", "compound", "nummod", "poss", "nmod", "advmod", "quantmod", "case", "neg")
 _OF_VERB = ("aux", "auxpass", "neg", "advmod")
 _DETERMINED = ("DT", "PDT", "PRP$", "WP$", "POS", "CD")
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj")
