@@ -31,7 +31,8 @@ OFFLINE: dict[str, Any] = {
     "phrases": "all",
     "language_model": Model("offline:smollm2"),
     "tagger": Parser(backend="spacy", model=Model("offline:spacy")),
-    "max_loss": 12.0,
+    "max_phrases": 6,
+    "max_loss": 9.0,
 }
 """Settings of the offline preset; indicator, editor and `max_loss` were tried on training samples of SemEval, on nothing else."""
 
