@@ -16,6 +16,7 @@ _RELATIVE_TAGS = ("WDT", "WP")
 _OF_NOUN = ("det", "predet", "amod", "compound", "nummod", "poss", "nmod", "advmod", "quantmod", "case", "neg")
 _OF_VERB = ("aux", "auxpass", "neg", "advmod")
 _DETERMINED = ("DT", "PDT", "PRP$", "WP$", "POS", "CD")
+_HALVES = ("(", ")", "-LRB-", "-RRB-", "``", "''", '"')
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj")
 
 
@@ -52,6 +53,8 @@ def find_gap(row: Mapping[str, Any], parse: Parse) -> Gap | str:
     above = heads[first[1] - 1]
     if start <= above < end and tags[above].startswith("NN"):
         return "the first entity belongs to a noun between the entities"
+    if any(tokens[i] in _HALVES for i in range(start, end)):
+        return "a bracket or quotation mark stands between the entities"
     relativizer = next((i for i in range(start, end) if tags[i] in _RELATIVE_TAGS), None)
     bare = tags[second[1] - 1] == "NN" and not any(tags[i] in _DETERMINED for i in range(end, second[0]))
     if not verbs:
@@ -67,7 +70,7 @@ def find_gap(row: Mapping[str, Any], parse: Parse) -> Gap | str:
         return "the first entity is not in the subject of the verb between the entities"
     joined = any(head == subject and deps[i] == "conj" for i, head in enumerate(heads))
     opening = min(i for i in range(start, verb + 1) if i == verb or (heads[i] == lexical and deps[i] in _OF_VERB))
-    return Gap(opening, end, FINITE, past, True if joined else _plural(tags[subject]), "that", bare)
+    return Gap(opening, end, FINITE, past, None if joined else _plural(tags[subject]), "that", bare)
 
 
 def is_whole(before: Parse, after: Parse, gap: Gap, length: int, second: int) -> str | None:

@@ -79,7 +79,10 @@ def test_the_phrase_that_makes_most_sense_is_taken(losses: Any) -> None:
 def test_each_of_k_relations_has_its_best(losses: Any) -> None:
     losses({"moved into": 10, "lay in": 12, "hidden": 13, "were taken from": 15})
     made = fitted(top_k=2)(source())["candidates"]
-    assert [(new["label"], new["text"]) for new in made] == [(IN, "The eggs lay in boxes ."), (FROM, "The eggs were taken from boxes .")]
+    assert [(new["label"], new["text"]) for new in made] == [
+        (IN, "The eggs lay in boxes ."),
+        (FROM, "The eggs were taken from boxes ."),
+    ]
 
 
 def test_a_relation_is_not_said_of_things_that_it_does_not_admit(losses: Any) -> None:
