@@ -23,6 +23,8 @@ NonNegative = Annotated[int, Field(ge=0)]
 """An integer of at least 0."""
 Share = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
+Loss = Annotated[float, Field(ge=0)]
+"""A number of nats from 0 on."""
 Models = Annotated[tuple[Model, ...], BeforeValidator(lambda value: [value] if isinstance(value, Model | str | Mapping) else value)]
 """Several models; a single model counts as a list of one."""
 

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from datasets import Dataset, IterableDataset
-from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, settle, undecided
 from hfcf.core.model import Model
-from hfcf.core.settings import NonNegative, Positive, Share
+from hfcf.core.settings import Loss, NonNegative, Positive, Share
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import choose
 from hfcf.engines.parser import Parser
@@ -88,7 +87,7 @@ class CheckRelation(Stage):
     judge_folds: NonNegative = 0
     min_probability: Share = 0.0
     language_model: Model | None = None
-    max_loss: Annotated[float, Field(ge=0)] = 0.0
+    max_loss: Loss = 0.0
     max_length: Positive = 128
 
     def check(self) -> None:

@@ -14,14 +14,19 @@ from hfcf.core import schema
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, NonNegative, Positive
+from hfcf.core.settings import Endpoint, Loss, NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.branches import Branches
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
+from hfcf.engines.parser import Parser
 from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.systems.ccg import editor
+from hfcf.systems.ccg.by_sense import Option, Own, Speaker, edits, own_phrases
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining
 from hfcf.systems.ccg.indicator import COLUMNS, training_rows
+from hfcf.systems.ccg.phrases import Phrases, PhrasesSetting, with_phrases
+from hfcf.systems.ccg.predicate import Gap
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, entities, roles, token_edits
 from hfcf.tasks.rewriting import plain
@@ -67,6 +72,14 @@ class EditRelation(Stage):
 
     It learns the causal terms of each relation, and trains the editor unless one is given.
 
+    With `phrases`, which the paper does not have, a relation's phrases are known terms too. With a `language_model` besides, no
+    editor is trained or asked, and another rule replaces the paper's: the whole predicate between the entities gives way
+    (`hfcf.systems.ccg.predicate`), phrases are inflected for the place, and of all phrases of the first `relations` new relations
+    the one is taken that makes most sense (`hfcf.systems.ccg.by_sense`): whose sentence loses least against the source, counted
+    without what the phrase itself costs after any noun. Rejected is what breaks the sentence by the `tagger`'s parse, or loses more
+    than `max_loss`. Never taken are the source's relation turned round, and one whose kinds do not admit the entities. If `phrases`
+    has no relation of the rows, no model chooses, and the paper's rule holds.
+
     Args:
         editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None trains it on the rows. Or
             "llm:NAME": a language model behind an endpoint is shown the admissible terms and asked for `num_candidates` at once.
@@ -79,6 +92,13 @@ class EditRelation(Stage):
             has one among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
         use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
         max_new_tokens: of a hypothesis: the term, and after the paper's template the second entity.
+        phrases: phrases that say relations, {relation: [phrase, …]}, see `hfcf.systems.ccg.phrases.read`: a mapping, a YAML or JSON
+            file, or the name of a shipped one: "semeval" or "scierc_ace".
+        language_model: a decoder-only language model that chooses among phrases.
+        tagger: a parser with spaCy's dependencies, which the choice among phrases needs.
+        max_phrases: how many phrases of each relation are tried for a row, drawn by the row's id, so that no phrase is in most rows
+            of a relation.
+        max_loss: how many nats the sentence may lose.
 
     >>> row = {"id": "1", "tokens": "eggs moved into buckets".split(), "label": "in", "status": None, "candidates": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
@@ -93,7 +113,7 @@ class EditRelation(Stage):
     outputs: ClassVar = {"candidates": CANDIDATES}
     produced_by: ClassVar = {"causal_terms": "ccg.identify_causal_terms", "new_relations": "ccg.expand_relation"}
 
-    engines: ClassVar = (Continuation, Likelihood)
+    engines: ClassVar = (Continuation, Likelihood, Branches, Parser)
 
     editor: Annotated[Model, Endpoint()] | None = None
     editor_training: EditorTraining = EDITOR
@@ -104,10 +124,26 @@ class EditRelation(Stage):
     closed: bool = False
     use_editor: bool = True
     max_new_tokens: Positive = 24
+    phrases: PhrasesSetting = None
+    language_model: Model | None = None
+    tagger: Parser | None = None
+    max_phrases: Positive = 4
+    max_loss: Loss = 0.0
 
     def check(self) -> None:
         check_full_tuning("editor_training", self.editor_training)
         editor.check_search(self.num_candidates, self.num_beams)
+        if self.by_sense and self.tagger is None:
+            raise ValueError(
+                "phrases with a language_model need a tagger, which finds the predicate between the entities: "
+                "set tagger={backend: spacy, model: offline:spacy}"
+            )
+
+    @property
+    def by_sense(self) -> bool:
+        """Whether the language model chooses among phrases."""
+        remote = self.editor is not None and is_remote(self.editor)
+        return self.phrases is not None and self.language_model is not None and self.use_editor and not remote
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:
@@ -120,13 +156,20 @@ class EditRelation(Stage):
 
         rows = [row for row in training_rows(ds, "causal_terms") if row["causal_terms"]]
         examples = [row for row in rows if (row.get("status") or {}).get("accepted") is not False]
-        return save_artifact(editor.learn_editor(examples, train if self.use_editor and self.editor is None else None))
+        chooses = self.by_sense and any(row["label"] in self.phrases.relations for row in rows)
+        trains = self.use_editor and self.editor is None and not chooses
+        content = editor.learn_editor(examples, train if trains else None)
+        if chooses:
+            content["phrases"] = own_phrases(examples, self.tagger, self.phrases)
+        return save_artifact(content)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([PROMPT], self.editor)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        terms, fitted_editor = _fitted(self.fitted or "")
+        terms, fitted_editor, own = _fitted(self.fitted or "", self.phrases)
+        if own is not None:
+            return self._say(rows, own)
         requests = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"][: self.top_k]]
         written = iter(self._edited(terms, fitted_editor, requests) if self.use_editor else _most_frequent(terms, requests))
         results: list[dict[str, Any] | Reject] = []
@@ -137,6 +180,33 @@ class EditRelation(Stage):
             candidates = [self._candidate(row, relation, next(written)) for relation in row["new_relations"][: self.top_k]]
             results.append(settle(candidates, "there is no new relation"))
         return results
+
+    def _say(self, rows: list[dict[str, Any]], own: Own) -> list[dict[str, Any] | Reject]:
+        speaker = Speaker(
+            model=self.language_model, parser=self.tagger, phrases=self.phrases, own=own, most=self.max_phrases, random=self.random
+        )  # fmt: skip
+        asked = [(row, row["new_relations"] if row["causal_terms"] else []) for row in rows]
+        results: list[dict[str, Any] | Reject] = []
+        for row, answer in zip(rows, speaker.options(asked), strict=True):
+            reason = answer if isinstance(answer, str) else "no new relation has a phrase that fits"
+            candidates = [] if isinstance(answer, str) else self._said(row, *answer)
+            results.append(settle(candidates, reason if row["causal_terms"] else "there are no causal terms"))
+        return results
+
+    def _said(self, row: Mapping[str, Any], gap: Gap, options: Sequence[Option]) -> list[Candidate]:
+        """Make candidates of the best options of different relations, up to the first `top_k` without trouble."""
+        candidates, done = [], dict[str, bool]()
+        for option in options:
+            if done.get(option.relation) or sum(done.values()) == self.top_k:
+                continue
+            trouble = option.trouble
+            if trouble is None and option.loss > self.max_loss:
+                trouble = f"less fluent than its source by more than {self.max_loss:g}"
+            scores = [{"name": "loss of fluency", "value": option.loss}, {"name": "loss of sense", "value": option.sense}]
+            new = candidate(row, option.relation, edits(row, gap, option), scores)
+            candidates.append(reject(new, self.name, trouble) if trouble else new)
+            done[option.relation] = trouble is None
+        return candidates
 
     def _candidate(self, row: Mapping[str, Any], relation: str, written: _Written) -> Candidate:
         if not written.term:
@@ -237,6 +307,7 @@ def _choose(terms: KnownTerms, row: Mapping[str, Any], relation: str, answer: Se
 
 
 @lru_cache(maxsize=4)
-def _fitted(sha: str) -> tuple[KnownTerms, str | None]:
+def _fitted(sha: str, phrases: Phrases | None) -> tuple[KnownTerms, str | None, Own | None]:
+    """Return the known terms, the editor's digest, and the rows' own phrases; None if no language model chooses among phrases."""
     content = read_artifact(sha, "run ccg = ccg.fit(ds) again")
-    return KnownTerms(content["terms"]), content["editor"]
+    return KnownTerms(with_phrases(content["terms"], phrases)), content["editor"], content.get("phrases")

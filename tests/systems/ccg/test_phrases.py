@@ -1,100 +1,123 @@
+"""Phrases that say relations: what is read, which forms they take, and which things their relations admit."""
+
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from offline_models import installed
 
-from hfcf.systems.ccg.identify import correct_terms, shift_tree
+from hfcf.core.settings import plain
+from hfcf.systems.ccg.phrases import ALL, FINITE, REDUCED, RELATIVE, Kind, forms, read, shipped_names, with_phrases
+from hfcf.tasks.relation import OTHER
+
+pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
 
 
-def evidence_texts(words: str) -> dict[str, int]:
-    return {word: i for i, word in enumerate(words.split())}
-
-
-# "The company , which was founded by Ford in Detroit , sells cars"
-WORDS = evidence_texts("The company , which was founded by Ford in Detroit ; sells cars")
-CLAUSE: list[Any] = [
-    "S",
+@pytest.mark.parametrize(
+    ("phrase", "kind", "settings", "expected"),
     [
-        "NP", ["NP", ["DT", 0], ["NN", 1]], [",", 2],
-        [
-            "SBAR", ["WHNP", ["WDT", 3]],
-            [
-                "S",
-                [
-                    "VP", ["VBD", 4],
-                    ["VP", ["VBN", 5], ["PP", ["IN", 6], ["NP", ["NNP", 7]]], ["PP", ["IN", 8], ["NP", ["NNP", 9]]]],
-                ],
-            ],
-        ],
-        [":", 10],
+        ("was made by", FINITE, {"plural": False}, ["was made by"]),
+        ("was made by", FINITE, {"plural": True, "past": False}, ["are made by"]),
+        ("was made by", FINITE, {}, ["was made by", "were made by"]),
+        ("was made by", REDUCED, {}, ["made by"]),
+        ("was made by", RELATIVE, {"relativizer": "which", "plural": True}, ["which were made by"]),
+        ("caused", FINITE, {"plural": False, "past": False}, ["causes"]),
+        ("causes", FINITE, {"plural": True, "past": True}, ["caused"]),
+        ("caused", REDUCED, {}, ["causing"]),
+        # An exception list's older past is not written for a past that is given.
+        ("worked with", FINITE, {"plural": True}, ["worked with"]),
+        ("lay inside", FINITE, {"plural": False, "past": False}, ["lies inside"]),
+        # "a member of" can't follow a noun.
+        ("was a member of", REDUCED, {}, []),
+        ("made by", FINITE, {}, []),
+        ("made by", REDUCED, {}, ["made by"]),
+        ("due to", REDUCED, {}, ["due to"]),
+        ("due to", FINITE, {}, []),
+        ("sent to", FINITE, {"passive": True}, []),
+        ("sent to", REDUCED, {"passive": True}, ["sent to"]),
+        ("that made", RELATIVE, {"relativizer": "who"}, ["who made"]),
+        ("that made", FINITE, {}, []),
     ],
-    ["VP", ["VBZ", 11], ["NP", ["NNS", 12]]],
-]  # fmt: skip
-BETWEEN = range(2, 9)
+)
+def test_a_phrase_is_inflected_for_its_place(phrase: str, kind: Kind, settings: dict[str, Any], expected: list[str]) -> None:
+    assert forms(phrase, kind, **settings) == expected
 
 
-def test_the_nearest_verb_phrase_gives_its_verbs_and_prepositions() -> None:
-    assert correct_terms(CLAUSE, [WORDS["by"]], BETWEEN) == [WORDS[word] for word in ("founded", "by", "in")]
+def test_phrases_come_from_a_mapping_a_file_or_a_shipped_name(tmp_path: Path) -> None:
+    content = {"in": ["inside", "was  kept in"], "of": {"forward": ["was part of"], "backward": ["has"], "tail": ["artifact"]}}
+    phrases = read(content)
+    assert phrases is not None
+    assert phrases.of("in", "forward") == ("inside", "was kept in")
+    assert phrases.of("in", "backward") == ()
+    assert phrases.of("of", "backward") == ("has",)
+    assert phrases.of("unheard", "forward") == ()
+    (tmp_path / "mine.json").write_text(json.dumps(content))
+    (tmp_path / "mine.yaml").write_text(
+        "in: [inside, was kept in]\nof: {forward: [was part of], backward: [has], tail: [artifact]}"
+    )
+    for name in ("mine.json", "mine.yaml"):
+        of_file = read(str(tmp_path / name))
+        assert of_file is not None
+        assert (of_file.lists, of_file.kinds) == (phrases.lists, phrases.kinds)
+    assert read(plain(of_file)) == of_file
+    assert read(None) is None
+    assert hash(phrases) == hash(read(content))
 
 
-def test_a_farther_verb_phrase_gives_what_lies_below_it() -> None:
-    # "was" stands in the outer of two verb phrases, below which the inner one lies
-    assert correct_terms(CLAUSE, [WORDS["was"]], BETWEEN) == [WORDS[word] for word in ("was", "founded", "by", "in")]
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("semval", "neither a file nor one of all, scierc_ace, semeval.*did you mean 'semeval'"),
+        ({}, "must be a mapping"),
+        ({"in": "inside"}, "in must have lists of texts, got 'inside'"),
+        ({"in": [""]}, "in must have lists of texts"),
+        ({"in": {"forwards": ["inside"]}}, "the key 'forwards'"),
+        ({"in": {"forward": ["inside"], "head": ["xyzzy"]}}, "the kind 'xyzzy', which is no noun of WordNet"),
+    ],
+)
+def test_what_is_no_phrase_is_told(given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read(given)
 
 
-def test_what_may_not_be_added_is_not() -> None:
-    assert correct_terms(CLAUSE, [WORDS["by"]], range(2, 7)) == [WORDS["founded"], WORDS["by"]]
-    assert correct_terms(CLAUSE, [WORDS["by"]], []) == [WORDS["by"]]
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_phrases_say_one_relation_each_in_several_forms(name: str) -> None:
+    phrases = read(name)
+    assert phrases is not None
+    assert OTHER not in phrases.relations
+    for relation, *lists in phrases.lists:
+        for texts in lists:
+            assert len(set(texts)) == len(texts) >= 15
+        for kind in (FINITE, REDUCED, RELATIVE):
+            assert sum(bool(forms(text, kind)) for text in lists[0]) >= 4, (relation, kind)
+    if name == "semeval":  # relations of one direction share no phrase
+        forward = [text for _, texts, _ in phrases.lists for text in texts]
+        assert len(set(forward)) == len(forward)
 
 
-def test_added_words_are_not_gone_up_from() -> None:
-    tree = ["S", ["VP", ["VBD", 0], ["S", ["VP", ["VBG", 1], ["NP", ["NN", 2]]]]]]
-    assert correct_terms(tree, [2], range(3)) == [1, 2]
+def test_all_shipped_phrases_go_together() -> None:
+    phrases = read(ALL)
+    assert phrases is not None
+    assert len(phrases.relations) == sum(len(read(name).relations) for name in shipped_names())  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("word", ["which", "The"])
-def test_a_term_above_every_verb_phrase_adds_nothing(word: str) -> None:
-    assert correct_terms(CLAUSE, [WORDS[word]], BETWEEN) == [WORDS[word]]
+def test_a_relation_admits_things_of_its_kinds() -> None:
+    phrases = read("semeval")
+    assert phrases is not None
+    assert phrases.may_hold("Product-Producer(e1,e2)", "cake", "baker")
+    assert not phrases.may_hold("Product-Producer(e1,e2)", "principal", "corporation")
+    assert phrases.may_hold("Content-Container(e2,e1)", "boxes", "eggs")
+    assert not phrases.may_hold("Content-Container(e2,e1)", "doctor", "jackknife")
+    assert phrases.may_hold("Product-Producer(e1,e2)", "xyzzy", "plugh")  # WordNet knows neither
+    own = read({"in": ["inside"]})
+    assert own is not None
+    assert own.may_hold("in", "doctor", "jackknife")
 
 
-# "eggs in the middle of baskets": no verb phrase at all
-NOMINAL: list[Any] = [
-    "NP", ["NP", ["NNS", 0]],
-    ["PP", ["IN", 1], ["NP", ["NP", ["DT", 2], ["NN", 3]], ["PP", ["IN", 4], ["NP", ["NNS", 5]]]]],
-]  # fmt: skip
-
-
-def test_only_without_a_verb_phrase_the_nearest_prepositional_phrase_counts() -> None:
-    assert correct_terms(NOMINAL, [3], range(1, 5)) == [1, 3, 4]
-    assert correct_terms(NOMINAL, [4], range(1, 5)) == [4]
-
-
-def test_a_prepositional_phrase_gives_no_verbs() -> None:
-    tree = ["PP", ["IN", 0], ["NP", ["NN", 1], ["NP", ["VBN", 2]]]]
-    assert correct_terms(tree, [1], range(3)) == [0, 1]
-
-
-def test_to_is_no_preposition() -> None:
-    tree = ["VP", ["VBD", 0], ["PP", ["TO", 1], ["NP", ["NN", 2]]]]
-    assert correct_terms(tree, [0], range(3)) == [0]
-
-
-def test_labels_with_a_function_count() -> None:
-    assert correct_terms(["VP-TPC", ["VBD", 0], ["NN", 1]], [1], range(2)) == [0, 1]
-    assert correct_terms(["NVP", ["VBD", 0], ["NN", 1]], [1], range(2)) == [1]
-
-
-def test_a_repeated_word_is_told_apart_by_its_place() -> None:
-    # "in the box was put in it": the first "in" belongs to another phrase
-    tree = ["S", ["PP", ["IN", 0], ["NN", 1]], ["VP", ["VBD", 2], ["VP", ["VBN", 3], ["PP", ["IN", 4], ["PRP", 5]]]]]
-    assert correct_terms(tree, [3], range(5)) == [3, 4]
-
-
-def test_terms_that_the_tree_lacks_stay() -> None:
-    assert correct_terms(["NP", ["NN", 0]], [7, 3], range(9)) == [3, 7]
-
-
-def test_a_part_s_tree_gets_places_in_the_whole() -> None:
-    assert shift_tree(NOMINAL, 10)[1] == ["NP", ["NNS", 10]]
-    assert correct_terms(shift_tree(NOMINAL, 10), [13], range(11, 15)) == [11, 13, 14]
+def test_phrases_are_terms_too() -> None:
+    terms = with_phrases({"in": {"forward": {"inside": 2, "within": 3}}}, read({"in": ["inside", "kept in"], "of": ["part of"]}))
+    assert terms["in"]["forward"] == {"inside": 3, "within": 3, "kept in": 1}
+    assert terms["of"]["forward"] == {"part of": 1}

@@ -1,0 +1,197 @@
+"""Say another relation in a sentence: of all phrases of the relations that its entities may have, the one that makes most sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+from hfcf.core.model import Model
+from hfcf.engines.branches import Branches
+from hfcf.engines.parser import Parser
+from hfcf.systems.ccg.phrases import BE, Phrases, forms, turned
+from hfcf.systems.ccg.predicate import Gap, Parse, find_gap, is_whole
+from hfcf.systems.ccg.relationnet import head_word
+from hfcf.systems.ccg.terms import order
+from hfcf.tasks.relation import TASK, spans, token_edits
+from hfcf.tasks.rewriting import plain
+
+Row = Mapping[str, Any]
+Own = Mapping[str, Mapping[str, Sequence[str]]]
+"""{relation: {order: phrases of the training rows}}."""
+
+BEHIND = 3
+"""Words behind the second entity that the language model reads of each sentence."""
+TRIED = 10
+"""Options of a row that are parsed, the best first."""
+_DIGITS = 3
+"""Losses are compared with so many digits, since processors differ in the fifth."""
+
+
+class Option(NamedTuple):
+    """A phrase of a relation in a row's gap, and what the language model says of it."""
+
+    relation: str
+    text: str
+    loss: float = 0.0
+    """How much less likely the phrase, the second entity and what follows are than in the source, in nats."""
+    surprise: float = 0.0
+    """The phrase's own share: its negative log-likelihood after any noun."""
+    trouble: str | None = None
+
+    @property
+    def sense(self) -> float:
+        """The loss without half of the phrase's own share: how badly the phrase goes with these entities.
+
+        With all of it rare phrases would always win, with none of it common ones.
+        """
+        return round(self.loss - self.surprise / 2, _DIGITS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speaker:
+    """Write phrases between the entities of rows.
+
+    Args:
+        model: the language model that chooses.
+        parser: a parser with spaCy's dependencies.
+        phrases: of the relations.
+        own: phrases of the training rows, see `own_phrases`.
+        most: phrases of each relation that are tried for a row, drawn at random for each row, so that none is in all its rows.
+        random: returns a row's random generator.
+    """
+
+    model: Model
+    parser: Parser
+    phrases: Phrases
+    own: Own
+    most: int
+    random: Callable[[str], Random]
+
+    def options(self, rows: Sequence[tuple[Row, Sequence[str]]]) -> list[tuple[Gap, list[Option]] | str]:
+        """List for each row and its relations the best options, best first, those that break the sentence with the trouble.
+
+        For a row without a place for a phrase the answer is the reason.
+        """
+        parses = self.parser.run([row["tokens"] for row, _ in rows])
+        gaps = [find_gap(row, parse) for (row, _), parse in zip(rows, parses, strict=True)]
+        asked = [
+            (row, gap, self._forms(row, gap, relations))
+            for (row, relations), gap in zip(rows, gaps, strict=True)
+            if not isinstance(gap, str)
+        ]
+        best = [group[:TRIED] for group in self._ranked(asked)]
+        with_articles = [
+            (row, gap, [new for option in group for new in _articles(row, gap, option)])
+            for (row, gap, _), group in zip(asked, best, strict=True)
+        ]
+        ranked = iter(
+            self._checked(with_articles, [parse for parse, gap in zip(parses, gaps, strict=True) if not isinstance(gap, str)])
+        )
+        return [gap if isinstance(gap, str) else (gap, next(ranked)) for gap in gaps]
+
+    def _forms(self, row: Row, gap: Gap, relations: Sequence[str]) -> list[Option]:
+        random, way, found = self.random(row["id"]), order(row), dict[tuple[str, str], None]()
+        heads = [head_word(row["tokens"], row[name]) for name in ("head", "tail")]
+        for relation in relations:
+            # Two things that have a relation hardly have it the other way round, and the language model does not know that.
+            if relation == turned(row["label"]) or not self.phrases.may_hold(relation, *heads):
+                continue
+            phrases = [*self.phrases.of(relation, way), *self.own.get(relation, {}).get(way, ())]
+            passives = {rest for first, _, rest in (phrase.partition(" ") for phrase in phrases) if first in BE}
+            shaped = [
+                forms(text, gap.kind, past=gap.past, plural=gap.plural, relativizer=gap.relativizer, passive=text in passives)
+                for text in phrases
+            ]
+            fitting = [texts for texts in shaped if texts]
+            for texts in random.sample(fitting, min(self.most, len(fitting))):
+                found.update(dict.fromkeys((relation, text) for text in texts))
+        return [Option(*key) for key in found]
+
+    def _ranked(self, asked: Sequence[tuple[Row, Gap, Sequence[Option]]]) -> list[list[Option]]:
+        """Give options their losses, and order them."""
+        engine = Branches(model=self.model)
+        answers = engine.run([_branches(*request) for request in asked])
+        surprises = self._surprises(engine, {(_any_noun(gap), option.text) for _, gap, group in asked for option in group})
+        results = []
+        for (_, gap, group), answer in zip(asked, answers, strict=True):
+            source, *losses = answer or [0.0]
+            scored = [
+                option._replace(loss=round(loss - source, _DIGITS), surprise=round(surprises[_any_noun(gap), option.text], _DIGITS))
+                for option, loss in zip(group, losses, strict=False)  # no losses where the sentence is too long
+            ]
+            results.append(sorted(scored, key=lambda option: (option.sense, option.text, option.relation)))
+        return results
+
+    def _surprises(self, engine: Branches, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        """Return the losses of phrases after any noun; those of a noun are asked for together."""
+        texts: dict[str, list[str]] = {}
+        for noun, text in sorted(keys):
+            texts.setdefault(noun, []).append(text)
+        answers = engine.run([[noun, [f" {text}" for text in group]] for noun, group in texts.items()])
+        return {
+            (noun, text): loss
+            for (noun, group), losses in zip(texts.items(), answers, strict=True)
+            for text, loss in zip(group, losses, strict=True)
+        }
+
+    def _checked(self, asked: Sequence[tuple[Row, Gap, list[Option]]], before: Sequence[Parse]) -> list[list[Option]]:
+        ranked = self._ranked(asked)
+        places = [(i, option) for i, group in enumerate(ranked) for option in group]
+        edited = [TASK.apply_edits(asked[i][0], edits(asked[i][0], asked[i][1], option)) for i, option in places]
+        after = self.parser.run([row["tokens"] for row in edited])
+        results: list[list[Option]] = [[] for _ in asked]
+        for (i, option), row, parse in zip(places, edited, after, strict=True):
+            _, second = sorted(spans(row))
+            trouble = is_whole(before[i], parse, asked[i][1], len(option.text.split()), second[1])
+            results[i].append(option._replace(trouble=trouble))
+        return results
+
+
+def edits(row: Row, gap: Gap, option: Option) -> list[Any]:
+    """Make the edits that put an option into its row's gap."""
+    return token_edits(row["tokens"], range(gap.start, gap.end), option.text)
+
+
+def own_phrases(rows: Iterable[Row], parser: Parser, phrases: Phrases) -> dict[str, dict[str, list[str]]]:
+    """Collect phrases of the rows themselves: what stands between entities, if all causal terms are in it.
+
+    Only those of several rows count, all of one relation; none that `phrases` has for another relation.
+    """
+    examples, counts = list(rows), dict[tuple[str, str], dict[str, int]]()
+    for row, parse in zip(examples, parser.run([row["tokens"] for row in examples]), strict=True):
+        gap = find_gap(row, parse)
+        if isinstance(gap, str) or not set(row["causal_terms"]) <= set(range(gap.start, gap.end)):
+            continue
+        text = " ".join(row["tokens"][gap.start : gap.end]).lower()
+        of_text = counts.setdefault((order(row), text), {})
+        of_text[row["label"]] = of_text.get(row["label"], 0) + 1
+    results: dict[str, dict[str, list[str]]] = {}
+    for (way, text), labels in sorted(counts.items()):
+        (label, number), *others = labels.items()
+        shipped = any(text in of for relation, *lists in phrases.lists for of in lists if relation != label)
+        if number > 1 and not others and not shipped and text.isascii() and text.replace(" ", "").isalpha():
+            results.setdefault(label, {}).setdefault(way, []).append(text)
+    return results
+
+
+def _branches(row: Row, gap: Gap, group: Sequence[Option]) -> list[Any]:
+    """Make the request that scores what stands in a gap, the source's words first."""
+    words = plain(row["tokens"])
+    _, second = sorted(spans(row))
+    behind = " ".join(words[gap.end : second[1] + BEHIND])
+    texts = (" ".join(words[gap.start : gap.end]), *(option.text for option in group))
+    return [" ".join(words[: gap.start]), [f" {text} {behind}" for text in texts]]
+
+
+def _any_noun(gap: Gap) -> str:
+    return "The things" if gap.plural else "The thing"
+
+
+def _articles(row: Row, gap: Gap, option: Option) -> list[Option]:
+    """List an option with each article that the second entity may need."""
+    if not gap.bare:
+        return [option]
+    indefinite = "an" if row["tokens"][gap.end][:1].lower() in "aeiou" else "a"
+    return [option, *(option._replace(text=f"{option.text} {article}") for article in ("the", indefinite))]
