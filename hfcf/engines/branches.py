@@ -75,6 +75,8 @@ def _losses(network: Any, beginning: Sequence[int], branches: Sequence[Sequence[
 
 
 def _side_by_side(network: Any, read: Any, branches: Sequence[Sequence[int]]) -> list[float]:
+    if not any(branches):
+        return [0.0] * len(branches)
     rows = [torch.tensor(branch, dtype=torch.long, device=network.device) for branch in branches]
     tokens = pad_sequence(rows, batch_first=True)
     targets = pad_sequence(rows, batch_first=True, padding_value=_NONE)

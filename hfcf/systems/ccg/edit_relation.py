@@ -156,10 +156,12 @@ class EditRelation(Stage):
 
         rows = [row for row in training_rows(ds, "causal_terms") if row["causal_terms"]]
         examples = [row for row in rows if (row.get("status") or {}).get("accepted") is not False]
-        chooses = self.by_sense and any(row["label"] in self.phrases.relations for row in rows)
+        chooses = self.phrases is not None and self.by_sense and any(row["label"] in self.phrases.relations for row in rows)
         trains = self.use_editor and self.editor is None and not chooses
         content = editor.learn_editor(examples, train if trains else None)
         if chooses:
+            assert self.tagger is not None
+            assert self.phrases is not None
             content["phrases"] = own_phrases(examples, self.tagger, self.phrases)
         return save_artifact(content)
 
@@ -182,6 +184,9 @@ class EditRelation(Stage):
         return results
 
     def _say(self, rows: list[dict[str, Any]], own: Own) -> list[dict[str, Any] | Reject]:
+        assert self.language_model is not None
+        assert self.tagger is not None
+        assert self.phrases is not None
         speaker = Speaker(
             model=self.language_model, parser=self.tagger, phrases=self.phrases, own=own, most=self.max_phrases, random=self.random
         )  # fmt: skip

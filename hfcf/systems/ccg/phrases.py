@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator
 
@@ -15,8 +15,10 @@ from hfcf.core.safe_yaml import read_yaml
 from hfcf.engines.wordnet import Synset, wordnet
 from hfcf.systems.ccg.terms import BACKWARD, FORWARD, Counts
 
-FINITE, RELATIVE, REDUCED = "finite", "relative", "reduced"
 Kind = Literal["finite", "relative", "reduced"]
+FINITE: Final = "finite"
+RELATIVE: Final = "relative"
+REDUCED: Final = "reduced"
 """What stands between two entities: a clause's predicate, a relative clause, or a phrase without a finite verb."""
 
 SHIPPED = Path(__file__).with_name("phrase_lists")

@@ -96,7 +96,7 @@ def test_what_loses_too_much_is_a_rejection(losses: Any) -> None:
     made = fitted()(source())
     assert {new["status"]["reason"] for new in made["candidates"]} == {"less fluent than its source by more than 9"}
     assert "no candidate is left" in made["status"]["reason"]
-    assert [new["label"] for new in made["candidates"]][0] == IN
+    assert made["candidates"][0]["label"] == IN
 
 
 def test_phrases_are_drawn_by_the_rows_id_alone(losses: Any) -> None:
