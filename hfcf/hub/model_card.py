@@ -34,7 +34,10 @@ _PIPELINES = {
 """The Hub's task of a model by the kind of training; every other kind is a model of its task."""
 _METRICS = {"accuracy": "accuracy", "macro_f1": "f1", "micro_f1": "f1", "bleu": "bleu", "chrf": "chrf"}
 """The Hub's names of metrics; other metrics keep their names."""
-_NO_RESULTS = {"majority", "claim only", "copy", "as shipped", "random token", "trained on", "sentences", "cloze", "calibration"}
+_NO_RESULTS = {
+    "majority", "claim only", "without evidence", "copy", "as shipped", "random token", "trained on", "sentences", "cloze",
+    "calibration",
+}  # fmt: skip
 """Scores of baselines, and counts: the card's table has them, `model-index` does not."""
 
 
