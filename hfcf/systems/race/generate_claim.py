@@ -50,7 +50,7 @@ def says_twice(text: str, words: int) -> bool:
 
 
 def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | None:
-    """Say why a claim is not self-contained: it is a copy of a piece of the evidence, or has empty brackets."""
+    """Say why a claim is not self-contained: it is a copy of a piece of the evidence, or has brackets that are empty or do not close."""
     for piece in evidence:
         title, text = piece["title"] or "", piece["text"]
         start = next((start for start in (title, f"The {title}") if title and claim.startswith(start)), None)
@@ -61,7 +61,9 @@ def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | No
                 return "is the title of a piece of evidence with its text after it"
         elif normalise(claim) == normalise(text) and (names := _names(title)) and names.isdisjoint(map(normalise, claim.split())):
             return "is a piece of evidence without its title"
-    return "has empty brackets" if _EMPTY.search(claim) else None
+    if _EMPTY.search(claim):
+        return "has empty brackets"
+    return "has brackets that do not close" if claim.count("(") != claim.count(")") else None
 
 
 def _names(title: str) -> set[str]:
@@ -108,8 +110,8 @@ class GenerateClaim(Stage):
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not mention this.
         exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
-            a piece of evidence that does not name its subject, or that has empty brackets, where the generator could not write
-            their contents; see `why_malformed`. The paper has no such check.
+            a piece of evidence that does not name its subject, or that has brackets which are empty, where the generator could not
+            write their contents, or do not close; see `why_malformed`. The paper has no such check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
         max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks: facts

@@ -553,6 +553,7 @@ def test_pieces_of_the_evidence_and_other_subjects_are_rejected(monkeypatch: pyt
         ("Then they left.", "", "Then they left.", False),
         ("Then they left the town.", "Fog", "Then they left.", False),
         ("Rome ( ) is old.", "Rome", "It is old.", True),
+        ("Rome (Latin: Roma is old.", "Rome", "It is old.", True),
         ("Rome (Latin: Roma) is old.", "Rome", "It is old.", False),
     ],
 )
