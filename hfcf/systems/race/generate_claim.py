@@ -50,7 +50,7 @@ def says_twice(text: str, words: int) -> bool:
 
 
 def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | None:
-    """Say why a claim is not self-contained: it is a copy of a piece of the evidence, or has brackets that are empty or do not close."""
+    """Say why a claim is not self-contained: it copies a piece of the evidence, or has brackets that are empty or do not close."""
     for piece in evidence:
         title, text = piece["title"] or "", piece["text"]
         start = next((start for start in (title, f"The {title}") if title and claim.startswith(start)), None)
