@@ -91,8 +91,9 @@ def test_shipped_phrases_say_one_relation_each_in_several_forms(name: str) -> No
     for relation, *lists in phrases.lists:
         for texts in lists:
             assert len(set(texts)) == len(texts) >= 15
-        for kind in (FINITE, REDUCED, RELATIVE):
-            assert sum(bool(forms(text, kind)) for text in lists[0]) >= 4, (relation, kind)
+        assert any(forms(text, REDUCED) for text in lists[0]), relation
+        for texts in (lists[0], lists[1]) if name == "semeval" else ():
+            assert all(forms(text, FINITE) and forms(text, RELATIVE) for text in texts), relation
     if name == "semeval":  # relations of one direction share no phrase
         forward = [text for _, texts, _ in phrases.lists for text in texts]
         assert len(set(forward)) == len(forward)
