@@ -28,7 +28,7 @@ from hfcf.text.evidence import evidence_texts
 from hfcf.text.normalise import normalise
 
 SEMANTIC, ENTITY = "semantic fidelity", "entity fidelity"
-PERPLEXITY, COPIED, KEPT = "perplexity ratio", "copy rate", "words kept"
+PERPLEXITY, COPIED, KEPT = "perplexity ratio", "copy rate", "words shared"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +56,8 @@ class FilterClaim(Stage):
             greater. A claim that is too long for the model to score stays, and so does one that follows the edits of E′: it reads
             as its source does.
         max_copied: reject claims of a greater copy rate, 0–1; None, as in the paper, rejects none.
-        min_kept: reject claims that keep a smaller share of the source's words, 0–1: they speak of something else. None, as in the
-            paper, rejects none.
+        min_kept: reject claims that share fewer words with the source's, as a share (0–1) of the words of the longer one: they
+            speak of something else, or of more. None, as in the paper, rejects none.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
     ['candidates', 'counterfactuals']
@@ -130,7 +130,7 @@ class FilterClaim(Stage):
             texts = [text for pieces in (row["evidence"], edited) for _, _, text in evidence_texts({"evidence": pieces})]
             scores[COPIED] = copy_rate(claim, texts) or 0.0
         if self.min_kept is not None:
-            scores[KEPT] = kept_words(row["claim"], claim) or 0.0
+            scores[KEPT] = min(kept_words(row["claim"], claim) or 0.0, kept_words(claim, row["claim"]) or 0.0)
         return scores
 
     def _score(self, claim: dict[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:

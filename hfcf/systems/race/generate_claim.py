@@ -50,7 +50,7 @@ def says_twice(text: str, words: int) -> bool:
 
 
 def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | None:
-    """Say why a claim is not self-contained: it copies a piece of the evidence, or has brackets that are empty or do not close."""
+    """Say why a claim is not self-contained: it copies a piece of the evidence, is cut off, or has empty brackets."""
     for piece in evidence:
         title, text = piece["title"] or "", piece["text"]
         start = next((start for start in (title, f"The {title}") if title and claim.startswith(start)), None)
@@ -63,7 +63,9 @@ def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | No
             return "is a piece of evidence without its title"
     if _EMPTY.search(claim):
         return "has empty brackets"
-    return "has brackets that do not close" if claim.count("(") != claim.count(")") else None
+    if claim.count("(") != claim.count(")"):
+        return "has brackets that do not close"
+    return "ends in a word that leads on" if _LEADS_ON.search(claim) else None
 
 
 def _names(title: str) -> set[str]:
@@ -74,6 +76,7 @@ def _names(title: str) -> set[str]:
 COPIED = 2
 """How many words of a piece's text, after its title and a punctuation mark, show that a claim copies both."""
 _MARKS = tuple(",;–—-")
+_LEADS_ON = re.compile(r"\b(?:an?|the|and|or|of|in|on|at|by|to|for|with|from|as|was|were|is|are)[\s.,;]*$", re.IGNORECASE)
 _EMPTY = re.compile(r"\((?:\w+:)?\s*\)")
 
 
@@ -110,13 +113,14 @@ class GenerateClaim(Stage):
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not mention this.
         exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
-            a piece of evidence that does not name its subject, or that has brackets which are empty, where the generator could not
-            write their contents, or do not close; see `why_malformed`. The paper has no such check.
+            a piece of evidence that does not name its subject, that has empty brackets, where the generator could not write their
+            contents, or that ends inside brackets or in a word that leads on; see `why_malformed`. The paper has no such check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
         max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks: facts
             that the evidence does not mention, which small verifiers overlook. None, as in the paper, rejects none.
-        min_log_probability: reject a correction of a smaller mean log-probability, which is often no sentence; None rejects none.
+        min_log_probability: reject a corrected or generated claim of a smaller mean log-probability, which is often no sentence; None,
+            as in the paper, rejects none.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.
@@ -273,9 +277,9 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, why)
         if writer != FOLLOW and (why := self._why_unsupported(row, text)):
             return reject(candidate, self.name, why)
-        least = self.min_log_probability
-        if writer == CORRECT and least is not None and hypothesis["score"] < least - 1e-4:
-            return reject(candidate, self.name, f"is an unlikely correction: {hypothesis['score']:.2f}, {least} at least")
+        score, least = hypothesis["score"], self.min_log_probability
+        if score is not None and least is not None and score < least - 1e-4:
+            return reject(candidate, self.name, f"is unlikely by the model that wrote it: {score:.2f}, {least} at least")
         return candidate
 
     def _why_unsupported(self, row: Mapping[str, Any], text: str) -> str | None:

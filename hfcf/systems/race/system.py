@@ -47,9 +47,9 @@ OFFLINE: dict[str, Any] = {
     "follow": True,
     "corrector": Model("offline:t5", adapter="hfcf:corrector"),
     "max_unsupported": 0,
-    "min_log_probability": -0.2,
+    "min_log_probability": -0.15,
     "max_copied": 0.8,
-    "min_kept": 0.5,
+    "min_kept": 0.6,
     # Small writers make slips of grammar.
     "fluency_model": Model("offline:smollm2"),
     "unique": True,
