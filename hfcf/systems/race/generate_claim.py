@@ -119,7 +119,7 @@ class GenerateClaim(Stage):
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
         max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks: facts
             that the evidence does not mention, which small verifiers overlook. None, as in the paper, rejects none.
-        min_log_probability: reject a corrected or generated claim of a smaller mean log-probability, which is often no sentence; None,
+        min_log_probability: reject a corrected or generated claim of a smaller mean log-probability, often no sentence; None,
             as in the paper, rejects none.
         num_candidates: k.
         num_beams: beams of the search.
