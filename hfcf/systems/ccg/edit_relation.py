@@ -43,6 +43,7 @@ Request = tuple[Mapping[str, Any], str]
 
 _OF_ANOTHER = "the term is one of another relation of the entities too"
 _NO_TERM = "the new relation has no causal term"
+_UNFLIPPED = "no word changes the indicator's prediction, and without phrases no others are edited"
 _TOO_LONG = "the entities are longer than the editor reads"
 
 
@@ -58,9 +59,10 @@ class _Written(NamedTuple):
 class EditRelation(Stage):
     """Replace a row's causal terms by a term of each of its first new relations (section 3.4).
 
-    Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`. Output column: `candidates`, one for each of
-    the first `top_k` new relations; one without a term is rejected, with the editor's best. A row is rejected when no candidate is
-    left. The new term replaces the first causal term, the others are removed; entities stay.
+    Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`, and `preliminary_terms` where there is one.
+    Output column: `candidates`, one for each of the first `top_k` new relations; one without a term is rejected, with the editor's
+    best. A row is rejected when no candidate is left. The new term replaces the first causal term, the others are removed; entities
+    stay.
 
     As in the released code, the first hypothesis is taken that is a causal term of the new relation in the training rows, and
     neither of the old relation nor of the other relations among the first four retrieved. Terms are compared without forms of "be",
@@ -78,7 +80,7 @@ class EditRelation(Stage):
     the one is taken that makes most sense (`hfcf.systems.ccg.by_sense`): whose sentence loses least against the source, counted
     without what the phrase itself costs after any noun. Rejected is what breaks the sentence by the `tagger`'s parse, or loses more
     than `max_loss`. Never taken are the source's relation turned round, and one whose kinds do not admit the entities. If `phrases`
-    has no relation of the rows, no model chooses, and the paper's rule holds.
+    has no relation of the rows, no model chooses, and the paper's rule holds. Then rows in which no word flipped are rejected.
 
     Args:
         editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None trains it on the rows. Or
@@ -111,6 +113,7 @@ class EditRelation(Stage):
     VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "causal_terms": List(schema.INT), "new_relations": List(schema.TEXT)}
     outputs: ClassVar = {"candidates": CANDIDATES}
+    optional: ClassVar = {"preliminary_terms": List(schema.INT)}
     produced_by: ClassVar = {"causal_terms": "ccg.identify_causal_terms", "new_relations": "ccg.expand_relation"}
 
     engines: ClassVar = (Continuation, Likelihood, Branches, Parser)
@@ -154,7 +157,8 @@ class EditRelation(Stage):
             hp = ensure_steps(replace(self.editor_training, seed=self.seed), self.min_steps, len(rows))
             return editor.train_editor(rows, hp, max_target=self.max_new_tokens)
 
-        rows = [row for row in training_rows(ds, "causal_terms") if row["causal_terms"]]
+        flips = [column for column in self.optional if column in (ds.column_names or [])]
+        rows = [row for row in training_rows(ds, "causal_terms", *flips) if row["causal_terms"] and _rests_on_them(row)]
         examples = [row for row in rows if (row.get("status") or {}).get("accepted") is not False]
         chooses = self.phrases is not None and self.by_sense and any(row["label"] in self.phrases.relations for row in rows)
         trains = self.use_editor and self.editor is None and not chooses
@@ -172,12 +176,18 @@ class EditRelation(Stage):
         terms, fitted_editor, own = _fitted(self.fitted or "", self.phrases)
         if own is not None:
             return self._say(rows, own)
-        requests = [(row, relation) for row in rows if row["causal_terms"] for relation in row["new_relations"][: self.top_k]]
+        edited = [bool(row["causal_terms"]) and _rests_on_them(row) for row in rows]
+        requests = [
+            (row, relation)
+            for row, edits_it in zip(rows, edited, strict=True)
+            if edits_it
+            for relation in row["new_relations"][: self.top_k]
+        ]
         written = iter(self._edited(terms, fitted_editor, requests) if self.use_editor else _most_frequent(terms, requests))
         results: list[dict[str, Any] | Reject] = []
-        for row in rows:
-            if not row["causal_terms"]:
-                results.append(settle([], "there are no causal terms"))
+        for row, edits_it in zip(rows, edited, strict=True):
+            if not edits_it:
+                results.append(settle([], _UNFLIPPED if row["causal_terms"] else "there are no causal terms"))
                 continue
             candidates = [self._candidate(row, relation, next(written)) for relation in row["new_relations"][: self.top_k]]
             results.append(settle(candidates, "there is no new relation"))
@@ -256,6 +266,11 @@ class EditRelation(Stage):
             PROMPT, shots=2, sentence=" ".join(words), relation=roles(relation), known=list(known[:SHOWN]),
             number=self.num_candidates, closed=self.closed, head=head, tail=tail,
         )  # fmt: skip
+
+
+def _rests_on_them(row: Mapping[str, Any]) -> bool:
+    """Say whether a row's causal terms were found by flips, not all words that might be (`IdentifyCausalTerms.unflipped`)."""
+    return row.get("preliminary_terms") != []
 
 
 def _most_frequent(terms: KnownTerms, requests: Sequence[Request]) -> list[_Written]:

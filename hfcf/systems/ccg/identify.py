@@ -79,6 +79,8 @@ class IdentifyCausalTerms(Stage):
             with the indicator's own prediction for the label.
         max_length: pieces that masked language model and indicator read.
         patience: see `hfcf.engines.intervention.Intervention`; None, the default, is exact.
+        unflipped: keep rows in which no word flips: `preliminary_terms` is then empty, and all words that may be masked are causal
+            terms. For phrases (`EditRelation`), which replace the whole predicate; a weak indicator often sees the entities alone.
 
     >>> IdentifyCausalTerms(parser=None).name
     'identify_causal_terms'
@@ -102,6 +104,7 @@ class IdentifyCausalTerms(Stage):
     method: Literal["intervention", "gradient"] = "intervention"
     max_length: Positive = 128
     patience: Positive | None = None
+    unflipped: bool = False
 
     def check(self) -> None:
         check_full_tuning("classifier", self.classifier)
@@ -122,6 +125,8 @@ class IdentifyCausalTerms(Stage):
         reasons = [self._trouble(row) for row in rows]
         sound = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
         preliminary = self._preliminary(sound)
+        if self.unflipped:
+            preliminary = [[] if terms is _NOTHING else terms for terms in preliminary]
         flipping = [(row, terms) for row, terms in zip(sound, preliminary, strict=True) if not isinstance(terms, Reject)]
         answers, corrected = iter(preliminary), iter(self._correct(flipping))
         results: list[dict[str, Any] | Reject] = []
@@ -191,11 +196,11 @@ class IdentifyCausalTerms(Stage):
 
     def _correct(self, flipping: Sequence[tuple[dict[str, Any], list[int]]]) -> list[list[int]]:
         if self.parser is None:
-            return [terms for _, terms in flipping]
+            return [terms or self.maskable(row) for row, terms in flipping]
         parts = [_part(row) if self.words == "between" else (0, len(row["tokens"])) for row, _ in flipping]
         trees = self.parser.run([row["tokens"][start:end] for (row, _), (start, end) in zip(flipping, parts, strict=True)])
         return [
-            correct_terms(shift_tree(tree, start), terms, self.maskable(row))
+            correct_terms(shift_tree(tree, start), terms, self.maskable(row)) if terms else self.maskable(row)
             for tree, (start, _), (row, terms) in zip(trees, parts, flipping, strict=True)
         ]
 

@@ -29,6 +29,7 @@ OFFLINE: dict[str, Any] = {
     "closed": True,
     # An indicator or editor of this size, and a few dozen rows, know no words for most relations: phrases say them.
     "phrases": "all",
+    "unflipped": True,
     "language_model": Model("offline:smollm2"),
     "tagger": Parser(backend="spacy", model=Model("offline:spacy")),
     "max_phrases": 6,

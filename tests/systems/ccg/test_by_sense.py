@@ -132,6 +132,15 @@ def test_rows_of_other_relations_keep_the_papers_rule(tiny_model: Callable[[str]
     assert new["text"] == "The eggs were taken from boxes ."
 
 
+def test_rows_in_which_no_word_flipped_are_for_phrases_alone(losses: Any, tiny_model: Callable[[str], str]) -> None:
+    losses({"moved into": 10, "lay in": 12})
+    row = source(preliminary_terms=[])
+    assert fitted()(row)["candidates"][0]["text"] == "The eggs lay in boxes ."
+    plain = stage(language_model=None, editor=Model(tiny_model("t5")), closed=True)
+    made = plain.fit(Dataset.from_list([row]))(row)
+    assert "no word changes the indicator's prediction" in made["status"]["reason"]
+
+
 def test_without_a_language_model_phrases_are_known_terms(tiny_model: Callable[[str], str]) -> None:
     plain = stage(language_model=None, editor=Model(tiny_model("t5")), closed=True).fit(Dataset.from_list([source()]))
     (new,) = plain(source(new_relations=[IN]))["candidates"]

@@ -104,6 +104,17 @@ def test_bad_rows_are_rejected_with_their_reason_in_place(stage: IdentifyCausalT
     assert mapped[::2] == [{**row, "id": str(2 * i)} for i, row in enumerate(filled(stage, rows()[: len(BAD)]))]
 
 
+def test_rows_in_which_no_word_flips_may_stay(stage: IdentifyCausalTerms, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Intervention, "run", lambda self, requests: [[] for _ in requests])
+    source = tiny_relation.row("the [eggs] were moved , slowly into {buckets} .")
+    (rejected,) = filled(stage, [source])
+    assert rejected["status"]["reason"] == NOTHING
+    (kept,) = filled(replace(stage, unflipped=True), [source])
+    assert (kept["preliminary_terms"], kept["causal_terms"], kept["status"]) == ([], [2, 3, 5, 6], None)
+    (bad,) = filled(replace(stage, unflipped=True), [tiny_relation.row("[eggs] in {buckets}", OTHER)])
+    assert bad["status"]["reason"] == "the relation is Other"
+
+
 def test_punctuation_is_no_word(stage: IdentifyCausalTerms) -> None:
     row = tiny_relation.row("the [film] , -- which 's a {hit}")
     assert [row["tokens"][i] for i in stage.maskable(row)] == ["which", "'s", "a"]

@@ -62,7 +62,8 @@ def read_fitted(sha: str) -> Mapping[str, Any]:
 
 
 GRADIENT_TERMS = Part(
-    IdentifyCausalTerms, fixed={"masked": None, "method": "gradient", "parser": None, "top": 100, "patience": None}
+    IdentifyCausalTerms,
+    fixed={"masked": None, "method": "gradient", "parser": None, "top": 100, "patience": None, "unflipped": False},
 )
 """Find the words with the highest gradients of a system's base model."""
 
