@@ -32,6 +32,7 @@ from hfcf.core import recipe
 from hfcf.core.recipe import RecipeError
 from hfcf.core.redact import short_paths
 from hfcf.corpora import builder_class
+from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.hub.existing import ExistingResultError
@@ -169,7 +170,8 @@ def test_a_limited_run_gives_the_first_rows_of_the_whole(
 def test_a_run_that_accepts_nothing_ends_with_a_warning(
     content: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Generator, "forward", lambda self, loaded, encoded: [[] for _ in encoded])
+    for writer in (Generator, Corrector):
+        monkeypatch.setattr(writer, "forward", lambda self, loaded, encoded: [[] for _ in encoded])
     out = tmp_path / "out"
     content["split"] = "train[1:2]"  # a REFUTES row: its one chance is a claim
     found = hfcf.run(content, out)
@@ -465,7 +467,7 @@ def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path,
     assert shown.index("filter_claim") < shown.index(":race:") < shown.index("Funnel"), "stages, pairs, the funnel"
     assert shown.count(":race:") == 3
     assert "minimality" not in shown
-    assert "under-edited" in shown
+    assert "the label does not flip" in shown
     assert shown.splitlines()[-1].endswith(f"{out}, report: {out / 'report.html'}")
     runs.peek(str(out), 2, "default")
     shown = capsys.readouterr().out
@@ -552,6 +554,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import yaml
+from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
 from hfcf.pipeline.run import run
 import parrot

@@ -198,8 +198,8 @@ def ratings_table(results: Mapping[str, Any]) -> str:
     if results["missing"]:
         gaps = ", ".join(f"{n} of {name}" for name, n in results["missing"].items())
         parts.append(f"**Answers are missing:** {gaps}.")
-    if results["not_asked"]:
-        absent = "; ".join(f"{', '.join(names)} in {name}" for name, names in results["not_asked"].items())
+    if not_asked := results.get("not_asked"):  # a review has no optional questions
+        absent = "; ".join(f"{', '.join(names)} in {name}" for name, names in not_asked.items())
         parts.append(f"**Not asked:** {absent}.")
     for stratum in strata:
         rows = []
