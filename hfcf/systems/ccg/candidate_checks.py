@@ -28,13 +28,13 @@ from hfcf.systems.ccg.indicator import (
     ask_indicators,
     learn_indicators,
 )
+from hfcf.systems.ccg.predicate import FINITE_TAGS
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.relation import CANDIDATES, TASK, requests
 from hfcf.training.model_cache import check_full_tuning
 
 Row = Mapping[str, Any]
 
-_FINITE = ("VBD", "VBP", "VBZ", "MD")
 _DETERMINERS = ("DT", "PRP$")
 _NO_NOUN = (*_DETERMINERS, "IN", "VBD", "VBZ", ".")
 """What can't follow a determiner."""
@@ -228,7 +228,7 @@ def _edited(row: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _finite_verbs(tags: Sequence[str]) -> int:
-    return sum(tag in _FINITE for tag in tags)
+    return sum(tag in FINITE_TAGS for tag in tags)
 
 
 def _bare_determiners(tags: Sequence[str]) -> int:
