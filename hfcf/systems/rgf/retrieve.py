@@ -230,13 +230,12 @@ class Read(Stage):
         return results
 
     def _doubt(self, span: Mapping[str, Any], left: float) -> str | None:
-        shares = {name: None if (p := span[name]) is None else p / left for name in ("probability", "no_answer")}
-        return doubt(shares, self.min_probability, self.no_answer_margin)
+        return doubt(span, self.min_probability * left, self.no_answer_margin)
 
 
 def _left(spans: Sequence[Mapping[str, Any]], gold: Sequence[str]) -> float:
     """Return the probability that a passage's gold answers leave to its other answers."""
-    return max(1e-6, 1.0 - sum(span["probability"] or 0.0 for span in spans if matches(span["text"], gold)))
+    return max(0.0, 1.0 - sum(span["probability"] or 0.0 for span in spans if matches(span["text"], gold)))
 
 
 def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:

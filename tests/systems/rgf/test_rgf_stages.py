@@ -128,18 +128,6 @@ def test_an_alias_is_a_gold_answer_and_a_part_of_one_may_be(monkeypatch: pytest.
     assert reasons[False][1:] == ["the answer holds a gold answer of the source, or stands in it", None]
 
 
-def test_a_near_miss_counts_among_what_the_gold_answer_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "Leo, Ada, Bob."
-    plant(monkeypatch, Reader, [[span("Leo", text, 0.9), span("Ada", text, 0.06), span("Bob", text, 0.03)]])
-    row = {"id": "1", "question": "who?", "answers": {"text": ["Leo"]}, "passages": [passage(text)]}
-    (result,) = Read(reader=MODEL, min_probability=0.5).batch([row])
-    assert not isinstance(result, Reject)
-    reasons = {one["answers"]["text"][0]: one["status"] and one["status"]["reason"] for one in result["candidates"]}
-    assert reasons == {
-        "Leo": "the answer is a gold answer of the source", "Ada": None, "Bob": "the reader's probability is under 0.5",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(("settings", "kept", "why"), [
     ({}, ["Ada", "Bob", "Eve"], None), ({"min_probability": 0.4}, ["Ada", "Bob"], "the reader's probability is under 0.4"),
     ({"min_probability": 0.39995}, ["Ada", "Bob"], "the reader's probability is under 0.39995"),
