@@ -29,7 +29,6 @@ from hfcf.systems.rgf.answer_candidates import (
     passage_problem,
 )
 from hfcf.tasks.qa import ANSWERS, TASK
-from hfcf.text.normalise import matches
 from hfcf.text.phrase_match import find_answer
 
 WORDS = 300
@@ -176,8 +175,7 @@ class Read(Stage):
         keep_partial: keep an answer that holds a gold answer, or is part of it, as the paper does. The offline preset does not: a
             small reader often cuts the gold answer too short or too long.
         overlapping: keep answers that share words of the passage with a likelier answer; False reads other ones in their place.
-        min_probability: the least probability of an answer; see `hfcf.engines.reader.Reader`. Where an answer of the passage is
-            gold, it is the least share of what the gold answer leaves: else no near miss of the source's own passage would stay.
+        min_probability: the least probability of an answer; see `hfcf.engines.reader.Reader`.
         no_answer_margin: by how much the probability of an answer must exceed that of no answer in its passage, from -1 to 1. None
             does not compare them.
 
@@ -223,19 +221,13 @@ class Read(Stage):
             candidates, seen = [], set[tuple[str, str]]()
             for passage in row["passages"]:
                 spans = next(answers) if passage_problem(passage) is None else []
-                left = _left(spans, gold_answers(row))
-                read = [(span["text"], span["start"], [(READER, span["probability"])], self._doubt(span, left)) for span in spans]
+                read = [(span["text"], span["start"], [(READER, span["probability"])], self._doubt(span)) for span in spans]
                 candidates += answer_candidates(self.name, passage, gold_answers(row), read, seen, keep_partial=self.keep_partial)
             results.append(settle(candidates, "there is no passage"))
         return results
 
-    def _doubt(self, span: Mapping[str, Any], left: float) -> str | None:
-        return doubt(span, self.min_probability * left, self.no_answer_margin)
-
-
-def _left(spans: Sequence[Mapping[str, Any]], gold: Sequence[str]) -> float:
-    """Return the probability that a passage's gold answers leave to its other answers."""
-    return max(0.0, 1.0 - sum(span["probability"] or 0.0 for span in spans if matches(span["text"], gold)))
+    def _doubt(self, span: Mapping[str, Any]) -> str | None:
+        return doubt(span, self.min_probability, self.no_answer_margin)
 
 
 def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
