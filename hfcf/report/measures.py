@@ -25,6 +25,8 @@ _PHRASES = {
     "fluency": "perplexity {:.0f}",
     "grammar": "grammatical {:.0%}",
     _VERIFIER: "the verifier says {detail} {:.0%}",
+    "writer": "written by: {detail}",
+    "words": "its words say {detail}",
 }
 """The words for a measure; "" where another measure has the same."""
 _VERDICTS = {
@@ -60,8 +62,15 @@ def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]
 
 
 def certainty(row: Mapping[str, Any]) -> float:
-    """Return the least probability that a verifier or a judge gives a row's label; 1 where none was asked."""
-    asked = (value for name, value in measures(row, ()).items() if name == _VERIFIER or name.startswith(_JUDGE))
+    """Return the least probability that a verifier or a judge gives a row's label; 1 where none was asked.
+
+    One that gives another label, whose probability is then known, gives this one at most the rest.
+    """
+    asked = []
+    for score in row.get("scores") or []:
+        name, _, label = str(score["name"]).partition(": ")
+        if name == _VERIFIER or name.startswith(_JUDGE):
+            asked.append(score["value"] if label in ("", row.get("label", label)) else 1 - score["value"])
     return min(asked, default=1.0)
 
 

@@ -34,5 +34,5 @@ def test_the_first_screen_has_both_commands_and_the_picture() -> None:
     assert "](docs/chain.svg)" in first
 
 
-def test_the_shown_rows_are_said_to_be_chosen() -> None:
-    assert "**chosen**" in README.read_text(encoding="utf-8")
+def test_the_shown_rows_are_said_to_be_unpicked() -> None:
+    assert "Nobody chose them" in README.read_text(encoding="utf-8")

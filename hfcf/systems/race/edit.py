@@ -217,11 +217,12 @@ def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bo
 
 
 def _binds(value: str, type_: str, texts: Iterable[str]) -> bool:
-    """Whether other words would have to change too: "one", "Florence, Italy", "League 2"; or a place that may be none."""
+    """Whether other words would have to change too: "one", "Florence, Italy", "the Congo", "League 2"."""
     if type_ == "GPE" and not (place_kind(value) and value[0].isupper() and not value.isupper()):
         return True
-    within = rf"{re.escape(value)}, [A-Z]|[A-Z]\w+, {re.escape(value)}|[A-Z]\w+ of {re.escape(value)}" if type_ == "GPE" else ""
-    numbered = rf"[A-Z]\w+ {re.escape(value)}\b" if type_ == "NUM" else ""
+    word = re.escape(value)
+    within = rf"{word}, [A-Z]|[A-Z]\w+, {word}|[A-Z]\w+ of {word}|[Tt]he {word}" if type_ == "GPE" else ""
+    numbered = rf"[A-Z]\w+ {word}\b" if type_ == "NUM" else ""
     pattern = re.compile(rf"\b(?:{within or numbered})") if within or numbered else None
     return value.casefold() in ONE or (pattern is not None and any(pattern.search(text) for text in texts))
 
