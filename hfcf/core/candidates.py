@@ -10,6 +10,8 @@ from hfcf.core.stage import Reject
 from hfcf.text.check import shorten
 
 Candidate = dict[str, Any]
+TOLERANCE = 1e-4
+"""Scores that differ by less are equal: batches and processors move them."""
 
 
 def accepted(row: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.race.follow import FOLLOWED, excludes
+from hfcf.systems.race.follow import excludes, follows
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
 from hfcf.tasks.verification import CANDIDATES, LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK, candidate, opposite
 
@@ -163,10 +163,10 @@ class CheckClaim(Stage):
         return (SUPPORTS,) if label == REFUTES else tuple(LABELS[1:] if self.flip == "any" else LABELS[1:2])
 
     def _judge(self, claim: dict[str, Any], row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
-        label, follows = row["label"], any(score["name"] == FOLLOWED for score in claim["scores"])
+        label = row["label"]
         claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], *verdict.scores]}
         certain = verdict.reason is None and verdict.label == REFUTES
-        if self.by_words and follows and not certain and _overlooked(verdict) and excludes(row):
+        if self.by_words and follows(claim) and not certain and _overlooked(verdict) and excludes(row):
             return {**claim, "scores": [*claim["scores"], BY_WORDS]}
         if verdict.reason is not None:
             return reject(claim, self.name, verdict.reason)

@@ -101,8 +101,8 @@ class EditEvidence(Stage):
         return save_artifact({"entities": table.values, **({"tags": table.tags} if self.plausible else {})})
 
     def check_available(self) -> None:
-        """Raise if `plausible` is set and WordNet is not installed."""
-        if self.plausible and self.edit:
+        """Raise if WordNet, which knows kinds of places and what excludes what, is needed and not installed."""
+        if self.edit and (self.plausible or self.near or self.claimed):
             wordnet()
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,8 @@ class EditEvidence(Stage):
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
         choices = _one_by_one(row["claim"], causal, here, self.random(row["id"])) if self.claimed else [causal]
         names = [entity["text"] for entity in here]
-        changed = _choose(row, [edits_of(row, self._changes(row, here, chosen), names) for chosen in choices])
+        edited_by = (edits_of(row, self._changes(row, here, chosen), names) for chosen in choices)
+        changed = _choose(row, edited_by) if self.claimed else next(edited_by)
         if not changed:
             reason = (
                 "no causal entity can be edited: there is no other value of its form in the dataset, and no second person or "
@@ -170,15 +171,14 @@ class EditEvidence(Stage):
         return convert(changes, texts, [entity["text"] for entity in here]) if self.plausible else changes
 
 
-def _choose(row: Mapping[str, Any], choices: Sequence[list[edits.Edit]]) -> list[edits.Edit]:
+def _choose(row: Mapping[str, Any], choices: Iterable[list[edits.Edit]]) -> list[edits.Edit]:
     """Choose the first edits that exclude the claim, else the first that change anything; else none."""
-    possible = [edits_ for edits_ in choices if edits_]
-    if len(possible) < 2:
-        return possible[0] if possible else []
-    excluding = (
-        one for one in possible if excludes({**row, "edits": one, "edited_evidence": TASK.apply_edits(row, one)["evidence"]})
-    )
-    return next(excluding, possible[0])
+    first: list[edits.Edit] = []
+    for changed in choices:
+        if changed and excludes({**row, "edits": changed, "edited_evidence": TASK.apply_edits(row, changed)["evidence"]}):
+            return changed
+        first = first or changed
+    return first
 
 
 def _one_by_one(claim: str, causal: Sequence[Any], here: Sequence[Any], rng: Random) -> Iterator[Sequence[Any]]:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
-from hfcf.core.candidates import accept, reject, settle, undecided
+from hfcf.core.candidates import TOLERANCE, accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.settings import NeedsWeights, Share
 from hfcf.core.stage import Reject, Stage
@@ -20,7 +20,7 @@ from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.minimality import kept_words
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
-from hfcf.systems.race.follow import FOLLOWED
+from hfcf.systems.race.follow import follows
 from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
@@ -101,13 +101,12 @@ class FilterClaim(Stage):
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
-            candidates = []
+            candidates, texts = [], self._texts(row)
             for candidate in row["candidates"]:
                 if undecided(candidate):
                     new = {normalise(candidate["claim"][start:end]) for start, end, _ in next(tagged)}
                     scores = {SEMANTIC: next(semantic), ENTITY: overlap(names, new) or 0.0}
-                    follows = any(score["name"] == FOLLOWED for score in candidate["scores"])
-                    form = self._form(row, candidate["claim"], {} if follows else perplexities)
+                    form = self._form(row["claim"], candidate["claim"], texts, {} if follows(candidate) else perplexities)
                     candidate = self._score(candidate, {**scores, **form})
                 candidates.append(candidate)
             results.append(self._decide(row, candidates))
@@ -119,18 +118,23 @@ class FilterClaim(Stage):
         texts = list(dict.fromkeys(claims))
         return dict(zip(texts, Perplexity(model=self.fluency_model).run(texts), strict=True))
 
-    def _form(self, row: Mapping[str, Any], claim: str, perplexities: Mapping[str, float | None]) -> dict[str, float]:
+    def _texts(self, row: Mapping[str, Any]) -> list[str]:
+        """List the texts that a row's claims may copy, if that is asked for."""
+        if self.max_copied is None or not any(map(undecided, row["candidates"])):
+            return []
+        edited = TASK.apply_edits(row, row["edits"] or [])["evidence"]
+        return [text for pieces in (row["evidence"], edited) for _, _, text in evidence_texts({"evidence": pieces})]
+
+    def _form(self, source: str, claim: str, texts: Sequence[str], perplexities: Mapping[str, float | None]) -> dict[str, float]:
         """Score a claim's fluency, how far it is copied, and what it keeps, where they are asked for."""
         scores = dict[str, float]()
-        before, after = perplexities.get(row["claim"]), perplexities.get(claim)
+        before, after = perplexities.get(source), perplexities.get(claim)
         if before and after:
             scores[PERPLEXITY] = round(after / before, 4)
         if self.max_copied is not None:
-            edited = TASK.apply_edits(row, row["edits"] or [])["evidence"]
-            texts = [text for pieces in (row["evidence"], edited) for _, _, text in evidence_texts({"evidence": pieces})]
             scores[COPIED] = copy_rate(claim, texts) or 0.0
         if self.min_kept is not None:
-            scores[KEPT] = min(kept_words(row["claim"], claim) or 0.0, kept_words(claim, row["claim"]) or 0.0)
+            scores[KEPT] = min(kept_words(source, claim) or 0.0, kept_words(claim, source) or 0.0)
         return scores
 
     def _score(self, claim: dict[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
@@ -161,8 +165,6 @@ class FilterClaim(Stage):
         return {**answer, "status": {"accepted": True, "stage": self.name, "reason": None}}
 
 
-TOLERANCE = 1e-4
-"""Scores that differ by less are equal: batches and processors move them."""
 _FAULTS = {
     PERPLEXITY: "reads less well than the source's claim", COPIED: "is a piece of the evidence", KEPT: "speaks of something else",
 }  # fmt: skip

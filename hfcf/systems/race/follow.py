@@ -35,6 +35,11 @@ def follow_edits(row: Row) -> str | None:
     return replace_text(row["claim"], [_with_article(row["claim"], edit) for edit in found])
 
 
+def follows(candidate: Row) -> bool:
+    """Return whether a candidate's claim follows the edits of its evidence."""
+    return any(score["name"] == FOLLOWED for score in candidate["scores"])
+
+
 def excludes(row: Row) -> bool:
     """Whether E′ must refute the claim of a SUPPORTS row, and E the claim that follows the edits, by their words.
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core import edits, schema
-from hfcf.core.candidates import log_probability, reject, settle
+from hfcf.core.candidates import TOLERANCE, log_probability, reject, settle
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, NeedsWeights, NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
@@ -22,7 +22,7 @@ from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.correct import choose_masks, unsupported
 from hfcf.systems.race.explain import SENTENCES
-from hfcf.systems.race.follow import follow_edits
+from hfcf.systems.race.follow import FOLLOWED, follow_edits
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
@@ -30,7 +30,7 @@ from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
 
 PROMPT = "evidence_claims"
-FOLLOW, CORRECT, GENERATE = "follow", "correct", "generate"
+FOLLOW, CORRECT, GENERATE = FOLLOWED, "writer: correct", "writer: generate"
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
@@ -256,7 +256,7 @@ class GenerateClaim(Stage):
         self, row: Mapping[str, Any], writer: str, hypothesis: Mapping[str, Any], constraints: list[list[str]]
     ) -> dict[str, Any]:
         text, claim = hypothesis["text"], row["claim"]
-        named = [{"name": f"writer: {writer}", "value": 1.0}] if self.follow or self.corrector else []
+        named = [{"name": writer, "value": 1.0}] if self.follow or self.corrector else []
         candidate = {
             "claim": text, "label": None, "change": "claim", "edits": edits.rewrite("claim", claim, text),
             "scores": [*named, *log_probability(hypothesis)], "status": None,
@@ -278,7 +278,7 @@ class GenerateClaim(Stage):
         if writer != FOLLOW and (why := self._why_unsupported(row, text)):
             return reject(candidate, self.name, why)
         score, least = hypothesis["score"], self.min_log_probability
-        if score is not None and least is not None and score < least - 1e-4:
+        if score is not None and least is not None and score < least - TOLERANCE:
             return reject(candidate, self.name, f"is unlikely by the model that wrote it: {score:.2f}, {least} at least")
         return candidate
 

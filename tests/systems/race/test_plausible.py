@@ -201,7 +201,7 @@ def test_claims_that_say_the_same_are_rejected(label: str, text: str, why: str |
     evidence = [{"title": "", "text": "Ada: dog, cat and bird."}]
     source = {"claim": "Ada has a dog.", "label": label, "evidence": evidence, "edited_evidence": evidence}
     found = {"text": text, "score": -0.5, "finished": True}
-    candidate = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, "generate", found, [])
+    candidate = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, "writer: generate", found, [])
     assert (candidate["status"] is None) == (why is None)
     assert why is None or why in candidate["status"]["reason"]
-    assert GenerateClaim(generator=Model("x"))._candidate(source, "generate", found, [])["status"] is None
+    assert GenerateClaim(generator=Model("x"))._candidate(source, "writer: generate", found, [])["status"] is None

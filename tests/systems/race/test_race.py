@@ -303,7 +303,7 @@ def test_clauses_are_the_entities_of_each_rationale_piece() -> None:
 def found_claim(text: str, finished: bool = True) -> Any:
     stage = GenerateClaim(generator=Model("x"))
     found = {"text": text, "score": -0.5, "finished": finished}
-    candidate = stage._candidate({"claim": "Rome fell in 410."}, "generate", found, [["Rome"], ["410", "411"]])
+    candidate = stage._candidate({"claim": "Rome fell in 410."}, "writer: generate", found, [["Rome"], ["410", "411"]])
     return candidate["status"] and candidate["status"]["reason"]
 
 
@@ -321,7 +321,7 @@ def test_a_claim_that_says_something_twice_is_rejected_where_that_is_asked_for()
     text = "Rome fell in 411, and Rome fell in 411."
     assert found_claim(text) is None
     found = {"text": text, "score": -0.5, "finished": True}
-    candidate = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, "generate", found, [])
+    candidate = GenerateClaim(generator=Model("x"), no_repeat=4)._candidate({"claim": "c"}, "writer: generate", found, [])
     assert candidate["status"] == {"accepted": False, "stage": "generate_claim", "reason": "says 4 words or more twice"}
     assert not says_twice("Rome is old, Rome is big.", 4)
 
