@@ -104,8 +104,9 @@ def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[T
     """
     configs = files(Path(folder))
     paths = configs.get("default", [])
-    best = (min(pairs, key=_rank) for _, pairs in groupby(_matching("default", paths, None), key=itemgetter("source_id")))
-    chosen = heapq.nsmallest(n, best, key=_rank)
+    ranked = ((_rank(row), row) for row in _matching("default", paths, None))
+    best = (min(pairs, key=itemgetter(0)) for _, pairs in groupby(ranked, key=lambda pair: pair[1]["source_id"]))
+    chosen = [row for _, row in heapq.nsmallest(n, best, key=itemgetter(0))]
     labels = _labels(configs, {row["source_id"] for row in chosen})
     for row in chosen:
         yield from pair_lines(row, labels.get(row["source_id"]), (), marks=marks)

@@ -61,5 +61,7 @@ def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MA
 
 def script(text: str) -> str:
     """Return the script of most letters of a text, as the first word of their Unicode names."""
+    if text.isascii():  # nearly every text, and names of characters take long to look up
+        return "LATIN" if any(map(str.isalpha, text)) else "NONE"
     counts = Counter(unicodedata.name(character, "UNKNOWN").split()[0] for character in text if character.isalpha())
     return max(counts, key=lambda name: (counts[name], name)) if counts else "NONE"

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 """The Penn Treebank's names of brackets."""
 BRACKET_NAMES = re.compile("|".join(BRACKETS), re.IGNORECASE)
+_NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
+_NOT_KEPT = re.compile(r"\s|(?<![0-9])[\W_]|[\W_](?![0-9])")
+"""What `dedup_key` drops from ASCII text."""
 
 
 def unbracket(text: str) -> str:
@@ -25,7 +28,7 @@ def normalise(text: str) -> str:
     Case, accents, white space, punctuation, the Treebank's names of brackets and Unicode forms make no difference.
     """
     folded = unicodedata.normalize("NFKD", BRACKET_NAMES.sub(" ", text)).casefold()
-    return "".join(character for character in folded if character.isalnum())
+    return _NOT_ALPHANUMERIC.sub("", folded)
 
 
 def dedup_key(text: str | None) -> str:
@@ -35,6 +38,8 @@ def dedup_key(text: str | None) -> str:
     to "15" and drops the vowels of Hindi words: for splits, a false match is better than a missed one.
     """
     folded = unicodedata.normalize("NFKC", BRACKET_NAMES.sub(" ", text or "")).casefold()
+    if folded.isascii():  # nearly every text
+        return _NOT_KEPT.sub("", folded)
     return "".join(c for i, c in enumerate(folded) if c.isalnum() or unicodedata.category(c)[0] == "M" or _within(folded, i))
 
 

@@ -128,15 +128,16 @@ def _with_pieces(task: Task, row: Mapping[str, Any]) -> TextWithPieces:
     return TextWithPieces(first.text, list(pieces.values()))
 
 
-def folded_words(text: str) -> list[str]:
+@lru_cache(maxsize=1024)  # a row's evidence is read once for its source and once for each counterfactual and metric
+def folded_words(text: str) -> tuple[str, ...]:
     """List a text's words as they count for equality: without case, accents, a possessive "'s", punctuation and names of brackets.
 
     A script that is written without spaces between words has none.
     """
     if script(text) in _UNSPACED:
-        return []
+        return ()
     words = bare_words(fold(BRACKET_NAMES.sub(" ", text)))
-    return [word.removesuffix("'s").removesuffix("’s") for word in words if any(character.isalnum() for character in word)]
+    return tuple(word.removesuffix("'s").removesuffix("’s") for word in words if any(map(str.isalnum, word)))
 
 
 def content_words(text: str) -> set[str]:
