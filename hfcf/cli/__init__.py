@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -53,6 +54,8 @@ def _main(
 
 def main() -> None:
     """Run the command line, until its end or a signal."""
+    # Read when torch is loaded. Threads that wait in a loop, OpenMP's default, keep each other from the cores of a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     with Stop():
         _run()
 
