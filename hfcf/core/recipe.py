@@ -18,7 +18,7 @@ from hfcf.core.docstrings import arguments
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
 from hfcf.core.redact import short_path, short_paths
-from hfcf.core.safe_yaml import PlainLoader, read_yaml
+from hfcf.core.safe_yaml import PlainLoader, read_yaml, read_yaml_file, yaml_problem
 from hfcf.core.settings import BOUNDS, problem, quote, settings_of
 
 
@@ -231,9 +231,9 @@ def folder() -> Path:
 def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """Read a recipe's content, with its preset and the command line's changes applied."""
     try:
-        recipe = read_yaml(path.read_text(encoding="utf-8"), Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
+        recipe = read_yaml_file(path, Loader)
+    except ValueError as error:
+        raise RecipeError(str(error)) from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
     return apply_changes(recipe, changes)
@@ -250,7 +250,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
             assignments.append((key.strip(), read_yaml(value, Loader)))
         except yaml.YAMLError as error:
             quoted = f'{key}="{value}"'
-            raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error
+            raise RecipeError(f"--set {change}: the value is not YAML: {yaml_problem(error)}; as a text: '{quoted}'") from error
     presets = recipe.pop("presets", None)
     presets = {} if presets is None else presets
     if not isinstance(presets, Mapping) or not all(
@@ -270,15 +270,6 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
             raise RecipeError(f"{key}: there is nothing of that name to set")
         target[last] = value
     return recipe
-
-
-def _yaml_problem(error: Exception) -> str:
-    """Say in one line what YAML can't be read, and where: lines and columns count from 1."""
-    mark = getattr(error, "problem_mark", None)
-    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    text = str(getattr(error, "problem", None) or error).replace("\n", " ")
-    star = "; a value that begins with * or & is put in quotes" if "alias" in text or "anchor" in text else ""
-    return f"{text}{where}{star}"
 
 
 def resolve_folder(path: str) -> Path | None:
