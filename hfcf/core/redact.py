@@ -22,6 +22,7 @@ SHORTEST = 8
 """Characters: a shorter value, or one of letters alone such as "password", may be a word of any text."""
 _KEYS = ("HFCF_LLM_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _ADDRESSES = ("HFCF_LLM_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "HF_ENDPOINT")
+_ESCAPE = re.compile(r"\\{1,8}(?:u([0-9a-fA-F]{4})|(/))|%([0-9a-fA-F]{2})")
 _PASSWORD = re.compile(r"(?<=://)[^\s/@'\"]{1,200}@")
 _LOCAL_PATH = re.compile(r"(?:/[^/\s]|~[\w.-]*/|\.\.?/(?:.*/)?\.\./|\.\./|[A-Za-z]:[\\/]|\\\\)[^\n]*")
 """An absolute path, and one that leaves the folder of the run."""
@@ -80,8 +81,10 @@ def _spell(parts: Iterable[Iterable[str]], secret: str) -> bool:
 
 def mask(text: str, secrets: Iterable[str]) -> str:
     """Replace these secrets in a text, also in base64 and where JSON or an address writes their characters as escapes."""
-    pattern = _pattern(tuple(secret for secret in secrets if secret))
-    return pattern.sub(HIDDEN, text) if pattern else text
+    forms = _forms(tuple(secret for secret in secrets if secret))
+    # The pattern is slow, and most texts have no secret.
+    read = _ESCAPE.sub(lambda escape: escape[2] or chr(int(escape[1] or escape[3], 16)), text) if forms else text
+    return _pattern(forms).sub(HIDDEN, text) if any(form in text or form in read for form in forms) else text
 
 
 def environment_secrets() -> list[str]:
@@ -104,11 +107,14 @@ def _address_secrets(address: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def _pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
-    # The longest first: a secret may begin with a shorter one.
-    texts = sorted({form for secret in secrets for form in (secret, *_base64(secret))}, key=len, reverse=True)
-    forms = ["".join(map(_character, text)) for text in texts]
-    return re.compile("|".join(forms)) if forms else None
+def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the forms of secrets, the longest first: a secret may begin with a shorter one."""
+    return tuple(sorted({form for secret in secrets for form in (secret, *_base64(secret))}, key=len, reverse=True))
+
+
+@lru_cache(maxsize=16)
+def _pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join("".join(map(_character, form)) for form in forms))
 
 
 def _base64(secret: str) -> Iterator[str]:

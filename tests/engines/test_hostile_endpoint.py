@@ -237,3 +237,5 @@ def test_every_secret_of_the_environment_is_hidden(monkeypatch: pytest.MonkeyPat
     text = "hf_0123456789abcdef pass%2Fword1 pass/word1 q-12345678 http://a:b@c/d v=2"
     assert hide(text) == "*** *** *** *** http://***@c/d v=2"
     assert hide_secrets("http://a:b@c/d") == "http://a:b@c/d"
+    monkeypatch.setenv("HFCF_LLM_KEY", "k%2Fey-0123456789")
+    assert hide_secrets("k%2Fey-0123456789 %6B%252Fey-0123456789") == "*** ***"
