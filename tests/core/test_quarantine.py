@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hfcf.core.artifacts import artifact_path, read_artifact, save_artifact
 from hfcf.core.mapping import map_rows
 from hfcf.engines import cache as cache_module
 from hfcf.engines.cache import RequestCache, open_cache
+from hfcf.engines.cache_admin import open_answers
 from hfcf.training.model_cache import stored_model, train_once
 from hfcf.training.trainer import Hyperparameters
 
@@ -60,6 +62,51 @@ def test_a_damaged_request_cache_is_set_aside(damage: Damage, tmp_path: Path, ca
     assert (tmp_path / "made" / "requests.sqlite.damaged").exists()
     [told] = warnings(caplog)
     assert str(path) in told
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT, more TEXT)",
+        "CREATE TABLE sums (a)",
+        "CREATE VIEW steps AS SELECT 1",
+    ],
+)
+def test_a_database_of_another_form_is_set_aside(statement: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "requests.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(statement)
+    with pytest.raises(ValueError, match=r"requests\.sqlite is damaged \(its table \w+ is not that of a request cache\)"):
+        open_answers(path)
+    RequestCache(path).put({"a": 1})
+    assert RequestCache(path).get(["a"]) == {"a": 1}
+    assert path.with_name("requests.sqlite.damaged").exists()
+    [told] = warnings(caplog)
+    assert str(path) in told
+
+
+@pytest.mark.parametrize("answer", ["[1, 2", "null", '{"other": 1}', b"\xff\xfe", 7, "[" * 10_000])
+def test_an_answer_that_was_changed_is_asked_again(answer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "requests.sqlite"
+    cache = RequestCache(path)
+    cache.put({"a": [0.5], "b": "é"})
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE answers SET answer = ? WHERE key = 'a'", (answer,))
+        db.execute("INSERT INTO steps VALUES ('c', ?)", (answer,))
+    assert cache.get(["a", "b"]) == {"b": "é"}
+    [told] = warnings(caplog)
+    assert f"{path} has 1 damaged answers" in told
+    cache.put({"a": [0.5]})
+    assert cache.get(["a"]) == {"a": [0.5]}
+    cache.get_steps(["c"])
+
+
+def test_answers_of_an_older_version_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "requests.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
+        db.execute("INSERT INTO answers VALUES ('a', '1')")
+    assert RequestCache(path).get(["a"]) == {"a": 1}
 
 
 def test_a_cache_that_is_damaged_while_two_have_it_open_is_set_aside_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
