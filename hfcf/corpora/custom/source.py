@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from datasets import Dataset, DatasetDict, ReadInstruction, load_dataset, load_from_disk
+from datasets import Dataset, DatasetDict, ReadInstruction, config, load_dataset, load_from_disk
+from pyarrow import ArrowException
 
+from hfcf.core.mapping import arrow_fault
 from hfcf.core.names import did_you_mean
+from hfcf.core.paths import DAMAGED, quarantine
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
 from hfcf.corpora.custom.load import from_dataset
 
@@ -65,9 +69,34 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
     others = {name: value for name, value in options.items() if name not in OwnRows.OPTIONS and value is not None}
     if unknown := [name for name in others if name not in ("data_dir", "data_files")]:
         raise TypeError(f"{corpus_name(corpus)} has no option {unknown[0]!r}; its options: {', '.join(OwnRows.OPTIONS)}")
-    ds = _load(corpus, split, others)
     name = split.partition("[")[0] if split and "+" not in split else None
-    return from_dataset(ds, corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
+
+    def read() -> Dataset | DatasetDict:
+        return from_dataset(_load(corpus, split, others), corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
+
+    try:
+        return read()
+    except (OSError, ArrowException, CorpusError) as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, FileNotFoundError | ConnectionError | CorpusError) or not _set_aside_damaged():
+            raise
+        error.__traceback__ = None  # it would keep what is half read open
+    return read()
+
+
+def _set_aside_damaged() -> bool:
+    """Quarantine the damaged folders in the cache of `load_dataset`; return whether there was one."""
+    damaged = False
+    for info in list(Path(config.HF_DATASETS_CACHE).glob("**/dataset_info.json")):
+        faults = [f"{path.name}: {why}" for path in info.parent.glob("*.arrow") if (why := arrow_fault(path))]
+        try:
+            json.loads(info.read_text(encoding="utf-8"))
+        except ValueError as error:
+            faults.append(f"{info.name}: {error}")
+        if faults and DAMAGED not in info.parent.suffixes:
+            damaged = True
+            quarantine(info.parent, faults[0])
+    return damaged
 
 
 def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
