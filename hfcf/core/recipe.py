@@ -236,7 +236,36 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         raise RecipeError(str(error)) from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
+    _refuse_addresses(recipe, path)
     return apply_changes(recipe, changes)
+
+
+_ADDRESS = re.compile(r"\s*(?:\S*::)?[A-Za-z][\w+.-]+:/")
+"""`https://…`, `hf://…`, `zip://…::https://…`, and what `datasets` may make one of, `http:/…`; no drive of Windows."""
+
+
+def addresses(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the addresses in nested values, each with its keys."""
+    return ((keys, value) for keys, value in _leaves(content) if isinstance(value, str) and _ADDRESS.match(value))
+
+
+def _leaves(value: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(part, *keys, str(key))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _leaves(part, *keys)
+    else:
+        yield keys, value
+
+
+def _refuse_addresses(content: Mapping[str, Any], path: Path) -> None:
+    """Raise on an address in a file: who wrote it may be a stranger, and it would send requests from this machine."""
+    for keys, text in addresses(content):
+        key = ".".join(keys[2:] if keys[0] == "presets" else keys)
+        cure = f"if you trust it, give it yourself: --set {key}=…"
+        raise RecipeError(f"{path}: {': '.join(keys)}: {quote(text)} is an address, and a recipe names files and models; {cure}")
 
 
 def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
@@ -269,6 +298,8 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         if not isinstance(target, dict):
             raise RecipeError(f"{key}: there is nothing of that name to set")
         target[last] = value
+    if any("storage_options" in keys for keys, _ in _leaves(recipe)):
+        raise RecipeError("storage_options: a recipe is published, so it holds no access to a server: use hfcf.load in Python")
     return recipe
 
 

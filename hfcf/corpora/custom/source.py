@@ -11,10 +11,14 @@ from typing import Any, ClassVar
 
 from datasets import Dataset, DatasetDict, ReadInstruction, config, load_dataset, load_from_disk
 from pyarrow import ArrowException
+from yaml import YAMLError
 
 from hfcf.core.mapping import arrow_fault
 from hfcf.core.names import did_you_mean
 from hfcf.core.paths import DAMAGED, quarantine
+from hfcf.core.recipe import addresses
+from hfcf.core.safe_yaml import front_matter, yaml_problem
+from hfcf.core.settings import quote
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
 from hfcf.corpora.custom.load import from_dataset
 
@@ -110,6 +114,11 @@ def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset 
     if twice := [name for name, value in arguments.items() if value is not None and given.get(name, value) != value]:
         raise CorpusError(f"{corpus_name(corpus)}: {twice[0]} is given twice, in the corpus and as an argument: leave one out")
     arguments = {**others, **given}
+    if config.HF_HUB_OFFLINE and (address := next(addresses(arguments), None)):
+        raise CorpusError(
+            f"{': '.join(address[0])}: offline mode is on, and {quote(address[1])} is an address: unset HF_HUB_OFFLINE"
+        )
+    _check_card(Path(str(arguments["path"])).expanduser())
     try:
         return load_dataset(**{"split": split, **arguments})
     except (FileNotFoundError, ConnectionError, ValueError) as error:
@@ -130,6 +139,20 @@ def _check(arguments: Mapping[str, Any]) -> None:
         )
     if unknown := [name for name in arguments if name not in known]:
         raise CorpusError(f"corpus: unknown key {unknown[0]!r}{did_you_mean(unknown[0], known)} (allowed: {', '.join(known)})")
+
+
+def _check_card(folder: Path) -> None:
+    """Raise on an address in the card of a folder: who wrote it may be a stranger, and it would send requests from this machine."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return
+    try:
+        front = front_matter(card.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, YAMLError) as error:
+        raise CorpusError(f"{card}: its front matter can't be read: {yaml_problem(error)}") from error
+    for keys, text in addresses({"configs": front.get("configs")}):
+        cure = "read it by datasets.load_dataset and hfcf.from_dataset"
+        raise CorpusError(f"{card}: {': '.join(keys)}: {quote(text)} is an address: if you trust it, {cure}")
 
 
 def _part(ds: Dataset | DatasetDict, split: str | None, folder: str) -> Dataset | DatasetDict:
