@@ -51,6 +51,16 @@ def body(value: Any, status: int = 200, **headers: str) -> Reply:
     return reply
 
 
+def raw(answer: bytes) -> Reply:
+    """An answer to the byte, its status line and headers included."""
+
+    def reply(handler: Handler) -> None:
+        handler.wfile.write(answer)
+        handler.close_connection = True
+
+    return reply
+
+
 def slow(seconds: float, then: Reply) -> Reply:
     """Silence, then the reply."""
 

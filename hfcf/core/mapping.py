@@ -57,13 +57,13 @@ def _set_aside_damaged(ds: Dataset) -> bool:
     damaged = False
     for folder in {Path(file["filename"]).parent for file in ds.cache_files}:
         for path in folder.glob("cache-*.arrow"):
-            if why := _fault(path):
+            if why := arrow_fault(path):
                 damaged = True
                 quarantine(path, why)
     return damaged
 
 
-def _fault(path: Path) -> str | None:
+def arrow_fault(path: Path) -> str | None:
     """Say what is wrong with an Arrow file; its batches are not read, only where they are."""
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:

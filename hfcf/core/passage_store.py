@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hfcf.core.paths import cache_dir, fill_once
+from hfcf.core.paths import cache_dir, fill_once, is_intact
 from hfcf.text.check import kind
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Passages:
         if isinstance(value, Passages):
             return value
         fingerprint = value._fingerprint
-        if _file(fingerprint).is_file():  # `open` returned it
+        if _exists(fingerprint):  # `open` returned it
             return cls(fingerprint)
         if known := recall(fingerprint):
             return known[0]
@@ -92,13 +92,17 @@ def _open(path: Path, sha: str) -> Dataset:
     from datasets import Dataset
     from datasets.table import MemoryMappedTable
 
-    if not path.is_file():
+    if not _exists(sha):
         raise FileNotFoundError(f"the passage collection {path} no longer exists: load the collection again")
     return Dataset(MemoryMappedTable.from_file(str(path)), fingerprint=sha)
 
 
 def _file(sha: str) -> Path:
     return cache_dir() / "passages" / sha / "passages.arrow"
+
+
+def _exists(sha: str) -> bool:
+    return _file(sha).is_file() and is_intact(_file(sha).parent)
 
 
 def passage_problem(title: Any, text: Any) -> str | None:
@@ -157,8 +161,8 @@ def recall(source: str) -> tuple[Passages, str] | None:
     """Return the collection that a source gave, and the notes, while the cache has it."""
     if not (path := _note(source)).is_file():
         return None
-    sha, _, notes = path.read_text(encoding="utf-8").partition("\n")
-    return (Passages(sha), notes) if _file(sha).is_file() else None
+    sha, _, notes = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+    return (Passages(sha), notes) if _exists(sha) else None
 
 
 def _note(source: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -15,6 +16,7 @@ log = logging.getLogger(__name__)
 
 DAMAGED = ".damaged"
 """What the name of a damaged file ends in when it is set aside."""
+_SIZES = ".sizes.json"
 
 
 def cache_dir() -> Path:
@@ -56,14 +58,16 @@ def inside(folder: str | Path, path: str) -> Path:
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     """Make and fill a folder unless it exists, and return it.
 
-    It is filled under a hidden name and then renamed, so that neither a kill nor a second process leaves half a folder.
+    It is filled under a hidden name and then renamed, so that neither a kill nor a second process leaves half a folder. A folder
+    whose files were cut off or removed since is quarantined, and filled again.
     """
-    if not target.exists():
+    if not is_intact(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=target.parent))
         part = work / target.name  # inside, because `mkdtemp` makes what no other user may read
         try:
             fill(part)
+            seal(part)
             os.rename(part, target)
         except OSError:
             if not target.exists():
@@ -71,6 +75,36 @@ def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return target
+
+
+def seal(folder: Path, *patterns: str) -> None:
+    """Record the sizes of a folder's files, or of those that patterns name, for `is_intact`."""
+    files = [path for pattern in patterns or ["*"] for path in folder.rglob(pattern) if path.is_file()]
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+    with replace_file(folder / _SIZES) as part:
+        part.write_text(json.dumps(sizes), encoding="utf-8")
+
+
+def is_sealed(folder: Path) -> bool:
+    """Say whether the sizes of a folder's files are recorded."""
+    return (folder / _SIZES).is_file()
+
+
+def is_intact(folder: Path) -> bool:
+    """Say whether a sealed folder exists as it was sealed, by the sizes of its files; one that does not is quarantined.
+
+    Files that came later, and folders of older versions, which have no seal, are not checked.
+    """
+    try:
+        sizes = json.loads((folder / _SIZES).read_text(encoding="utf-8"))
+        wrong = [name for name, size in sizes.items() if not (folder / name).is_file() or (folder / name).stat().st_size != size]
+    except FileNotFoundError:
+        return folder.exists()
+    except (ValueError, AttributeError):
+        wrong = [_SIZES]
+    if wrong:
+        quarantine(folder, f"{wrong[0]} is not as it was written")
+    return not wrong
 
 
 def quarantine(path: Path, why: object, *others: Path) -> Path:

@@ -18,7 +18,7 @@ from hfcf.core.docstrings import arguments
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
 from hfcf.core.redact import short_path, short_paths
-from hfcf.core.safe_yaml import PlainLoader, read_yaml
+from hfcf.core.safe_yaml import PlainLoader, read_yaml, read_yaml_file, yaml_problem
 from hfcf.core.settings import BOUNDS, problem, quote, settings_of
 
 
@@ -231,12 +231,41 @@ def folder() -> Path:
 def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """Read a recipe's content, with its preset and the command line's changes applied."""
     try:
-        recipe = read_yaml(path.read_text(encoding="utf-8"), Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path} is not YAML: {_yaml_problem(error)}") from error
+        recipe = read_yaml_file(path, Loader)
+    except ValueError as error:
+        raise RecipeError(str(error)) from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
+    _refuse_addresses(recipe, path)
     return apply_changes(recipe, changes)
+
+
+_ADDRESS = re.compile(r"\s*(?:\S*::)?[A-Za-z][\w+.-]+:/")
+"""`https://…`, `hf://…`, `zip://…::https://…`, and what `datasets` may make one of, `http:/…`; no drive of Windows."""
+
+
+def addresses(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the addresses in nested values, each with its keys."""
+    return ((keys, value) for keys, value in _leaves(content) if isinstance(value, str) and _ADDRESS.match(value))
+
+
+def _leaves(value: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(part, *keys, str(key))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _leaves(part, *keys)
+    else:
+        yield keys, value
+
+
+def _refuse_addresses(content: Mapping[str, Any], path: Path) -> None:
+    """Raise on an address in a file: who wrote it may be a stranger, and it would send requests from this machine."""
+    for keys, text in addresses(content):
+        key = ".".join(keys[2:] if keys[0] == "presets" else keys)
+        cure = f"if you trust it, give it yourself: --set {key}=…"
+        raise RecipeError(f"{path}: {': '.join(keys)}: {quote(text)} is an address, and a recipe names files and models; {cure}")
 
 
 def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
@@ -250,7 +279,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
             assignments.append((key.strip(), read_yaml(value, Loader)))
         except yaml.YAMLError as error:
             quoted = f'{key}="{value}"'
-            raise RecipeError(f"--set {change}: the value is not YAML: {_yaml_problem(error)}; as a text: '{quoted}'") from error
+            raise RecipeError(f"--set {change}: the value is not YAML: {yaml_problem(error)}; as a text: '{quoted}'") from error
     presets = recipe.pop("presets", None)
     presets = {} if presets is None else presets
     if not isinstance(presets, Mapping) or not all(
@@ -269,16 +298,9 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         if not isinstance(target, dict):
             raise RecipeError(f"{key}: there is nothing of that name to set")
         target[last] = value
+    if any("storage_options" in keys for keys, _ in _leaves(recipe)):
+        raise RecipeError("storage_options: a recipe is published, so it holds no access to a server: use hfcf.load in Python")
     return recipe
-
-
-def _yaml_problem(error: Exception) -> str:
-    """Say in one line what YAML can't be read, and where: lines and columns count from 1."""
-    mark = getattr(error, "problem_mark", None)
-    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    text = str(getattr(error, "problem", None) or error).replace("\n", " ")
-    star = "; a value that begins with * or & is put in quotes" if "alias" in text or "anchor" in text else ""
-    return f"{text}{where}{star}"
 
 
 def resolve_folder(path: str) -> Path | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
@@ -21,6 +22,7 @@ SHORTEST = 8
 """Characters: a shorter value, or one of letters alone such as "password", may be a word of any text."""
 _KEYS = ("HFCF_LLM_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _ADDRESSES = ("HFCF_LLM_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "HF_ENDPOINT")
+_ESCAPE = re.compile(r"\\{1,8}(?:u([0-9a-fA-F]{4})|(/))|%([0-9a-fA-F]{2})")
 _PASSWORD = re.compile(r"(?<=://)[^\s/@'\"]{1,200}@")
 _LOCAL_PATH = re.compile(r"(?:/[^/\s]|~[\w.-]*/|\.\.?/(?:.*/)?\.\./|\.\./|[A-Za-z]:[\\/]|\\\\)[^\n]*")
 """An absolute path, and one that leaves the folder of the run."""
@@ -36,10 +38,53 @@ def hide_secrets(text: str) -> str:
     return mask(text, environment_secrets())
 
 
+def hide_in_body(text: str) -> str:
+    """Replace the secrets of this process's environment in the body of an HTTP answer.
+
+    The parts of a list, such as an answer's tokens and their alternatives, may be joined later: where one text of each can spell
+    a secret, the list is emptied.
+    """
+    text, secrets = hide_secrets(text), environment_secrets()
+    try:
+        value = json.loads(text) if secrets else None
+        whole = _without_spelt(value, secrets)
+    except RecursionError:  # no answer is that deep
+        return ""
+    except ValueError:
+        return text
+    return text if whole == value else json.dumps(whole)
+
+
+def _without_spelt(value: Any, secrets: Sequence[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_spelt(part, secrets) for key, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    parts = [set(_texts(part)) for part in value]
+    spelt = any(parts) and any(_spell(parts, secret) for secret in secrets)
+    return [] if spelt else [_without_spelt(part, secrets) for part in value]
+
+
+def _spell(parts: Iterable[Iterable[str]], secret: str) -> bool:
+    """Say whether texts, one of each of consecutive parts, spell a secret when they are joined."""
+    lengths = set[int]()  # of the secret's beginnings that the parts up to here can end in
+    for texts in parts:
+        longer = set[int]()
+        for text in texts:
+            if any(text.startswith(secret[length:]) for length in lengths):
+                return True
+            longer.update(length + len(text) for length in lengths if secret.startswith(text, length))
+            longer.update(length for length in range(1, min(len(text) + 1, len(secret))) if text.endswith(secret[:length]))
+        lengths = longer
+    return False
+
+
 def mask(text: str, secrets: Iterable[str]) -> str:
-    """Replace these secrets in a text, also where JSON writes their characters as escapes."""
-    pattern = _pattern(tuple(secret for secret in secrets if secret))
-    return pattern.sub(HIDDEN, text) if pattern else text
+    """Replace these secrets in a text, also in base64 and where JSON or an address writes their characters as escapes."""
+    forms = _forms(tuple(secret for secret in secrets if secret))
+    # The pattern is slow, and most texts have no secret.
+    read = _ESCAPE.sub(lambda escape: escape[2] or chr(int(escape[1] or escape[3], 16)), text) if forms else text
+    return _pattern(forms).sub(HIDDEN, text) if any(form in text or form in read for form in forms) else text
 
 
 def environment_secrets() -> list[str]:
@@ -62,14 +107,27 @@ def _address_secrets(address: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def _pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
-    # The longest first: a secret may begin with a shorter one.
-    forms = ["".join(map(_character, secret)) for secret in sorted(secrets, key=len, reverse=True)]
-    return re.compile("|".join(forms)) if forms else None
+def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the forms of secrets, the longest first: a secret may begin with a shorter one."""
+    return tuple(sorted({form for secret in secrets for form in (secret, *_base64(secret))}, key=len, reverse=True))
+
+
+@lru_cache(maxsize=16)
+def _pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join("".join(map(_character, form)) for form in forms))
+
+
+def _base64(secret: str) -> Iterator[str]:
+    """Yield what base64 makes of a secret after 0, 1 or 2 other bytes, without the characters that its neighbours change."""
+    for before in range(3) if len(secret) >= SHORTEST else ():
+        data = b" " * before + secret.encode()
+        for encode in (b64encode, urlsafe_b64encode):
+            yield encode(data).decode()[-(-before * 8 // 6) : len(data) * 8 // 6]
 
 
 def _character(character: str) -> str:
-    escapes = [rf"\\{{1,8}}u(?i:{ord(character):04x})", *([r"\\{1,8}/"] if character == "/" else [])]
+    code = ord(character)
+    escapes = [rf"\\{{1,8}}u(?i:{code:04x})", f"%(?i:{code:02x})", *([r"\\{1,8}/"] if character == "/" else [])]
     return f"(?:{re.escape(character)}|{'|'.join(escapes)})"
 
 

@@ -5,6 +5,8 @@ PyYAML's safe loader makes no objects, but a few lines of aliases expand to giga
 
 from __future__ import annotations
 
+from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -13,8 +15,6 @@ LONGEST = 2**18
 """Characters of a text: a recipe has a few thousand."""
 LARGEST = 2**20
 """Characters of the values, with every alias written out."""
-
-
 DEEPEST = 60
 """Levels: PyYAML takes seconds for a thousand, and no recipe has ten."""
 
@@ -37,6 +37,23 @@ class PlainLoader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem="it is nested too deep", problem_mark=self.get_mark())
 
 
+def read_yaml_file(path: Path, loader: type[PlainLoader] = PlainLoader) -> Any:
+    """Read a YAML file; raise a `ValueError` of one line that names it."""
+    try:
+        return read_yaml(path.read_text(encoding="utf-8"), loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not YAML: {yaml_problem(error)}") from error
+
+
+def yaml_problem(error: Exception) -> str:
+    """Say in one line what YAML can't be read, and where: lines and columns count from 1."""
+    mark = getattr(error, "problem_mark", None)
+    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+    text = str(getattr(error, "problem", None) or error).replace("\n", " ")
+    star = "; a value that begins with * or & is put in quotes" if "alias" in text or "anchor" in text else ""
+    return f"{text}{where}{star}"
+
+
 def read_yaml(text: str, loader: type[PlainLoader] = PlainLoader) -> Any:
     """Read a YAML text."""
     if len(text) > LONGEST:
@@ -46,7 +63,7 @@ def read_yaml(text: str, loader: type[PlainLoader] = PlainLoader) -> Any:
         node = reader.get_single_node()
         if node is None:
             return None
-        _size(node, {})
+        _size(node, {}, reader)
         return reader.construct_document(node)
     except RecursionError:
         raise yaml.MarkedYAMLError(problem="it is nested too deep") from None
@@ -65,8 +82,11 @@ def front_matter(card: str) -> dict[str, Any]:
     return front if isinstance(front, dict) else {}
 
 
-def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Return the characters of a value with its aliases written out; a value whose size is being counted has 0 in `sizes`."""
+def _size(node: yaml.Node, sizes: dict[int, int], reader: PlainLoader) -> int:
+    """Return the characters of a value with its aliases written out, and check the keys of every mapping.
+
+    A value whose size is being counted has 0 in `sizes`.
+    """
     if id(node) in sizes:
         if not sizes[id(node)]:
             raise yaml.MarkedYAMLError(problem="a value of & holds itself by *", problem_mark=node.start_mark)
@@ -75,10 +95,24 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
     if isinstance(node, yaml.ScalarNode):
         size = 1 + len(node.value)
     elif isinstance(node, yaml.MappingNode):
-        size = 1 + sum(_size(part, sizes) for pair in node.value for part in pair)
+        _check_keys(node, reader)
+        size = 1 + sum(_size(part, sizes, reader) for pair in node.value for part in pair)
     else:
-        size = 1 + sum(_size(part, sizes) for part in node.value)
+        size = 1 + sum(_size(part, sizes, reader) for part in node.value)
     if size > LARGEST:
         raise yaml.MarkedYAMLError(problem=f"its & and * expand to more than {LARGEST:,} characters", problem_mark=node.start_mark)
     sizes[id(node)] = size
     return size
+
+
+def _check_keys(node: yaml.MappingNode, reader: PlainLoader) -> None:
+    """Raise on a key that a mapping has twice: PyYAML takes the last value in silence. A merge (`<<`) repeats keys on purpose."""
+    lines = defaultdict(list)
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            is_merge = key.tag == "tag:yaml.org,2002:merge"
+            lines[key.value if is_merge else reader.construct_object(key)].append(key.start_mark.line + 1)
+    for name, at in lines.items():
+        if len(at) > 1:
+            stands = f"stands {len(at)} times, in the lines {', '.join(map(str, at))}"
+            raise yaml.MarkedYAMLError(problem=f"the key {str(name)[:80]!r} {stands}: leave one")

@@ -8,6 +8,7 @@ import logging
 import os
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -17,7 +18,7 @@ from typing import Any
 from filelock import FileLock
 
 from hfcf.core.paths import cache_dir, part_name, quarantine
-from hfcf.engines.cache_admin import ORIGINS, STEPS, keep_limit, size_limit
+from hfcf.engines.cache_admin import forget, keep_limit, make_tables, size_limit
 
 log = logging.getLogger(__name__)
 
@@ -44,14 +45,13 @@ class RequestCache:
     def _connect(self) -> None:
         # Writers of other processes hold the lock for milliseconds; waiting a minute outlasts a slow disk.
         self._db = sqlite3.connect(self._path, timeout=60, isolation_level=None, check_same_thread=False)
+        self._db.text_factory = lambda data: data.decode(errors="replace")  # damaged bytes would end the run
         # Two processes that switch a new file to WAL at once deadlock, and SQLite then fails without waiting.
         with self._lock():
             self._db.execute("PRAGMA journal_mode=WAL")
             self._number = self._path.stat().st_ino
         self._db.execute("PRAGMA synchronous=NORMAL")
-        self._db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
-        self._db.execute(ORIGINS)
-        self._db.execute(STEPS)
+        make_tables(self._db)
         self._db.execute("SELECT key FROM answers LIMIT 1").fetchall()
 
     def _lock(self) -> FileLock:
@@ -93,17 +93,24 @@ class RequestCache:
         return [self._path.with_name(f"{self._path.name}-{part}") for part in ("wal", "shm")]
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Look answers up; keys without an answer are left out."""
-        return {key: json.loads(answer) for key, answer in self._read("SELECT key, answer FROM answers", keys)}
+        """Look answers up; keys without an answer are left out. Damaged answers are removed with a warning."""
+        found = self._read("SELECT key, answer, sum FROM answers LEFT JOIN sums USING (key)", keys)
+        # Answers of older versions have no sum.
+        answers = {key: _parse(answer) for key, answer, stored in found if stored is None or stored == _sum(answer)}
+        if damaged := [key for key, *_ in found if answers.get(key, _NOTHING) is _NOTHING]:
+            log.warning("%s has %d damaged answers: they are removed, and asked again", self._path, len(damaged))
+            forget(self._db, damaged)
+        return {key: answer for key, answer in answers.items() if answer is not _NOTHING}
 
     def get_steps(self, keys: Iterable[str]) -> dict[str, list[Any]]:
         """Look up the steps of requests without an answer, in no order; keys without a step are left out."""
         steps: dict[str, list[Any]] = {}
         for key, step in self._read("SELECT key, step FROM steps", keys):
-            steps.setdefault(key, []).append(json.loads(step))
+            if (value := _parse(step)) is not _NOTHING:
+                steps.setdefault(key, []).append(value)
         return steps
 
-    def _read(self, query: str, keys: Iterable[str]) -> list[tuple[str, str]]:
+    def _read(self, query: str, keys: Iterable[str]) -> list[tuple[Any, ...]]:
         requested = list(keys)
         with _raise_os_errors(self._path):
             try:
@@ -112,8 +119,8 @@ class RequestCache:
                 self._start_anew(error)
                 return self._select(query, requested)
 
-    def _select(self, query: str, requested: list[str]) -> list[tuple[str, str]]:
-        found: list[tuple[str, str]] = []
+    def _select(self, query: str, requested: list[str]) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
         for i in range(0, len(requested), _LOOKUP):
             part = requested[i : i + _LOOKUP]
             found += self._db.execute(f"{query} WHERE key IN ({','.join('?' * len(part))})", part)
@@ -121,8 +128,8 @@ class RequestCache:
 
     def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
         """Store answers in one transaction, and remove their steps; a key that another process stored first keeps its answer."""
-        forget = ("DELETE FROM steps WHERE key = ?", [(key,) for key in answers])
-        self._write("INSERT OR IGNORE INTO answers VALUES (?, ?)", answers, engine, forget)
+        no_steps = ("DELETE FROM steps WHERE key = ?", [(key,) for key in answers])
+        self._write("INSERT OR IGNORE INTO answers VALUES (?, ?)", answers, engine, no_steps, sums=True)
 
     def put_steps(self, steps: Mapping[str, Any], engine: str = "") -> None:
         """Store a step towards the answer of each of some requests, until `put` has the answer; arguments and errors as there."""
@@ -130,11 +137,13 @@ class RequestCache:
         open_ones = "INSERT OR IGNORE INTO steps SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?1)"
         self._write(open_ones, steps, engine)
 
-    def _write(self, insert: str, values: Mapping[str, Any], engine: str, *others: _Statement) -> None:
+    def _write(self, insert: str, values: Mapping[str, Any], engine: str, *others: _Statement, sums: bool = False) -> None:
         second = int(time.time())
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         origins = [(key, engine, second) for key in values]
         statements: list[_Statement] = [(insert, rows), ("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", origins), *others]
+        if sums:
+            statements.append(("INSERT OR IGNORE INTO sums VALUES (?, ?)", [(key, _sum(text)) for key, text in rows]))
         with _raise_os_errors(self._path):
             try:
                 self._follow()
@@ -164,6 +173,22 @@ class RequestCache:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+_NOTHING = object()
+"""What a text holds that is not JSON."""
+
+
+def _parse(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return _NOTHING
+
+
+def _sum(text: Any) -> int:
+    """Return a checksum of an answer's text: what was changed or damaged on disk would fail far from here."""
+    return zlib.crc32(str(text).encode("utf-8", "surrogatepass"))
 
 
 @contextmanager

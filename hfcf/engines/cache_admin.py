@@ -9,7 +9,7 @@ import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,28 +85,57 @@ def _remove(db: sqlite3.Connection, keys: str, values: tuple[Any, ...]) -> int:
     db.execute("BEGIN IMMEDIATE")
     try:
         db.execute(f"CREATE TEMP TABLE gone AS {keys}", values)
-        removed = db.execute("DELETE FROM answers WHERE key IN (SELECT key FROM gone)").rowcount
-        db.execute("DELETE FROM origins WHERE key IN (SELECT key FROM gone)")
-        db.execute("DELETE FROM steps WHERE key IN (SELECT key FROM gone)")
+        counts = {name: db.execute(f"DELETE FROM {name} WHERE key IN (SELECT key FROM gone)").rowcount for name in TABLES}
         db.execute("DROP TABLE gone")
     except BaseException:
         db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
-    return removed
+    return counts["answers"]
+
+
+def forget(db: sqlite3.Connection, keys: Iterable[str]) -> None:
+    """Remove some answers from a request cache."""
+    for key in keys:
+        _remove(db, "SELECT ?1 AS key", (key,))
 
 
 def open_answers(path: Path) -> sqlite3.Connection:
     """Open a request cache."""
-    return sqlite3.connect(path, timeout=60, isolation_level=None)
+    db = sqlite3.connect(path, timeout=60, isolation_level=None)
+    try:
+        make_tables(db)
+    except sqlite3.DatabaseError as error:
+        db.close()
+        raise ValueError(f"{path} is damaged ({error}): the next run sets it aside") from error
+    return db
 
 
-ORIGINS = """
-CREATE TABLE IF NOT EXISTS origins (key TEXT PRIMARY KEY, engine TEXT NOT NULL, second INTEGER NOT NULL) WITHOUT ROWID
-"""
-"""Which engine gave an answer, and when."""
-STEPS = "CREATE TABLE IF NOT EXISTS steps (key TEXT, step TEXT, PRIMARY KEY (key, step)) WITHOUT ROWID"
-"""Partial results of requests that take many batches; they are removed when the answer is stored."""
+class OtherTables(sqlite3.DatabaseError):
+    """A database is not a request cache."""
+
+    sqlite_errorcode = sqlite3.SQLITE_NOTADB
+
+
+def make_tables(db: sqlite3.Connection) -> None:
+    """Make the tables that a request cache lacks."""
+    for name, columns in TABLES.items():
+        db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITHOUT ROWID")
+        found = [column for _, column, *_ in db.execute(f"PRAGMA table_info({name})")]
+        if found != [column.split()[0] for column in columns.partition(", PRIMARY KEY")[0].split(", ")]:
+            raise OtherTables(f"its table {name} is not that of a request cache")
+
+
+TABLES = {
+    "answers": "key TEXT PRIMARY KEY, answer TEXT NOT NULL",
+    # Which engine gave an answer, and when.
+    "origins": "key TEXT PRIMARY KEY, engine TEXT NOT NULL, second INTEGER NOT NULL",
+    # Partial results of requests that take many batches; they are removed when the answer is stored.
+    "steps": "key TEXT, step TEXT, PRIMARY KEY (key, step)",
+    # The checksum of an answer's text.
+    "sums": "key TEXT PRIMARY KEY, sum INTEGER NOT NULL",
+}
+"""The tables of a request cache, with their columns."""
 
 
 def describe_cache() -> list[dict[str, Any]]:

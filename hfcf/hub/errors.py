@@ -12,6 +12,8 @@ from typing import TypeVar
 from huggingface_hub import constants, errors
 from huggingface_hub.utils import parse_ratelimit_headers
 
+from hfcf.core.redact import mask
+
 try:
     from huggingface_hub.utils import httpx
 except ImportError:  # before its second version
@@ -159,7 +161,5 @@ def _message(error: BaseException, token: str | None) -> str:
     """Return the server's message, else the error's own, in one line, without the token and addresses."""
     answer = _http_error(error)
     words = (answer.server_message if answer is not None else None) or str(list(_causes(error))[-1] if answer is None else answer)
-    words = re.sub(r"https?://\S+", "…", words)
-    if token:
-        words = words.replace(token, "…")
+    words = mask(re.sub(r"https?://\S+", "…", words), [token or ""])
     return " ".join(words.split())[:300] or type(error).__name__

@@ -16,7 +16,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.paths import replace_file
 from hfcf.core.recipe import resolve_folder
 from hfcf.core.redact import full_paths, hide, redact, short_paths
-from hfcf.core.safe_yaml import front_matter, read_yaml
+from hfcf.core.safe_yaml import front_matter, read_yaml, read_yaml_file
 from hfcf.hub.contents import is_own_card
 
 RECORD = "recipe.yaml"
@@ -212,7 +212,7 @@ def read_source(arguments: Mapping[str, Any]) -> dict[str, Any]:
     files = {(path if path.is_dir() else path.parent) / FILE for path in paths}
     if len(files) != 1 or not (file := files.pop()).is_file():
         return {}
-    content = read_yaml(file.read_text(encoding="utf-8"))
+    content = read_yaml_file(file)
     if not isinstance(content, dict):
         raise recipes.RecipeError(f"{file}: a mapping is expected, with the keys {', '.join(_KEYS)}")
     recipes.check(map(str, content), _KEYS, str(file))

@@ -12,8 +12,9 @@ it sends the card as it is, while a pushed card names its repository. `preupload
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,9 @@ from huggingface_hub.errors import RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import HFValidationError, build_hf_headers, get_session, hf_raise_for_status, validate_repo_id
 from huggingface_hub.utils.sha import git_hash
+from pyarrow.parquet import ParquetFile
 
+from hfcf.core.redact import environment_secrets, mask
 from hfcf.hub.contents import Contents, is_own_card, parse_file, read_contents, select_own
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
 
@@ -216,7 +219,14 @@ NO_RULES = "# nothing is ignored\n"
 PLACEHOLDER = "PATH_OR_REPOSITORY"
 """The place of its data that a card names; a pushed card has the repository's name there."""
 _TEXT = (".md", ".json", ".yaml", ".html", ".txt", ".jinja", ".codes")
-_TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")
+_TOKEN = re.compile(
+    r"hf_[A-Za-z0-9]{30,}|hf_(?:oauth|jwt)_[\w.-]{20,}|api_(?:org_)?[A-Za-z0-9]{30,}"
+    r"|(?<!(?<!\\)[A-Za-z0-9])(?:sk-(?:[a-z]{2,8}-)?[A-Za-z0-9_]{32,}|gh[opsur]_[A-Za-z0-9]{36}|github_pat_\w{40,}|AKIA[A-Z0-9]{16}"
+    r"|AIza[\w-]{35}|xox[abprs]-[\w-]{20,})|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----",
+    re.ASCII,
+)
+"""Tokens of the Hub, whatever stands before them, and keys of OpenAI and those like it, GitHub, AWS, Google and Slack where a word
+begins, or after an escape such as \\n."""
 
 
 def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
@@ -236,9 +246,21 @@ def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
 
 
 def check_files(contents: Contents, token: str | None = None) -> None:
-    """Raise `HubError` when a text holds a token of the Hub, or `token`."""
+    """Raise `HubError` when a text or a row holds a token of the Hub, a key of a usual form, `token`, or another secret of ours."""
+    secrets = [token or "", *environment_secrets()]
     for path in contents.files:
-        if path.endswith(_TEXT):
-            text = (contents.root / path).read_bytes()
-            if _TOKEN.search(text) or (token and token.encode() in text):
-                raise HubError(f"{contents.root / path} contains a Hub token: remove it, and replace the token at once")
+        for where, content in _read_texts(contents.root / path):
+            text = content.replace(b"\0", b"").decode("utf-8", "replace")  # UTF-16 is ASCII with zeros between
+            if _TOKEN.search(text) or mask(text, secrets) != text:
+                raise HubError(f"{where} contains a token or a key: remove it, and replace the token at once")
+
+
+def _read_texts(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield what a file holds as text, with its place."""
+    if path.name.endswith(_TEXT):
+        yield str(path), path.read_bytes()
+    elif path.suffix == ".parquet":
+        file = ParquetFile(path)
+        for group in range(file.num_row_groups):
+            for name, column in file.read_row_group(group).to_pydict().items():
+                yield f"{path}, column {name},", json.dumps(column, default=str).encode()

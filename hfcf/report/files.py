@@ -11,7 +11,7 @@ import yaml
 
 from hfcf.core import schema
 from hfcf.core.paths import inside
-from hfcf.core.safe_yaml import front_matter
+from hfcf.core.safe_yaml import front_matter, yaml_problem
 from hfcf.core.task import tasks
 from hfcf.hub.contents import data_files
 from hfcf.hub.folder import as_list
@@ -48,7 +48,7 @@ def files(folder: Path) -> dict[str, list[Path]]:
     try:
         listed = data_files(front_matter(card.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
-        raise ValueError(f"{card}: its front matter is not YAML: {str(error).splitlines()[0]}") from error
+        raise ValueError(f"{card}: its front matter is not YAML: {yaml_problem(error)}") from error
     paths_of = {}
     for config, splits in listed.items():
         paths_of[config] = [inside(folder, path) for paths in splits.values() for path in as_list(paths)]

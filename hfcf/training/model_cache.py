@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from hfcf.core.model import Model
 from hfcf.core.model_checks import is_whole
-from hfcf.core.paths import cache_dir, quarantine
+from hfcf.core.paths import cache_dir, is_intact, quarantine, seal
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
                 if not _is_stored(folder):
                     log.info("training the %s", kind)
                     train(part)
+                    seal(part)
                     part.rename(folder)
             finally:
                 if not any(part.glob(f"{CHECKPOINTS}/*")):  # nothing to continue
@@ -69,14 +70,14 @@ def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
 def stored_model(digest: str) -> Model:
     """Return the model that `train_once` stored; raise `FileNotFoundError` if its folder no longer exists."""
     folder = _folder(digest)
-    if not folder.is_dir():
+    if not _is_stored(folder):
         raise FileNotFoundError(f"the trained model {folder} no longer exists: fit the system again")
     return Model(str(folder))
 
 
 def _is_stored(folder: Path) -> bool:
     """Return whether the folder holds a model; a model with cut-off weights is moved aside."""
-    if not folder.is_dir():
+    if not is_intact(folder):
         return False
     for path in folder.glob("*.safetensors"):
         if not is_whole(path):

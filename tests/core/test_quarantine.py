@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import Dataset, load_from_disk
+from datasets import Dataset, config, load_from_disk
 
+import hfcf
+from hfcf.core import offline, passage_store
 from hfcf.core.artifacts import artifact_path, read_artifact, save_artifact
 from hfcf.core.mapping import map_rows
+from hfcf.core.paths import fill_once
 from hfcf.engines import cache as cache_module
 from hfcf.engines.cache import RequestCache, open_cache
+from hfcf.engines.cache_admin import open_answers
 from hfcf.training.model_cache import stored_model, train_once
 from hfcf.training.trainer import Hyperparameters
 
@@ -60,6 +66,51 @@ def test_a_damaged_request_cache_is_set_aside(damage: Damage, tmp_path: Path, ca
     assert (tmp_path / "made" / "requests.sqlite.damaged").exists()
     [told] = warnings(caplog)
     assert str(path) in told
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT, more TEXT)",
+        "CREATE TABLE sums (a)",
+        "CREATE VIEW steps AS SELECT 1",
+    ],
+)
+def test_a_database_of_another_form_is_set_aside(statement: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "requests.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(statement)
+    with pytest.raises(ValueError, match=r"requests\.sqlite is damaged \(its table \w+ is not that of a request cache\)"):
+        open_answers(path)
+    RequestCache(path).put({"a": 1})
+    assert RequestCache(path).get(["a"]) == {"a": 1}
+    assert path.with_name("requests.sqlite.damaged").exists()
+    [told] = warnings(caplog)
+    assert str(path) in told
+
+
+@pytest.mark.parametrize("answer", ["[1, 2", "null", '{"other": 1}', b"\xff\xfe", 7, "[" * 10_000])
+def test_an_answer_that_was_changed_is_asked_again(answer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "requests.sqlite"
+    cache = RequestCache(path)
+    cache.put({"a": [0.5], "b": "é"})
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE answers SET answer = ? WHERE key = 'a'", (answer,))
+        db.execute("INSERT INTO steps VALUES ('c', ?)", (answer,))
+    assert cache.get(["a", "b"]) == {"b": "é"}
+    [told] = warnings(caplog)
+    assert f"{path} has 1 damaged answers" in told
+    cache.put({"a": [0.5]})
+    assert cache.get(["a"]) == {"a": [0.5]}
+    cache.get_steps(["c"])
+
+
+def test_answers_of_an_older_version_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "requests.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
+        db.execute("INSERT INTO answers VALUES ('a', '1')")
+    assert RequestCache(path).get(["a"]) == {"a": 1}
 
 
 def test_a_cache_that_is_damaged_while_two_have_it_open_is_set_aside_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -147,6 +198,88 @@ def test_a_stored_model_that_is_cut_off_is_trained_again(tiny_model: Callable[[s
     assert sorted(path.name for path in (cache / "fitted").iterdir()) == sorted(
         [digest, f"{digest}.damaged", *(f"{digest}.damaged{number}" for number in (2, 3))]
     )
+
+
+@pytest.mark.parametrize("damage", [half, empty, Path.unlink])
+def test_a_folder_that_was_cut_off_is_filled_again(damage: Damage, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fill(folder: Path) -> None:
+        (folder / "inside").mkdir(parents=True)
+        (folder / "inside" / "words.npy").write_bytes(b"words")
+
+    folder = fill_once(tmp_path / "index", fill)
+    damage(folder / "inside" / "words.npy")
+    (folder / "later").touch()
+    assert (fill_once(folder, fill) / "inside" / "words.npy").read_bytes() == b"words"
+    [told] = warnings(caplog)
+    assert f"{folder} is damaged (inside/words.npy" in told
+    assert folder.with_name("index.damaged").is_dir()
+    (folder / ".sizes.json").write_text("{")
+    fill_once(folder, fill)
+    assert len(warnings(caplog)) == 2
+
+
+def write_claims(path: Path) -> Path:
+    row = {"claim": "Rome is old.", "evidence": [{"title": "Rome", "text": "Rome is old."}], "label": "SUPPORTS"}
+    path.write_text("".join(f"{json.dumps({'id': str(i), **row})}\n" for i in range(100)))
+    return path
+
+
+def write_pairs(path: Path) -> Path:
+    row = {"premise": "Rome is old.", "label": "entailment"}
+    path.write_text("".join(f"{json.dumps({'hypothesis': f'Rome is old, {i}.', **row})}\n" for i in range(100)))
+    return path
+
+
+@pytest.mark.parametrize("name", ["*-train.arrow", "dataset_info.json"])
+@pytest.mark.parametrize("own", [False, True])
+def test_a_damaged_corpus_is_read_again(
+    own: bool, name: str, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def load() -> list[str]:
+        if own:
+            return hfcf.load({"path": "json", "data_files": str(file)}, split="train")["claim"][:]
+        return hfcf.load("jsonl", data_files=file, split="train")["claim"][:]
+
+    monkeypatch.setattr(config, "HF_DATASETS_CACHE", tmp_path / "hf")
+    file = (write_pairs if own else write_claims)(tmp_path / "mine.jsonl")
+    expected = load()
+    [made] = (tmp_path / "hf" if own else cache / "corpora").rglob(name)
+    half(made)
+    assert load() == expected
+    assert made.exists()
+    assert made.parent.with_name(f"{made.parent.name}.damaged").is_dir()
+    [told] = warnings(caplog)
+    assert f"{made.parent} is damaged ({made.name}" in told
+    assert load() == expected
+    assert len(warnings(caplog)) == 1
+
+
+def test_a_damaged_passage_collection_is_read_again(tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "passages.jsonl"
+    file.write_text(json.dumps({"id": "1", "title": "Rome", "text": "Rome is old."}))
+    for name in ("passages.arrow", "[0-9a-f]*"):
+        expected = hfcf.load("passages", data_files=file).to_list()
+        [made] = [path for path in (cache / "passages").rglob(name) if path.is_file() and ".damaged" not in str(path)]
+        junk(made) if "sources" in made.parts else half(made)
+        passage_store._open.cache_clear()
+        assert hfcf.load("passages", data_files=file).to_list() == expected
+    [told] = warnings(caplog)
+    assert "passages.arrow" in told
+
+
+def test_a_damaged_offline_model_is_converted_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def convert(source: Path, out: Path) -> None:
+        (out / "model.safetensors").write_bytes(b"weights")
+
+    monkeypatch.setitem(offline._MODELS, "made", ("datasets", ".", convert))
+    folder = offline.folder("made")
+    half(folder / "model.safetensors")
+    assert not offline.is_converted("made")
+    assert (offline.folder("made") / "model.safetensors").read_bytes() == b"weights"
+    [told] = warnings(caplog)
+    assert f"{folder} is damaged (model.safetensors" in told
 
 
 def shout(rows: dict[str, list[str]]) -> dict[str, list[str]]:

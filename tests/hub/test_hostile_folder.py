@@ -13,11 +13,13 @@ import yaml
 import hfcf
 from hfcf.core import recipe
 from hfcf.core.safe_yaml import LONGEST, read_yaml
+from hfcf.hub import existing
 from hfcf.hub.contents import read_contents
 from hfcf.hub.errors import HubError
 from hfcf.hub.existing import ExistingResultError, check_result
 from hfcf.pipeline.run import read_recipe
 from hfcf.report import report
+from hfcf.systems.ccg import phrases
 
 BOMB = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
@@ -35,6 +37,9 @@ HOSTILE = {
     "long": ("name: " + "x" * LONGEST, "more than 262,144 characters"),
     "a number": ("seed: " + "9" * 5000, "can't be read"),
     "a date": ("name: 2001-99-99", "can't be read"),
+    "a key three times": ("seed: 1\nseed: 2\nseed: 3\n", "the key 'seed' stands 3 times, in the lines 3, 4, 5: leave one"),
+    "a key twice below": ("stages: {a: 1, b: 2, a: 3}\n", "the key 'a' stands 2 times, in the lines 3, 3"),
+    "a number twice": ("labels: {1: SUPPORTS, 0x1: REFUTES}\n", "the key '1' stands 2 times"),
     "an object": ("name: !!python/object/apply:os.system ['touch proof']", "could not determine a constructor"),
     "a module": ("name: !!python/module:antigravity", "could not determine a constructor"),
 }
@@ -68,9 +73,22 @@ def test_honest_aliases_are_read() -> None:
     assert read_yaml("a: &a {b: 1}\nc: [*a, *a]\nd: {<<: *a, e: 2}") == {
         "a": {"b": 1}, "c": [{"b": 1}] * 2, "d": {"b": 1, "e": 2},
     }  # fmt: skip
+    assert read_yaml("a: &a {b: 1}\nc: &c {<<: *a, b: 2}\nd: {<<: *c, b: 3}")["d"] == {"b": 3}  # a merge repeats keys on purpose
     assert read_yaml("") is None
     for name in recipe.names():
         assert isinstance(read_yaml((recipe.folder() / f"{name}.yaml").read_text(encoding="utf-8"), recipe.Loader), dict)
+
+
+@pytest.mark.parametrize("read", [phrases.read, lambda path: existing.read_source({"data_files": path})])
+def test_other_yaml_files_name_what_is_wrong_and_where(tmp_path: Path, read: Callable[[str], object]) -> None:
+    path = tmp_path / "SOURCE.yaml"
+    for text, message in (
+        ("title: [a]\ntitle: [b]\n", "'title' stands 2 times, in the lines 1, 2"),
+        ("title: [", r"\(line 1, column 9\)"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=rf"SOURCE\.yaml is not YAML: .*{message}"):
+            read(str(path))
 
 
 # --- a folder of a result

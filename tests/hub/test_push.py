@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import logging
@@ -10,15 +11,16 @@ import traceback
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 from hub_parts import Answer, File, Request, is_commit, is_upload, refused, times
 from local_hub import OTHER_TOKEN, TOKEN, USER, LocalHub
 from made import NAME, changed, on_hub, run_folder
 from typer.testing import CliRunner
 
 from hfcf.cli import app
-from hfcf.hub.contents import read_contents
+from hfcf.hub.contents import Contents, read_contents
 from hfcf.hub.errors import ATTEMPTS, HubError
-from hfcf.hub.push import PLACEHOLDER, plan, push
+from hfcf.hub.push import PLACEHOLDER, check_files, plan, push
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # how huggingface_hub uploads
 
@@ -325,6 +327,39 @@ def test_a_folder_that_is_not_fit_is_refused(hub: LocalHub, run_out: Path, name:
         assert OTHER_TOKEN not in str(caught.value)
         assert "\n" not in str(caught.value)
     assert hub.requests == []
+
+
+LETTERS = "abcdefghijKLMNOPQRSTuvwxyzABCDEFGH"
+TOKENS = (
+    *(f"{before}hf_{LETTERS}" for before in ("", "HF_", "x_", "x")), f"hf_oauth_eyJhbGciOi.{LETTERS}", f"api_org_{LETTERS}",
+    f"sk-{LETTERS}", f"sk-proj-{LETTERS}", f"ghp_{LETTERS}01", "AKIAIOSFODNN7EXAMPLE", "-----BEGIN RSA PRIVATE KEY-----",
+    "my-own-key-1", "my\\u002down-key-1", base64.b64encode(b"user:my-own-key-1").decode(),
+)  # fmt: skip
+
+
+def check(path: Path) -> None:
+    check_files(Contents(path.parent, "dataset", (path.name,), (), {}))
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_no_form_of_a_token_is_sent(token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_KEY", "my-own-key-1")
+    for encoding in ("utf-8", "utf-16", "utf-16-be", "utf-32"):
+        (tmp_path / "run.json").write_text(f'{{"é": "{token}"}}', encoding=encoding)
+        with pytest.raises(HubError, match=r"run\.json contains a token"):
+            check(tmp_path / "run.json")
+    for rows in ({"text": ["a", token]}, {"evidence": [[{"text": "a"}, {"text": f"see\n{token}."}]]}):
+        Dataset.from_dict({"id": ["1"] * len(next(iter(rows.values()))), **rows}).to_parquet(tmp_path / "rows.parquet")
+        with pytest.raises(HubError, match=r"rows\.parquet, column (text|evidence), contains a token"):
+            check(tmp_path / "rows.parquet")
+
+
+def test_what_only_looks_like_a_token_is_sent(tmp_path: Path) -> None:
+    texts = ["hf_hub_download(repo_id)", f"{LETTERS}hf_short", "task-oriented-dialogue-systems-of-all-languages", "desk-" + LETTERS]
+    (tmp_path / "README.md").write_text("\n".join(texts))
+    check(tmp_path / "README.md")
+    Dataset.from_dict({"text": texts * 1000}).to_parquet(tmp_path / "rows.parquet")
+    check(tmp_path / "rows.parquet")
 
 
 def test_a_card_that_the_hub_refuses_changes_nothing(hub: LocalHub, run_out: Path) -> None:

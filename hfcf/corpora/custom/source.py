@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from datasets import Dataset, DatasetDict, ReadInstruction, load_dataset, load_from_disk
+from datasets import Dataset, DatasetDict, ReadInstruction, config, load_dataset, load_from_disk
+from pyarrow import ArrowException
+from yaml import YAMLError
 
+from hfcf.core.mapping import arrow_fault
 from hfcf.core.names import did_you_mean
+from hfcf.core.paths import DAMAGED, quarantine
+from hfcf.core.recipe import addresses
+from hfcf.core.safe_yaml import front_matter, yaml_problem
+from hfcf.core.settings import quote
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
 from hfcf.corpora.custom.load import from_dataset
 
@@ -65,9 +73,34 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
     others = {name: value for name, value in options.items() if name not in OwnRows.OPTIONS and value is not None}
     if unknown := [name for name in others if name not in ("data_dir", "data_files")]:
         raise TypeError(f"{corpus_name(corpus)} has no option {unknown[0]!r}; its options: {', '.join(OwnRows.OPTIONS)}")
-    ds = _load(corpus, split, others)
     name = split.partition("[")[0] if split and "+" not in split else None
-    return from_dataset(ds, corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
+
+    def read() -> Dataset | DatasetDict:
+        return from_dataset(_load(corpus, split, others), corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
+
+    try:
+        return read()
+    except (OSError, ArrowException, CorpusError) as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, FileNotFoundError | ConnectionError | CorpusError) or not _set_aside_damaged():
+            raise
+        error.__traceback__ = None  # it would keep what is half read open
+    return read()
+
+
+def _set_aside_damaged() -> bool:
+    """Quarantine the damaged folders in the cache of `load_dataset`; return whether there was one."""
+    damaged = False
+    for info in list(Path(config.HF_DATASETS_CACHE).glob("**/dataset_info.json")):
+        faults = [f"{path.name}: {why}" for path in info.parent.glob("*.arrow") if (why := arrow_fault(path))]
+        try:
+            json.loads(info.read_text(encoding="utf-8"))
+        except ValueError as error:
+            faults.append(f"{info.name}: {error}")
+        if faults and DAMAGED not in info.parent.suffixes:
+            damaged = True
+            quarantine(info.parent, faults[0])
+    return damaged
 
 
 def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
@@ -81,6 +114,11 @@ def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset 
     if twice := [name for name, value in arguments.items() if value is not None and given.get(name, value) != value]:
         raise CorpusError(f"{corpus_name(corpus)}: {twice[0]} is given twice, in the corpus and as an argument: leave one out")
     arguments = {**others, **given}
+    if config.HF_HUB_OFFLINE and (address := next(addresses(arguments), None)):
+        raise CorpusError(
+            f"{': '.join(address[0])}: offline mode is on, and {quote(address[1])} is an address: unset HF_HUB_OFFLINE"
+        )
+    _check_card(Path(str(arguments["path"])).expanduser())
     try:
         return load_dataset(**{"split": split, **arguments})
     except (FileNotFoundError, ConnectionError, ValueError) as error:
@@ -101,6 +139,20 @@ def _check(arguments: Mapping[str, Any]) -> None:
         )
     if unknown := [name for name in arguments if name not in known]:
         raise CorpusError(f"corpus: unknown key {unknown[0]!r}{did_you_mean(unknown[0], known)} (allowed: {', '.join(known)})")
+
+
+def _check_card(folder: Path) -> None:
+    """Raise on an address in the card of a folder: who wrote it may be a stranger, and it would send requests from this machine."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return
+    try:
+        front = front_matter(card.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, YAMLError) as error:
+        raise CorpusError(f"{card}: its front matter can't be read: {yaml_problem(error)}") from error
+    for keys, text in addresses({"configs": front.get("configs")}):
+        cure = "read it by datasets.load_dataset and hfcf.from_dataset"
+        raise CorpusError(f"{card}: {': '.join(keys)}: {quote(text)} is an address: if you trust it, {cure}")
 
 
 def _part(ds: Dataset | DatasetDict, split: str | None, folder: str) -> Dataset | DatasetDict:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from hfcf.core.redact import hide_secrets
+from hfcf.core.redact import hide_in_body
 from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.endpoint import (
     EndpointSettings,
@@ -109,9 +109,10 @@ class Client:
         self.stop = threading.Event()
         self._lock = threading.Lock()
         self._profile = _profile(os.getpid(), endpoint.url, model, endpoint.rpm, endpoint.tpm)
-        # It logs every address with its query, which may hold a key.
-        http_log = logging.getLogger(httpx2.__name__)
-        http_log.setLevel(max(http_log.level, logging.WARNING))
+        # They log every address with its query, and what a server answers before it is cleaned: either may hold a key.
+        for name in (httpx2.__name__, "httpcore2"):
+            http_log = logging.getLogger(name)
+            http_log.setLevel(max(http_log.level, logging.WARNING))
         http = _HttpClient(
             self, timeout=endpoint.timeout, limits=httpx2.Limits(max_connections=endpoint.concurrency), follow_redirects=False,
             verify=_certificates(os.getpid()),
@@ -142,7 +143,7 @@ class Client:
             try:
                 response = self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
                 self._profile.unsupported.update(left_out)  # only now: the refusal may have had another reason
-                return {**self._clean(parse_completion(_text(response))), "structured": "response_format" in body}
+                return {**parse_completion(_text(response)), "structured": "response_format" in body}
             except openai.APIStatusError as error:
                 response, status, text = error.response, error.status_code, _text(error.response)
                 if unsupported := find_unsupported(status, text, body, question["max_tokens"]):
@@ -202,22 +203,17 @@ class Client:
         finally:
             response.close()
         headers = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
-        return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
-
-    def _clean(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Hide the key and the other secrets of this process in an answer, which is stored and becomes a row."""
-        cleaned = {name: hide_secrets(value) if isinstance(value, str) else value for name, value in raw.items()}
-        joined = "".join(token for token, *_ in raw.get("logprobs", ()))
-        if cleaned != raw or hide_secrets(joined) != joined:
-            cleaned.pop("logprobs", None)  # its tokens spell the secret
-            log.warning("%s repeats one of your keys in its answer: it is replaced by ***", self.endpoint.url)
-        return cleaned
+        # Nothing else of the answer is read: its reason phrase and its other headers may echo the key, too.
+        text = content.decode(json.detect_encoding(content), "replace")
+        if (cleaned := hide_in_body(text)) != text:
+            log.warning("%s repeats one of your keys in its answer: it is replaced by *** or left out", self.endpoint.url)
+        return httpx2.Response(response.status_code, headers=headers, content=cleaned.encode(), request=request)
 
     def _count(self, response: Any) -> int:
         try:
             usage = parse_completion(_text(response))["usage"]
         except ValueError:  # its cause quotes the text, which may echo the key
-            fault = f"does not answer with a chat completion: {self._quote(_text(response))!r}"
+            fault = f"does not answer with a chat completion: {_text(response)!r}"
             raise _NoCompletion(fault, request=response.request) from None
         with self._lock:
             self.prompt_tokens += usage["prompt"]
@@ -261,7 +257,7 @@ class Client:
 
     def _describe(self, fault: Any) -> str:
         if isinstance(fault, _NoCompletion | TooLong):
-            return str(fault)
+            return self._quote(str(fault))
         if isinstance(fault, BaseException):
             return f"does not answer ({type(fault).__name__}: {self._quote(str(fault))})"
         return f"answers {fault.status_code}: {self._quote(_text(fault))}"
@@ -274,9 +270,9 @@ class Client:
 
 def _read_body(response: Any, deadline: float, largest: int) -> bytes:
     # The client's timeout is for one piece, and a server that sends a byte a second never exceeds it.
-    packed = response.headers.get("content-encoding", "").strip().lower()
-    if packed not in PLAIN:
-        raise TooLong(f"packed its answer as {packed[:40]!r}, which was not requested", request=response.request)
+    packed = response.headers.get("content-encoding", "").strip()
+    if packed.lower() not in PLAIN:
+        raise TooLong(f"packed its answer as {packed!r}, which was not requested", request=response.request)
     content = bytearray()
     for part in response.iter_bytes():
         content += part

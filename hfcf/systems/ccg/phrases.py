@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator
 
 from hfcf.core.names import did_you_mean
-from hfcf.core.safe_yaml import read_yaml
+from hfcf.core.safe_yaml import read_yaml_file
 from hfcf.engines.wordnet import Synset, wordnet
 from hfcf.systems.ccg.terms import BACKWARD, FORWARD, Counts
 
@@ -132,7 +132,7 @@ def _read_file(name: str) -> Any:
     if not path.is_file():
         names = [ALL, *shipped_names()]
         raise ValueError(f"phrases={name!r} is neither a file nor one of {', '.join(names)}{did_you_mean(name, names)}")
-    return read_yaml(path.read_text(encoding="utf-8"))  # JSON is YAML
+    return read_yaml_file(path)  # JSON is YAML
 
 
 def _kind(name: str) -> Synset | None:
