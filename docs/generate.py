@@ -1,12 +1,14 @@
-"""Write the tables of the pages that repeat what the code says: `make docs`, or `python docs/generate.py [--check]`.
+"""Write what repeats the code or the results: `make docs`, or `python docs/generate.py [--check]`.
 
-A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`. In a table with a column `setting`,
-`Class.field=value` gets the field's default. A test fails where a page is stale.
+A table of a page stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`. In a table with a column
+`setting`, `Class.field=value` gets the field's default. `hfcf/hub/rated_pairs.json` counts what `results/rated_pairs.jsonl` has. A
+test fails where one is stale.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -316,15 +318,30 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
+def count_ratings() -> str:
+    """Return, as JSON, how many of the rated pairs of each system and preset are right; those of older versions are not counted."""
+    lines = (ROOT / "results" / "rated_pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    counts: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in map(json.loads, lines):
+        if row["version"] != "after" or row["system"] not in system_names():
+            continue
+        label, sound, close = row["label"] == row["read_as"], bool(row["sense"]), bool(row["counterfactual"])
+        read = {"pairs": True, "label": label, "all": label and sound, "counterfactual": close, "both": label and sound and close}
+        entry = counts.setdefault(row["system"], {}).setdefault(row["preset"], {"corpus": row["corpus"], "date": row["date"]})
+        entry.update({name: entry.get(name, 0) + value for name, value in read.items()})
+    return json.dumps(counts, indent=1) + "\n"
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Write every page whose tables are stale; with `--check` only name them."""
+    """Write every file that is stale; with `--check` only name them."""
+    current = {page: rewrite(page.read_text(encoding="utf-8")) for page in pages()}
+    current[ROOT / "hfcf" / "hub" / "rated_pairs.json"] = count_ratings()
     stale = []
-    for page in pages():
-        old = page.read_text(encoding="utf-8")
-        if (new := rewrite(old)) != old:
-            stale.append(page.relative_to(ROOT).as_posix())
+    for path, new in current.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != new:
+            stale.append(path.relative_to(ROOT).as_posix())
             if "--check" not in arguments:
-                page.write_text(new, encoding="utf-8")
+                path.write_text(new, encoding="utf-8")
     print("stale:" if "--check" in arguments else "written:", ", ".join(stale) or "none")
     return int(bool(stale) and "--check" in arguments)
 

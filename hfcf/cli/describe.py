@@ -1,9 +1,10 @@
-"""What `hfcf list NAME` prints of a system, a corpus, a metric or a recipe."""
+"""What `hfcf list NAME` prints of a system, a stage, a corpus, a metric or a recipe."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import MISSING
 from typing import Any
 
 from rich.text import Text
@@ -16,12 +17,16 @@ def print_system(name: str) -> None:
     """Print a system's purpose, paper, stages with the columns that they read and fill, and settings."""
     from hfcf.core.describe import settings
     from hfcf.core.docstrings import paragraphs
+    from hfcf.hub.rated import describe_rating
     from hfcf.systems import system_class
 
     cls = system_class(name)
     print_heading(name, f"a system for {' and '.join(cls.works_on())} rows")
     print_hanging(Text(paragraphs(cls)[0]), hang=0)
     print_fields([*_paper(cls.citation), ("in Python", f"{cls.__module__}.{cls.__name__}"), ("presets", ", ".join(cls.presets))], 0)
+    print_heading("Rated", "how many pairs of each preset are right")
+    for preset in cls.presets:
+        print_hanging(Text(describe_rating(name, preset)), indent=2)
     for task in cls.works_on():
         print_heading("Stages", f"{task} rows" if len(cls.works_on()) > 1 else "columns that each reads → fills")
         print_stages(cls, task)
@@ -31,11 +36,78 @@ def print_system(name: str) -> None:
         _print_setting(setting.name, setting.type, setting.default, setting.meaning + trained, setting.presets)
 
 
+def summary(kind: str, name: str) -> str:
+    """Return one line on what a name of a kind is."""
+    from hfcf import metrics
+    from hfcf.core import recipe as recipes
+    from hfcf.core.docstrings import first_sentence, paragraphs
+    from hfcf.corpora import builder_class
+    from hfcf.systems import system_class
+
+    if kind == "recipes":
+        return recipes.find(name).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    if kind == "corpora":
+        return f"{builder_class(name).INFO.task}: {builder_class(name).INFO.title}"
+    if kind == "stages":
+        return first_sentence(paragraphs(stages()[name].stage)[0])
+    cls = metrics.load(name, stage=True) if kind == "metrics" else system_class(name)
+    of_rows = "" if kind == "metrics" else f"{', '.join(cls.works_on())}: "
+    return of_rows + first_sentence(paragraphs(cls)[0])
+
+
+def stages() -> dict[str, Any]:
+    """Return the parts of all systems by the names of their stages."""
+    from hfcf.systems import system_class, systems
+
+    parts = {name: part for system in systems() for name, part in system_class(system).parts.items()}
+    return dict(sorted(parts.items()))
+
+
+def print_columns(name: str) -> None:
+    """Print what a stage reads and fills, and in which systems."""
+    from hfcf.systems import system_class, systems
+
+    systems_of: dict[str, dict[str, None]] = {}
+    for system in systems():
+        cls = system_class(system)
+        for task in cls.works_on() if name in cls.parts else ():
+            stage = next(stage for stage in _example(cls, task).stages if stage.name == name)
+            systems_of.setdefault(_columns(stage), {})[system] = None
+    for columns, names in systems_of.items():
+        print_hanging(Text(f"{columns}  ").append(f"in {', '.join(names)}", style="dim"), indent=2)
+
+
+def print_stage(name: str) -> None:
+    """Print a stage's purpose, the systems that have it, the columns that it reads and fills there, and its settings."""
+    from hfcf.core.describe import show
+    from hfcf.core.docstrings import arguments, first_sentence, paragraphs
+    from hfcf.core.settings import settings_of
+
+    cls = stages()[name].stage
+    print_heading(name, "a stage")
+    print_hanging(Text(paragraphs(cls)[0]), hang=0)
+    print_fields([("in Python", f"{cls.__module__}.{cls.__name__}")], 0)
+    print_heading("Columns", "that it reads → fills")
+    print_columns(name)
+    print_heading("Settings", "in Python; hfcf list SYSTEM has those of recipes")
+    meanings = arguments(cls)
+    for setting in settings_of(cls).values():
+        default = "" if setting.default is MISSING else show(setting.default)
+        _print_setting(setting.name, setting.type, default, first_sentence(meanings.get(setting.name, "")), {})
+
+
 def print_stages(cls: Any, task: str) -> None:
     """Print a system's stages for the rows of a task, each with the columns that it reads and fills."""
+    print_fields((stage.name, _columns(stage)) for stage in _example(cls, task).stages)
+
+
+def _example(cls: Any, task: str) -> Any:
     several = {"task": task} if len(cls.works_on()) > 1 else {}
-    system = cls.preset("offline" if "offline" in cls.presets else "paper", **several)
-    print_fields((stage.name, f"{', '.join(stage.inputs)} → {', '.join(stage.outputs) or '(checks)'}") for stage in system.stages)
+    return cls.preset("offline" if "offline" in cls.presets else "paper", **several)
+
+
+def _columns(stage: Any) -> str:
+    return f"{', '.join(stage.inputs)} → {', '.join(stage.outputs) or '(checks)'}"
 
 
 def print_corpus(name: str) -> None:

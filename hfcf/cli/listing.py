@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -12,24 +14,29 @@ from rich.text import Text
 from hfcf.cli import console, describe
 from hfcf.cli.console import print_fields, print_heading
 
-_KINDS = {"systems": "system", "corpora": "corpus", "metrics": "metric", "recipes": "recipe"}
+_KINDS = {
+    "systems": "system", "baselines": "baseline", "stages": "stage", "corpora": "corpus", "metrics": "metric", "recipes": "recipe",
+}  # fmt: skip
 
 
 def list_(
     what: Annotated[
-        str, typer.Argument(metavar="[WHAT]", help="systems, corpora, metrics or recipes; or a name, such as race.")
+        str,
+        typer.Argument(metavar="[WHAT]", help="systems, baselines, stages, corpora, metrics or recipes; or a name, such as race."),
     ] = "all",
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="After a kind, a name of it: corpus checkwhy.")] = None,
 ) -> None:
-    """List systems, corpora, metrics and recipes, or describe one of them: a system's settings, a corpus's files."""
+    """List systems, stages, corpora, metrics and recipes in a line each, one of these kinds in full, or describe one of a name."""
     kind = {singular: plural for plural, singular in _KINDS.items()}.get(what, what)
-    if name is None and kind in ("all", *_KINDS):
-        for listed in _KINDS if kind == "all" else [kind]:
-            _LISTS[listed]()
+    if name is None and kind == "all":
+        _list_all()
+        return
+    if name is None and kind in _KINDS:
+        _LISTS[kind]()
         return
     if name is not None and kind not in _KINDS:
         raise ValueError(f"list {what} {name}: the first word is one of {', '.join(_KINDS.values())}")
-    _describe(name or what, [kind] if name else list(_KINDS))
+    _describe(name or what, [kind] if name else [kind for kind in _KINDS if kind != "baselines"])
 
 
 def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or attack.")] = "run") -> None:
@@ -46,7 +53,7 @@ def _describe(name: str, kinds: list[str]) -> None:
     names = {kind: _names(kind) for kind in kinds}
     if not any(name in listed for listed in names.values()):
         near = did_you_mean(name, [known for listed in names.values() for known in listed] + list(_KINDS) * (len(kinds) > 1))
-        where = kinds[0] if len(kinds) == 1 else "systems, corpora, metrics and recipes"
+        where = kinds[0] if len(kinds) == 1 else "systems, stages, corpora, metrics and recipes"
         raise ValueError(f"there is no {name!r} among the {where}{near or '; hfcf list prints their names'}")
     for kind, listed in names.items():
         if name in listed:
@@ -58,18 +65,41 @@ def _names(kind: str) -> list[str]:
     from hfcf.core import recipe
     from hfcf.systems import systems
 
-    return list({"systems": systems, "corpora": corpora.names, "metrics": metrics.names, "recipes": recipe.names}[kind]())
+    names = {
+        "systems": systems, "baselines": lambda: [name for name, module in systems().items() if ".baselines." in module],
+        "stages": describe.stages, "corpora": corpora.names, "metrics": metrics.names, "recipes": recipe.names,
+    }  # fmt: skip
+    return list(names[kind]())
 
 
-def _list_systems() -> None:
+def _list_all() -> None:
+    """Print one line for each name: what it is, as far as the line is wide."""
+    baselines = _names("baselines")
+    for kind in _KINDS:
+        names = [name for name in _names(kind) if kind != "systems" or name not in baselines]
+        print_heading(kind.capitalize(), f"hfcf list {kind} prints more, hfcf list NAME all of one")
+        width = max(map(len, names)) + 2
+        for name in names:
+            line = Text(f"{name:<{width}}", style="bold").append(describe.summary(kind, name), style="not bold")
+            console.out.print(line, no_wrap=True, overflow="ellipsis", highlight=False)
+
+
+def _list_systems(kind: str = "systems") -> None:
     from hfcf.systems import system_class
 
-    print_heading("Systems", "hfcf list NAME prints the purpose and settings of a system")
-    for name in _names("systems"):
+    print_heading(kind.capitalize(), "hfcf list NAME prints the purpose and settings of one")
+    for name in _names(kind):
         cls = system_class(name)
         for task in cls.works_on():
             console.out.print(Text(name, style="bold").append(f"  {task}", style="not bold"))
             describe.print_stages(cls, task)
+
+
+def _list_stages() -> None:
+    print_heading("Stages", "columns that each reads → fills; hfcf list NAME prints the purpose and settings of one")
+    for name in _names("stages"):
+        console.out.print(Text(name, style="bold"))
+        describe.print_columns(name)
 
 
 def _list_corpora() -> None:
@@ -83,28 +113,24 @@ def _list_corpora() -> None:
 
 
 def _list_metrics() -> None:
-    from hfcf import metrics
-    from hfcf.core.docstrings import first_sentence, paragraphs
-
     table = Table(Column("metric", no_wrap=True), "what it measures", title="Metrics")
     for name in _names("metrics"):
-        table.add_row(name, Text(first_sentence(paragraphs(metrics.load(name, stage=True))[0])))
+        table.add_row(name, Text(describe.summary("metrics", name)))
     console.out.print(table)
 
 
 def _list_recipes() -> None:
-    from hfcf.core import recipe as recipes
-
     table = Table(Column("recipe", no_wrap=True), Column("command", overflow="fold"), title="Recipes")
     for name in _names("recipes"):
-        table.add_row(name, Text(recipes.find(name).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")))
+        table.add_row(name, Text(describe.summary("recipes", name)))
     console.out.print(table)
 
 
-_LISTS: dict[str, Any] = {
-    "systems": _list_systems, "corpora": _list_corpora, "metrics": _list_metrics, "recipes": _list_recipes,
+_LISTS: Mapping[str, Any] = {
+    "systems": _list_systems, "baselines": partial(_list_systems, "baselines"), "stages": _list_stages, "corpora": _list_corpora,
+    "metrics": _list_metrics, "recipes": _list_recipes,
 }  # fmt: skip
-_DETAILS: dict[str, Any] = {
-    "systems": describe.print_system, "corpora": describe.print_corpus, "metrics": describe.print_metric,
-    "recipes": describe.print_recipe,
+_DETAILS: Mapping[str, Any] = {
+    "systems": describe.print_system, "baselines": describe.print_system, "stages": describe.print_stage,
+    "corpora": describe.print_corpus, "metrics": describe.print_metric, "recipes": describe.print_recipe,
 }  # fmt: skip

@@ -61,6 +61,7 @@ def run(
     if not dry_run and must_launch(num_gpus):
         raise SystemExit(launch(num_gpus or 1, sys.argv[1:]))
     console.silence_libraries()
+    from hfcf.hub.rated import describe_rating
     from hfcf.pipeline.run import run as run_recipe
     from hfcf.report.peek import highlights
 
@@ -84,6 +85,7 @@ def run(
     print_funnel(report)
     counts = f"{report['counterfactuals']} counterfactuals of {report['sources_accepted']} sources"
     print_path(f"{counts}: ", out, f", report: {out / 'report.html'}")
+    console.print_hanging(console.data_text(describe_rating(report["system"], report["preset"], report["settings"]), style="dim"))
 
 
 def _print_stage(stage: Any, step: Callable[[], Any]) -> Any:

@@ -6,6 +6,7 @@ dry run call `check` before they read rows. Both read configurations and a few r
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -20,9 +21,13 @@ from hfcf.core.paths import cache_dir
 from hfcf.core.settings import Judges, Trains, models_in, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import Task, get_task
+from hfcf.text.language import looks_foreign
+
+log = logging.getLogger(__name__)
 
 LEAST_DISK = 200_000_000  # bytes
 SAMPLE = 20  # rows of a stream whose labels are looked at
+HEAD = 1000  # rows of a stream whose language is looked at
 CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours; in a recipe, the keys columns and labels do"
 
 
@@ -37,6 +42,21 @@ def check_rows(system: Any, ds: Any) -> None:
     check_columns(system.stages, ds)
     check_labels(get_task(system.task), ds)
     check_verdicts(system, ds)
+
+
+def warn_of_language(task: Task, ds: Any) -> None:
+    """Log how many rows are plainly not English, which all presets' models, prompts and lists of words are for."""
+    rows = ds.take(HEAD) if isinstance(ds, IterableDataset) else ds
+    read = {
+        row["id"]: looks_foreign(" ".join(text for _, text in task.named_texts(row) if isinstance(text, str)))
+        for row in rows.select_columns(["id", *task.columns])
+    }
+    if foreign := [name for name, found in read.items() if found]:
+        log.warning(
+            "%d of %s%d rows are not in English, such as %r: models, prompts and lists of words of all presets are for English, so "
+            "take these rows out, or read all that is made of them",
+            len(foreign), "the first " * (rows is not ds), len(read), foreign[0],
+        )  # fmt: skip
 
 
 def check_disk(folders: Iterable[str | Path] = ()) -> None:

@@ -18,7 +18,7 @@ from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_names, did_you_mean
 from hfcf.core.parts import Part, collect_settings, merged, signature
-from hfcf.core.preflight import CURE, check, check_rows
+from hfcf.core.preflight import CURE, check, check_rows, warn_of_language
 from hfcf.core.prepare import clear_outputs, prepare
 from hfcf.core.recipe import locate
 from hfcf.core.settings import Flat, GoesWith, Setting, TrainedBy, Trains, plain, settings_of
@@ -324,6 +324,8 @@ class System:
             check(system)
         check_rows(system, ds)
         ds = clear_outputs(prepare(ds, system), system.stages)
+        if runner.main:
+            warn_of_language(get_task(self.task), first_rows(ds, limit))
         if self.limit_first:
             ds = first_rows(ds, limit)
         system, ds, done = system._fit_steps(ds, watch, runner, map_kwargs)

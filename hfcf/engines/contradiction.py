@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from hfcf.engines.entity_types import head_noun, place_kind
-from hfcf.engines.label_preserving import are_inflections, content_words, says_same
+from hfcf.engines.label_preserving import are_inflections, content_words, degree, says_same
 from hfcf.engines.wordnet import Synset, wordnet
 from hfcf.text.bounds import are_opposite, interval, number
 from hfcf.text.entities import form
@@ -187,14 +187,8 @@ def _oppose(old: Sequence[str], new: Sequence[str]) -> bool:
     pairs = [(was, now) for was, now in zip(before, after, strict=False) if was != now]
     if len(before) != len(after) or len(pairs) != 1 or not wordnet().are_antonyms(*pairs[0]):
         return False
-    old_form, new_form = map(_compared, pairs[0])
+    old_form, new_form = map(degree, pairs[0])
     return old_form == new_form
-
-
-def _compared(word: str) -> str:
-    """Return the degree of an adjective by the ending of its comparative or superlative, irregular ones included, else ""."""
-    ending = next((ending for ending in ("st", "r", "se") if word.endswith(ending)), "")
-    return ending.replace("se", "r") if any(lemma != word for lemma in wordnet().lemmas(word, "a")) else ""
 
 
 def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:

@@ -75,15 +75,28 @@ def _word_by_word(old: str, new: str, broader: bool) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def says_same(old: str, new: str, *, broader: bool = True) -> bool:
-    """Return whether phrases are synonyms in some sense or, with `broader`, the new one is above the old one's commonest sense."""
+    """Return whether phrases are synonyms in some sense, one an adjective near the other, or the new one a broader word.
+
+    WordNet puts adjectives around a central one: "ancient" is near "old", but not near "antique", which is around it too. With
+    `broader`, a noun or verb above the old phrase's commonest sense says the same.
+    """
     if not old or not new:
         return False
     net = wordnet()
     before, after = ({part: net.phrase_senses(text, part) for part in PARTS} for text in (old, new))
     if any(set(before[part]) & set(after[part]) for part in PARTS):
         return True
+    adjectives = [net.synsets(text, "a") for text in (old, new)]
+    if degree(old) == degree(new) and any({sense, *net.similar(sense)} & set(adjectives[1]) for sense in adjectives[0]):
+        return not net.are_antonyms(old, new)
     first = [(part, before[part][0]) for part in ("n", "v") if before[part]]
     return broader and any(set(after[part]) & set(net.ancestors(sense)[1:]) for part, sense in first)
+
+
+def degree(word: str) -> str:
+    """Return the degree of an adjective by the ending of its comparative or superlative, irregular ones included, else ""."""
+    ending = next((ending for ending in ("st", "r", "se") if word.endswith(ending)), "")
+    return ending.replace("se", "r") if any(lemma != word for lemma in wordnet().lemmas(word, "a")) else ""
 
 
 def content_words(text: str) -> list[str]:

@@ -91,11 +91,20 @@ class WordNet:
 
     def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
         """Return the hypernyms of a noun or verb in the order of the file: those of kinds (`@`), then those of instances (`@i`)."""
+        return self._pointed(synset, "@", "@i")
+
+    def similar(self, synset: Synset) -> tuple[Synset, ...]:
+        """Return the adjectives around a central one ("ancient" and "antique" of "old"), or the central one of one around it."""
+        return self._pointed(synset, "&")
+
+    def _pointed(self, synset: Synset, *symbols: str) -> tuple[Synset, ...]:
+        """Return the synsets to which the pointers of some symbols lead, in the order of the symbols."""
         fields = self._fields(synset)
         count = 4 + 2 * int(fields[3], 16)
         pointers = range(count + 1, count + 1 + 4 * int(fields[count]), 4)  # symbol, offset, part of speech, words
         return tuple(
-            Synset(fields[i + 2], int(fields[i + 1])) for symbol in ("@", "@i") for i in pointers if fields[i] == symbol
+            Synset(fields[i + 2].replace("s", "a"), int(fields[i + 1]))
+            for symbol in symbols for i in pointers if fields[i] == symbol
         )  # fmt: skip
 
     def hypernym_path(self, synset: Synset) -> tuple[Synset, ...]:

@@ -14,6 +14,7 @@ from hfcf.core.recipe import resolve_folder
 from hfcf.core.schema import TOKENS
 from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, names
+from hfcf.hub.rated import describe_rating
 from hfcf.hub.render import citation, render
 from hfcf.metrics import is_published
 from hfcf.metrics import names as metric_names
@@ -56,7 +57,7 @@ def dataset_card(
         own=own, system=system, flips=flips, inputs=inputs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
-        flip_rate=describe_flip_rate(run),
+        flip_rate=describe_flip_rate(run), rating=describe_rating(run["system"], run["preset"], run.get("settings")),
     )  # fmt: skip
 
 

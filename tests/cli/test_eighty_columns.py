@@ -15,7 +15,7 @@ from run_folder import measured, published, relation, verification
 from structure_rows import judged
 
 from hfcf import corpora, metrics
-from hfcf.cli import console, listing, runs
+from hfcf.cli import console, describe, listing, runs
 from hfcf.cli.tables import print_funnel, print_page, print_plan, print_push, print_scores
 from hfcf.core import recipe, schema
 from hfcf.core.candidates import accept, reject
@@ -47,11 +47,33 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return check
 
 
-@pytest.mark.parametrize("kind", ["systems", "corpora", "metrics", "recipes"])
+NAMES: dict[str, Callable[[], Any]] = {
+    "systems": systems, "stages": describe.stages, "corpora": corpora.names, "metrics": metrics.names, "recipes": recipe.names,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NAMES)
 def test_lists_fit(kind: str, printed: Callable[..., str]) -> None:
     text = printed(listing.list_, kind)
-    names = {"systems": systems, "corpora": corpora.names, "metrics": metrics.names, "recipes": recipe.names}[kind]()
-    assert [name for name in names if name not in text] == []
+    assert [name for name in NAMES[kind]() if name not in text] == []
+
+
+def test_the_list_of_everything_has_a_line_for_each_name(printed: Callable[..., str]) -> None:
+    lines = printed(listing.list_).splitlines()
+    first = [line.split()[0] for line in lines if line and not line[0].isupper()]
+    assert sorted(first) == sorted(name for names in NAMES.values() for name in names())
+    headings = [line.split()[0] for line in lines if line and line[0].isupper()]
+    assert headings == ["Systems", "Baselines", "Stages", "Corpora", "Metrics", "Recipes"]
+    baselines = printed(listing.list_, "baselines").splitlines()
+    assert "eda  verification" in baselines
+    assert [line for line in baselines if line.startswith("race")] == []
+
+
+def test_a_stage_is_described(printed: Callable[..., str]) -> None:
+    text = printed(listing.list_, "check_relation")
+    assert "tokens, head, tail, label, candidates → candidates in ccg, autocad, coco, mice" in " ".join(text.split())
+    assert "in Python" in text
+    assert "  strict: bool = False\n" in text
 
 
 def test_a_system_is_described(printed: Callable[..., str]) -> None:
@@ -63,6 +85,8 @@ def test_a_system_is_described(printed: Callable[..., str]) -> None:
     assert "  num_beams: int = 30; offline: 10\n    beams of the search\n" in text
     assert "  verifier: Model, no default\n    offline: offline:minilm + hfcf:verifier\n    llm: llm:gpt-4o-mini\n" in text
     assert "(hfcf train train_verifier trains this model)" in joined
+    assert "RACE paper: not measured" in joined
+    assert "RACE offline: of 50 rated pairs of feverous" in joined
     assert "  encoder: Model = distilbert-base-uncased; offline, llm: offline:minilm\n" in text, "presets that agree stand once"
     assert "  strict: bool = False\n" in text
 
@@ -76,7 +100,9 @@ def test_every_setting_of_every_system_is_explained(name: str) -> None:
     assert described[-2].name, described[-1].name == ("seed", "strict")
 
 
-@pytest.mark.parametrize("name", ["eda", "llm", "mice", "rgf", "checkwhy", "hover", "wikiwhy", "minimality", "question_types"])
+@pytest.mark.parametrize(
+    "name", ["eda", "llm", "mice", "rgf", "checkwhy", "hover", "wikiwhy", "minimality", "question_types", "judge_candidates"]
+)
 def test_details_fit(name: str, printed: Callable[..., str]) -> None:
     assert name in printed(listing.list_, name)
 
@@ -100,7 +126,7 @@ def test_a_corpus_has_paper_licence_files_and_options(printed: Callable[..., str
         (["raec"], "'race'"),
         (["corpus", "hovr"], "'hover'"),
         (["sytems"], "'systems'"),
-        (["colour", "race"], "system, corpus, metric"),
+        (["colour", "race"], "system, baseline, stage, corpus"),
     ],
 )
 def test_an_unknown_name_leads_to_the_nearest(arguments: list[str], told: str) -> None:

@@ -47,6 +47,21 @@ def test_good_rows_pass() -> None:
     preflight.check_rows(race(), Dataset.from_list([ROW]))
 
 
+def test_rows_in_another_language_are_counted_once_a_run(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    german = {"claim": "Rom ist eine alte Stadt.", "evidence": [{"title": "Rom", "text": "Rom ist die Hauptstadt von Italien."}]}
+    rows = Dataset.from_list([ROW, {**ROW, **german, "id": "de"}, {**ROW, "id": "3", "claim": None}])
+    monkeypatch.setattr("hfcf.core.system.map_stage", lambda ds, *_: ds)
+    for ds, limit, said in (
+        (rows, None, "1 of 3 rows"),
+        (rows.to_iterable_dataset(), None, "1 of the first 3 rows"),
+        (rows, 1, ""),
+    ):
+        caplog.clear()
+        hfcf.EDA()(ds, limit=limit)
+        assert [record.getMessage().partition(" are")[0] for record in caplog.records] == [said] * bool(said)
+        assert all("such as 'de'" in record.getMessage() for record in caplog.records)
+
+
 def test_a_column_of_the_last_stage_is_missed_before_the_first_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hfcf.core.system.map_stage", lambda *_: pytest.fail("a stage ran"))
     with pytest.raises(StageError, match=r"lack the column 'group_id', which \w+ and later") as error:

@@ -30,6 +30,7 @@ from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
 from hfcf.core.task import get_task
 from hfcf.corpora.custom.columns import LayoutError
+from hfcf.corpora.custom.schema import distinct_columns
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.systems import system_class
@@ -286,6 +287,57 @@ def test_ids_groups_and_the_columns_that_nobody_reads(system: Callable[[str], An
     assert new["hypothesis_parse"][:] == [None] * 3  # of words that are others now
     numbers = hfcf.to_dataset(hfcf.expand(system("verification")(hfcf.from_dataset(fever()))), like=fever())
     assert numbers["id"][:] == [75399, 75400, 75401]
+
+
+def test_new_ids_are_counted_over_all_splits(system: Callable[[str], Any]) -> None:
+    rows = fever()
+    for numbers in (True, False):
+        ids = list(range(1, len(rows) + 1)) if numbers else [f"{i // 2}" for i in range(len(rows))]
+        own = rows.remove_columns("id").add_column("id", ids) if "id" in rows.column_names else rows.add_column("id", ids)
+        like = DatasetDict({"train": own.select(range(0, len(own), 2)), "test": own.select(range(1, len(own), 2))})
+        cf = {split: hfcf.expand(system("verification")(part)) for split, part in hfcf.from_dataset(like).items()}
+        new = hfcf.to_dataset(DatasetDict(cf), like=like)
+        every = [name for part in new.values() for name in part["id"]]
+        assert len(every) > 2
+        assert len({*every, *ids}) == len(every) + len(set(ids))
+
+
+def test_a_column_that_tells_rows_apart_is_named(system: Callable[[str], Any], capsys: pytest.CaptureFixture[str]) -> None:
+    n = len(nli())
+    own = nli().add_column("sid", [f"s{i}" for i in range(n)]).add_column("genre", [f"g{i}" for i in range(n)])
+    hfcf.to_dataset(hfcf.expand(system("verification")(hfcf.from_dataset(own))), like=own)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "differs" in line]
+    assert lines[0] == "hfcf.from_dataset: sid differs in all rows: if it is an id, give id='sid'"
+    assert lines[1].endswith("their source's: if it is an id, give id='sid' to hfcf.from_dataset and hfcf.to_dataset")
+    assert len(lines) == 2
+    new = hfcf.to_dataset(hfcf.expand(system("verification")(hfcf.from_dataset(own, id="sid"))), like=own, id="sid")
+    assert not {*new["sid"]} & {*own["sid"]}
+    assert "differs" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["pairID", "qid", "row_id", "uuid", "ID", "valid", "paid", "nr"])
+def test_names_of_ids(name: str) -> None:
+    ds = Dataset.from_dict({name: [1, 2, 3]})
+    assert distinct_columns([ds], ()) == ([] if name in ("valid", "paid", "nr") else [name])
+    assert distinct_columns([Dataset.from_dict({name: range(20)})], ()) == [name]
+    assert distinct_columns([Dataset.from_dict({name: [*range(19), 0]})], ()) == []
+
+
+def test_a_set_without_rows_gives_one(system: Callable[[str], Any]) -> None:
+    for ds, task in (
+        (nli().select([]), None),
+        ([], "verification"),
+        (IterableDataset.from_generator(list, features=NLI_FEATURES), None),
+    ):
+        rows = hfcf.from_dataset(ds, task)
+        assert list(rows) == []
+        assert set(get_task("verification").features) < set(rows.features)
+    empty = DatasetDict({"train": nli().select([])})
+    assert {name: len(part) for name, part in hfcf.from_dataset(empty).items()} == {"train": 0}
+    cf = hfcf.expand(system("verification")(hfcf.from_dataset(nli().select([]))))
+    assert hfcf.to_dataset(cf, like=nli().select([])).column_names == nli().column_names
+    with pytest.raises(ValueError, match='task="verification"'):
+        hfcf.from_dataset([])
 
 
 def test_an_id_does_not_depend_on_the_order_of_rows() -> None:

@@ -468,7 +468,9 @@ def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path,
     assert shown.count(":race:") == 3
     assert "minimality" not in shown
     assert "the label does not flip" in shown
-    assert shown.splitlines()[-1].endswith(f"{out}, report: {out / 'report.html'}")
+    last = " ".join(shown.split(f"{out}, report: {out / 'report.html'}\n")[1].split())
+    assert last.startswith("RACE offline (this run has its own verifier, ")
+    assert last.endswith("68% are counterfactuals, too; other rows may do worse: it is for trying out, see docs/rated_pairs.md")
     runs.peek(str(out), 2, "default")
     shown = capsys.readouterr().out
     assert shown.count(":race:") == 2

@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
 
+from hfcf.core.names import number_repeats
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.frames import Table, as_table, is_frame, splits_of
-from hfcf.corpora.custom.load import ReadRows, is_canonical, layout_of, read_quietly
-from hfcf.corpora.custom.schema import Layout
+from hfcf.corpora.custom.load import ReadRows, filled_heads, is_canonical, layout_of, read_quietly
+from hfcf.corpora.custom.schema import Layout, distinct_columns
 
 _SENTENCES = ("text", "sentence")
 """Columns that repeat the sentence of the tokens."""
@@ -42,8 +44,9 @@ def to_dataset(
     Returns:
         A row for each counterfactual, in their order and with the features of `like`: a DataFrame if `like` is one, a list if it
         is one, else a `Dataset` (also for a stream). Texts, entities, answers and label are the counterfactual's, and so is the
-        id, if `like` has a column of ids: numbers continue after the largest. Other columns are the source row's, but columns
-        that describe its words (parses, tags parallel to its tokens) are null, and a line on stderr names them.
+        id, if `like` has a column of ids: numbers continue after the largest of all splits, and an id that is used gets "#2".
+        Other columns are the source row's, but columns that describe its words (parses, tags parallel to its tokens) are null.
+        Lines on stderr name those, and columns that differ in all rows of `like` without being read as ids.
 
     Raises:
         ValueError: a counterfactual's source is not in `like`, or has a different text there.
@@ -57,43 +60,60 @@ def to_dataset(
     """
     said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
     tables = {split: as_table(part) for split, part in (splits_of(like) or {"": like}).items()}
-    if not isinstance(cf, DatasetDict):
-        with _name_call():
-            table = _to_table(cf, list(tables.values()), _layout(cf, tables, said))
-        if is_frame(like):
-            return _as_frame(table, like)
-        return table.to_list() if isinstance(like, list | tuple) else table
-    if not set(cf) <= set(tables):
+    if isinstance(cf, DatasetDict) and not set(cf) <= set(tables):
         raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, but like= does not: give its DatasetDict")
+    parts = {split: _plain_rows(part) for split, part in (splits_of(cf) or {"": cf}).items()}
     # All splits, as in `from_dataset`: a single split may not show which column has the ids, or whether ends are inclusive.
+    every = list(tables.values())
     with _name_call():
-        layout = _layout(next(iter(cf.values())), tables, said)
-        return DatasetDict({split: _to_table(part, [tables[split]], layout) for split, part in cf.items()})
+        layout = _layout(next(iter(parts.values())), every, said)
+        ids = iter(_new_ids(layout, every, [name for part in parts.values() for name in part["id"]]))
+        written = {
+            split: _to_table(part, [tables[split]] if isinstance(cf, DatasetDict) else every, layout, list(islice(ids, len(part))))
+            for split, part in parts.items()
+        }
+    if any(map(len, parts.values())):
+        _name_repeated(every, layout, task_of(next(iter(parts.values())).features))
+    if isinstance(cf, DatasetDict):
+        return DatasetDict(written)
+    if is_frame(like):
+        return _as_frame(written[""], like)
+    return written[""].to_list() if isinstance(like, list | tuple) else written[""]
 
 
-def _layout(cf: Any, tables: Mapping[str, Table], said: Mapping[str, Any]) -> Layout | None:
-    """Return the layout of the user's rows; None for rows in our columns."""
+def _plain_rows(cf: Any) -> Dataset:
+    """Return counterfactuals as a dataset whose labels are texts."""
     if "source_id" not in (cf.features or ()):
         raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
-    name = task_of(cf.features).name
-    if all(value is None for value in said.values()) and all(is_canonical(table, name) for table in tables.values()):
-        return None
-    return layout_of(list(tables.values()), name, **said)
-
-
-def _to_table(cf: Any, tables: Sequence[Table], layout: Layout | None) -> Dataset:
-    """Write the counterfactuals of the rows of some tables."""
     if isinstance(cf, IterableDataset):
         cf = Dataset.from_list(list(cf), features=cf.features)
-    task = task_of(cf.features)
     if isinstance(classes := cf.features.get("label"), ClassLabel):  # as `hfcf run` publishes them
         names = [classes.names[label] for label in cf["label"]]
         cf = cf.remove_columns("label").add_column("label", names, feature=TEXT)
+    return cf
+
+
+def _layout(cf: Dataset, tables: list[Table], said: Mapping[str, Any]) -> Layout | None:
+    """Return the layout of the user's rows; None for rows in our columns."""
+    name = task_of(cf.features).name
+    if all(value is None for value in said.values()) and all(is_canonical(table, name) for table in tables):
+        return None
+    return layout_of(tables, name, **said) if filled_heads(tables) else Layout(name, {})
+
+
+def _to_table(cf: Dataset, tables: Sequence[Table], layout: Layout | None, ids: list[Any]) -> Dataset:
+    """Write the counterfactuals of the rows of some tables."""
+    task = task_of(cf.features)
     theirs, sources = _sources(tables, layout, cf)
     new = list(cf)
     _check_texts(task, sources, new)
-    written = _written(task, layout, theirs, sources, new, _largest_id(tables, layout))
-    return _with_columns(theirs, written)
+    written = _written(task, layout, theirs, sources, new)
+    if (column := _id_column(layout)) is not None:
+        written[column] = ids
+    stale = {name: [None] * len(new) for name in _stale(theirs, sources, written)}
+    if stale and new:
+        _say(f"set to null, since they describe the words of the sources: {', '.join(stale)}")
+    return _with_columns(theirs, {**written, **stale})
 
 
 @contextmanager
@@ -179,41 +199,55 @@ def _plain(value: Any) -> Any:
 
 
 def _written(
-    task: Task, layout: Layout | None, theirs: Dataset, sources: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]],
-    largest_id: int,
-) -> dict[str, list[Any]]:  # fmt: skip
-    """Return the values of the columns that differ from the sources'."""
+    task: Task, layout: Layout | None, theirs: Dataset, sources: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """Return the values of the columns of texts and labels that differ from the sources'."""
     if layout is None:
-        names = [name for name in task.features if name not in ("group_id", "corpus", "split")]
-        written = {name: [row[name] for row in new] for name in names}
-    else:
-        columns = theirs.select_columns(layout.own)
-        rows = [
-            layout.form.write_columns(own, source, row, layout.columns, layout.ends)
-            for own, source, row in zip(columns, sources, new, strict=True)
-        ]
-        written = {name: [row.get(name, own[name]) for row, own in zip(rows, columns, strict=True)] for name in _names(rows)}
-        if layout.labels:
-            written[layout.labels.column] = [layout.labels.write(row["label"]) for row in new]
-        if "id" in layout.columns:
-            column = str(layout.columns["id"])
-            numbers = not theirs.features[column].dtype.endswith("string")
-            written[column] = list(range(largest_id + 1, largest_id + 1 + len(new))) if numbers else [row["id"] for row in new]
-    stale = {name: [None] * len(new) for name in _stale(theirs, sources, written)}
-    if stale and new:
-        print(f"hfcf.to_dataset: set to null, since they describe the words of the sources: {', '.join(stale)}", file=sys.stderr)
-    return {**written, **stale}
+        names = [name for name in task.features if name not in ("id", "group_id", "corpus", "split")]
+        return {name: [row[name] for row in new] for name in names}
+    columns = theirs.select_columns(layout.own)
+    rows = [
+        layout.form.write_columns(own, source, row, layout.columns, layout.ends)
+        for own, source, row in zip(columns, sources, new, strict=True)
+    ]
+    written = {name: [row.get(name, own[name]) for row, own in zip(rows, columns, strict=True)] for name in _names(rows)}
+    if layout.labels:
+        written[layout.labels.column] = [layout.labels.write(row["label"]) for row in new]
+    return written
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _largest_id(tables: Sequence[Table], layout: Layout | None) -> int:
-    """Return the largest number in the column of ids; 0 if they are texts."""
-    column = layout.columns.get("id") if layout else None
-    values = (row[column] for table in tables for row in table.select_columns(str(column))) if column else ()
-    return max((value for value in values if isinstance(value, int)), default=0)
+def _id_column(layout: Layout | None) -> str | None:
+    """Return the user's column of ids, if there is one."""
+    if layout is None:
+        return "id"
+    return str(layout.columns["id"]) if "id" in layout.columns else None
+
+
+def _new_ids(layout: Layout | None, tables: Sequence[Table], names: list[str]) -> list[Any]:
+    """Return the ids of new rows, of which none is in any split: their own, or the numbers after the largest."""
+    column = _id_column(layout)
+    if column is None or not names:
+        return names
+    used = [row[column] for table in tables for row in table.select_columns(column)]
+    if numbers := [value for value in used if isinstance(value, int)]:
+        return list(range(max(numbers) + 1, max(numbers) + 1 + len(names)))
+    return number_repeats([*used, *names])[len(used) :]
+
+
+def _name_repeated(tables: Sequence[Table], layout: Layout | None, task: Task) -> None:
+    """Name the columns that tell the user's rows apart, and that new rows share with their sources."""
+    read = layout.own if layout else list(task.features)
+    for name in distinct_columns(filled_heads(tables), read):
+        cure = "change or drop it there" if _id_column(layout) else f"give id={name!r} to hfcf.from_dataset and hfcf.to_dataset"
+        _say(f"{name} differs in all your rows, but new rows have their source's: if it is an id, {cure}")
+
+
+def _say(text: str) -> None:
+    print(f"hfcf.to_dataset: {text}", file=sys.stderr)
 
 
 def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,9 @@ from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import Task, get_task, tasks
 from hfcf.corpora.base.rows import RowBuilder, content_name, load_status
 from hfcf.corpora.base.values import as_text, text_group
+from hfcf.corpora.custom.columns import find_columns
 from hfcf.corpora.custom.frames import Table, as_table, first_rows, splits_of
-from hfcf.corpora.custom.schema import Layout, find_layout
+from hfcf.corpora.custom.schema import Layout, distinct_columns, find_layout
 from hfcf.corpora.formats.read import CorpusError, Record
 from hfcf.corpora.formats.tokens import EXTRA
 
@@ -68,7 +69,7 @@ def from_dataset(
 
     Returns:
         Rows with the columns of the task, of the same kind as `ds`: a `Dataset`, a `DatasetDict` or an `IterableDataset`. Your
-        other columns stay in `ds`. In a stream, repeated ids are not detected.
+        other columns stay in `ds`. In a stream, repeated ids are not detected. A set without rows gives one without rows.
 
     Raises:
         LayoutError: columns or labels can't be guessed. The message lists them, and the line to type.
@@ -88,8 +89,12 @@ def from_dataset(
     if all(value is None for value in said.values()) and all(is_canonical(part, task) for part in parts.values()):
         _say("the rows already have hfcf's columns")
         return ds if splits_of(ds) else parts[""]
-    layout = layout_of(list(parts.values()), task, **said)
-    _say(layout.describe())
+    heads = filled_heads(list(parts.values()))
+    layout = find_layout(heads, task, **said) if heads else Layout(_task_without_rows(parts, task, columns), {})
+    _say(layout.describe() if heads else f"there are no rows; the columns are those of {layout.task}")
+    if "id" not in layout.columns:
+        for name in distinct_columns(heads, layout.own):
+            _say(f"{name} differs in all rows: if it is an id, give id={name!r}")
     reader = ReadRows(layout, corpus, split or "train", on_error == "reject")
     if splits_of(ds) is None:
         return _read(parts[""], replace(reader, split=split or _split_name(parts[""])), alone=True)
@@ -105,10 +110,22 @@ def read_one(rows: list[dict[str, Any]], task: str) -> Dataset:
 
 def layout_of(parts: list[Table], task: str | None = None, **said: Any) -> Layout:
     """Return the layout of rows; see `from_dataset` for the arguments."""
-    heads = [first_rows(part) for part in parts]
-    if not any(map(len, heads)):
-        raise CorpusError("there are no rows")
-    return find_layout([head for head in heads if len(head)], task, **said)
+    return find_layout(filled_heads(parts), task, **said)
+
+
+def filled_heads(parts: Iterable[Table]) -> list[Dataset]:
+    """Return the rows in which a layout is found, of the parts that have rows."""
+    return [head for part in parts if len(head := first_rows(part))]
+
+
+def _task_without_rows(parts: Mapping[str, Table], task: str | None, columns: Mapping[str, Any] | None) -> str:
+    """Return the task of a table without rows: the one named, or the one that its columns fit."""
+    if task is not None:
+        return get_task(task).name
+    names = [name for part in parts.values() for name in part.column_names or ()]
+    if not names:
+        raise CorpusError('there are no rows and no columns: task="verification" (or "relation", "qa") says which columns to give')
+    return find_columns(list(dict.fromkeys(names)), [], None, columns)[0].task
 
 
 def is_canonical(table: Table, task: str | None = None) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,10 @@ FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": relations
 ENDS = ("exclusive", "inclusive")
 _PEEK = 100
 _GUESSED = ("id", "group", "title")
+_ID_TYPES = ("string", "large_string", "int64", "int32", "int16", "uint32", "uint64")
+_ID_NAME = re.compile(r"([A-Za-z]|uu|gu)?(id|ID)|.*[^A-Za-z](id|ID)|.*[a-z](Id|ID)")
+_FEW = 20
+"""Of fewer rows, the values of any column may differ by chance."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,25 @@ def find_layout(
     return replace(layout, ends=_ends(layout, parts, ends))
 
 
+def distinct_columns(parts: Sequence[Dataset], read: Collection[str]) -> list[str]:
+    """List the columns that nobody reads and whose values, numbers or single words, differ in all rows: they may be ids.
+
+    Of few rows only columns that are named like ids.
+    """
+    few = sum(map(len, parts)) < _FEW
+    names = [name for name in (parts[0].column_names if parts else []) if name not in read]
+    return [name for name in names if (not few or _ID_NAME.fullmatch(name)) and _is_distinct(name, parts)]
+
+
+def _is_distinct(column: str, parts: Sequence[Dataset]) -> bool:
+    if not all(column in part.column_names and _dtype(part, column) in _ID_TYPES for part in parts):
+        return False
+    if any(isinstance(part.features[column], ClassLabel) for part in parts):
+        return False
+    values = [value for part in parts for value in part[column]]
+    return len(set(values)) == len(values) > 1 and not any(len(str(value).split()) != 1 or value is None for value in values)
+
+
 def _fits(name: str, column: str, found: Columns, parts: Sequence[Dataset]) -> bool:
     """Say whether a guessed column fits its field."""
     if name == "title":  # for evidence of one text, or for a passage
@@ -110,7 +134,7 @@ def _fits(name: str, column: str, found: Columns, parts: Sequence[Dataset]) -> b
         return evidence is None or (
             isinstance(evidence, str) and _dtype(parts[0], evidence) == _dtype(parts[0], column) == "string"
         )
-    if _dtype(parts[0], column) not in ("string", "large_string", "int64", "int32", "int16", "uint32", "uint64"):
+    if _dtype(parts[0], column) not in _ID_TYPES:
         return False
     values = [part[column][:] for part in parts]
     if any(value is None for column_values in values for value in column_values):

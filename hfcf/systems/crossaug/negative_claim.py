@@ -95,7 +95,7 @@ class GenerateNegativeClaim(Stage):
     'minwhoo/bart-base-negative-claim-generation'
     """
 
-    VERSION: ClassVar[str] = "6"
+    VERSION: ClassVar[str] = "7"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT, "writer": schema.TEXT}
     optional: ClassVar = {"fillings": List(schema.TEXT)}

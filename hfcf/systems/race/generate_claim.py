@@ -130,7 +130,7 @@ class GenerateClaim(Stage):
     30
     """
 
-    VERSION: ClassVar[str] = "4"
+    VERSION: ClassVar[str] = "5"
 
     inputs: ClassVar = {
         "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "entities": schema.ENTITIES, "edits": schema.EDITS,
