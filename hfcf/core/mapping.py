@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from datasets import Dataset, Features, IterableDataset
+from datasets import Dataset, Features, IterableDataset, config
 
 from hfcf.core.columns import as_tables
-from hfcf.core.paths import quarantine
+from hfcf.core.paths import DAMAGED, quarantine
 from hfcf.core.progress import quiet_map, stage_bar
 from hfcf.core.workers import end_workers
+
+Rows = TypeVar("Rows")
 
 
 def map_stage(ds: Any, stage: Any, map_kwargs: Mapping[str, Any]) -> Any:
@@ -45,6 +48,33 @@ def map_rows(ds: Dataset, function: Any, **kwargs: Any) -> Dataset:
     return ds.map(function, **kwargs)
 
 
+def read_cached(read: Callable[[], Rows]) -> Rows:
+    """Read what `load_dataset` caches; quarantine damaged folders of its cache with a warning, and read again."""
+    try:
+        return read()
+    except Exception as error:
+        cause = error.__cause__ or error
+        may_be_damaged = isinstance(cause, OSError | pa.ArrowException | json.JSONDecodeError)
+        if not may_be_damaged or isinstance(cause, FileNotFoundError | ConnectionError) or not _set_aside_folders():
+            raise
+        error.__traceback__ = None
+    return read()
+
+
+def _set_aside_folders() -> bool:
+    damaged = False
+    for info in list(Path(config.HF_DATASETS_CACHE).glob("**/dataset_info.json")):
+        faults = [f"{path.name}: {why}" for path in info.parent.glob("*.arrow") if (why := _fault(path))]
+        try:
+            json.loads(info.read_text(encoding="utf-8"))
+        except ValueError as error:
+            faults.append(f"{info.name}: {error}")
+        if faults and DAMAGED not in info.parent.suffixes:
+            damaged = True
+            quarantine(info.parent, faults[0])
+    return damaged
+
+
 def first_rows(ds: Any, limit: int | None) -> Any:
     """Return the first rows of a dataset or stream; all of them if there is no limit."""
     if limit is None:
@@ -57,13 +87,13 @@ def _set_aside_damaged(ds: Dataset) -> bool:
     damaged = False
     for folder in {Path(file["filename"]).parent for file in ds.cache_files}:
         for path in folder.glob("cache-*.arrow"):
-            if why := arrow_fault(path):
+            if why := _fault(path):
                 damaged = True
                 quarantine(path, why)
     return damaged
 
 
-def arrow_fault(path: Path) -> str | None:
+def _fault(path: Path) -> str | None:
     """Say what is wrong with an Arrow file; its batches are not read, only where they are."""
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:

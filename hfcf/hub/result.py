@@ -12,6 +12,7 @@ from datasets import DatasetDict, load_dataset
 from huggingface_hub import get_token, hf_hub_download
 from huggingface_hub.errors import RemoteEntryNotFoundError
 
+from hfcf.core.mapping import read_cached
 from hfcf.core.paths import inside
 from hfcf.hub.contents import data_files, parse_file
 from hfcf.hub.errors import FAILURES, HubError, explain
@@ -105,7 +106,7 @@ def _read(name: str, commit: str | None, fetch: Fetch) -> Result:
 
     def part(config: str) -> DatasetDict:
         files = {split: [str(fetch(path)) for path in as_list(paths)] for split, paths in configs.get(config, {}).items()}
-        return load_dataset("parquet", data_files=files) if files else DatasetDict()
+        return read_cached(lambda: load_dataset("parquet", data_files=files)) if files else DatasetDict()
 
     return Result(name, commit, part("default"), recipe, run, part)
 

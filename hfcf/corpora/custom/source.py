@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from datasets import Dataset, DatasetDict, ReadInstruction, config, load_dataset, load_from_disk
-from pyarrow import ArrowException
 from yaml import YAMLError
 
-from hfcf.core.mapping import arrow_fault
+from hfcf.core.mapping import read_cached
 from hfcf.core.names import did_you_mean
-from hfcf.core.paths import DAMAGED, quarantine
 from hfcf.core.recipe import addresses
 from hfcf.core.safe_yaml import front_matter, yaml_problem
 from hfcf.core.settings import quote
@@ -78,29 +75,7 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
     def read() -> Dataset | DatasetDict:
         return from_dataset(_load(corpus, split, others), corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
 
-    try:
-        return read()
-    except (OSError, ArrowException, CorpusError) as error:
-        cause = error.__cause__ or error
-        if isinstance(cause, FileNotFoundError | ConnectionError | CorpusError) or not _set_aside_damaged():
-            raise
-        error.__traceback__ = None  # it would keep what is half read open
-    return read()
-
-
-def _set_aside_damaged() -> bool:
-    """Quarantine the damaged folders in the cache of `load_dataset`; return whether there was one."""
-    damaged = False
-    for info in list(Path(config.HF_DATASETS_CACHE).glob("**/dataset_info.json")):
-        faults = [f"{path.name}: {why}" for path in info.parent.glob("*.arrow") if (why := arrow_fault(path))]
-        try:
-            json.loads(info.read_text(encoding="utf-8"))
-        except ValueError as error:
-            faults.append(f"{info.name}: {error}")
-        if faults and DAMAGED not in info.parent.suffixes:
-            damaged = True
-            quarantine(info.parent, faults[0])
-    return damaged
+    return read_cached(read)
 
 
 def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
