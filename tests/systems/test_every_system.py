@@ -33,7 +33,7 @@ every_system = pytest.mark.parametrize(("name", "task"), CASES)
 
 def test_rewriting_baselines_work_on_claims_and_on_sentences() -> None:
     rewriting = {name for name in systems() if len(system_class(name).works_on()) > 1}
-    assert rewriting == {"synonym", "masked_lm", "back_translation", "paraphrase", "llm"}
+    assert rewriting == {"synonym", "masked_lm", "back_translation", "paraphrase", "llm", "eda"}
     assert sorted(system_class("synonym").works_on()) == ["relation", "verification"]
 
 
