@@ -32,6 +32,7 @@ _PUBLIC = {
     "RGF": "hfcf.systems.rgf.system",
     "RandAgenQgen": "hfcf.systems.baselines.rand_agen_qgen",
     "Reject": "hfcf.core.stage",
+    "Revisions": "hfcf.systems.baselines.revisions",
     "Stage": "hfcf.core.stage",
     "Synonym": "hfcf.systems.baselines.synonym",
     "System": "hfcf.core.system",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from hfcf.systems.baselines.paraphrase import Paraphrase
     from hfcf.systems.baselines.polyjuice import Polyjuice
     from hfcf.systems.baselines.rand_agen_qgen import RandAgenQgen
+    from hfcf.systems.baselines.revisions import Revisions
     from hfcf.systems.baselines.synonym import Synonym
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
@@ -123,6 +125,7 @@ __all__ = [
     "Polyjuice",
     "RandAgenQgen",
     "Reject",
+    "Revisions",
     "Stage",
     "Synonym",
     "System",
