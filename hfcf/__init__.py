@@ -32,11 +32,13 @@ _PUBLIC = {
     "RGF": "hfcf.systems.rgf.system",
     "RandAgenQgen": "hfcf.systems.baselines.rand_agen_qgen",
     "Reject": "hfcf.core.stage",
+    "Revisions": "hfcf.systems.baselines.revisions",
     "Stage": "hfcf.core.stage",
     "Synonym": "hfcf.systems.baselines.synonym",
     "System": "hfcf.core.system",
     "Task": "hfcf.core.task",
     "accepted": "hfcf.core.candidates",
+    "augment": "hfcf.systems._augment",
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from hfcf.metrics.shared.measure import measure
     from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run
+    from hfcf.systems._augment import augment
     from hfcf.systems._single import counterfactuals
     from hfcf.systems.baselines.autocad import AutoCAD
     from hfcf.systems.baselines.back_translation import BackTranslation
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     from hfcf.systems.baselines.paraphrase import Paraphrase
     from hfcf.systems.baselines.polyjuice import Polyjuice
     from hfcf.systems.baselines.rand_agen_qgen import RandAgenQgen
+    from hfcf.systems.baselines.revisions import Revisions
     from hfcf.systems.baselines.synonym import Synonym
     from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
@@ -121,11 +125,13 @@ __all__ = [
     "Polyjuice",
     "RandAgenQgen",
     "Reject",
+    "Revisions",
     "Stage",
     "Synonym",
     "System",
     "Task",
     "accepted",
+    "augment",
     "build_attack",
     "checkwhy",
     "consistency",

@@ -28,6 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # An editor that writes what fits has to be trained: tests/ccg/test_ccg.py does.
     "ccg": {"parser": None, "top": 20, "use_editor": False, "editor": None, "max_length": 64},
     "mice": {"max_length": 64},
+    "revisions": {"revisions": {"from": [{"corpus": "cad_imdb", "data_dir": "recipes:compare_classification"}]}},
     "autocad": {"max_length": 64},
     "coco": {"parser": {"backend": "spacy", "model": "offline:spacy"}, "max_length": 64},
 }
@@ -50,7 +51,21 @@ def make(name: str, task: str, tiny_model: Callable[[str], str]) -> System:
 
 def rows(task: str) -> Dataset:
     """Return rows of a task."""
-    return sentences() if task == "relation" else claims()
+    return {"relation": sentences, "classification": texts}.get(task, claims)()
+
+
+def texts() -> Dataset:
+    films = (
+        "The film was a wonderful surprise.",
+        "A dull story with terrible music.",
+        "What a great cast, and what a fine evening!",
+    )
+    made = [
+        {"id": f"{i}", "text": text, "label": ("positive", "negative")[i % 2], "group_id": f"g{i}", "corpus": "c", "split": "train"}
+        for i, text in enumerate(films)
+    ]
+    made += [{**made[0], "id": "no text", "text": " "}, {**made[0], "id": "unlabelled", "label": None}]
+    return Dataset.from_list(made, features=get_task("classification").features)
 
 
 def sentences() -> Dataset:

@@ -21,7 +21,7 @@ def train(
     limit: Annotated[int | None, typer.Option(help="Train only on the first rows, to try a recipe out.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model or a relation classifier.
+    """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model, a relation or text classifier.
 
     For questions: a reader, an open-domain reader, a generator of questions or of answers, or a decomposer.
     """

@@ -75,6 +75,8 @@ class System:
     """The defaults that depend on the task, for a system with a setting `task`."""
     flips: ClassVar[bool] = True
     """Whether the label of a counterfactual differs from the label of its source; if not, the system only augments."""
+    several: ClassVar[str] = ""
+    """The setting that says how many counterfactuals a row gets, if there is one."""
     limit_first: ClassVar[bool] = False
     """Whether a limit applies before fitting: true if stages that cost money run before a stage can learn."""
     VERSION: ClassVar[str] = "1"

@@ -274,7 +274,8 @@ def task_of(columns: Iterable[str]) -> Task:
             f"the rows fit no task: there is neither a column {signs}; the columns here are {there}. "
             "hfcf.from_dataset(ds, columns={…}) makes rows of them; in a recipe, the keys columns and labels do"
         )
-    return max(fitting, key=lambda task: len(task.signature))
+    # Rows of sentences in tokens may also have their text: the task that has more of the columns knows more of the row.
+    return max(fitting, key=lambda task: (len(present.intersection(task.columns)), len(task.signature)))
 
 
 @lru_cache(maxsize=256)

@@ -75,12 +75,15 @@ def are_of_inference(names: Sequence[str]) -> bool:
     return all(normalise(name).startswith(("entail", "contradict", "neutral")) for name in names)
 
 
-def how_to_type(model: Model, labels: Mapping[str, str], inputs: str) -> str:
-    """Write a model with its labels and inputs as code, recipes and the command line have it."""
+def how_to_type(model: Model, labels: Mapping[str, str], inputs: str | None) -> str:
+    """Write a model with its labels and inputs, if it takes any, as code, recipes and the command line have it."""
     pairs = ", ".join(f"{_quote(own)}: {_quote(label)}" for own, label in labels.items())
-    python = [f"labels={{{pairs}}}"] * bool(labels) + [f"inputs={_quote(inputs)}"]
-    recipe = [f"labels: {{{pairs}}}"] * bool(labels) + [f"inputs: {_quote(inputs)}"]
-    options = [f"--labels {_quote(f'{own}={label}')}" for own, label in labels.items()] + [f"--inputs {_quote(inputs)}"]
+    python, recipe = ([f"labels{sign}{{{pairs}}}"] * bool(labels) for sign in ("=", ": "))
+    options = [f"--labels {_quote(f'{own}={label}')}" for own, label in labels.items()]
+    if inputs is not None:
+        python.append(f"inputs={_quote(inputs)}")
+        recipe.append(f"inputs: {_quote(inputs)}")
+        options.append(f"--inputs {_quote(inputs)}")
     return (
         f"Model({_quote(model.name)}, {', '.join(python)}); in a recipe {{name: {model.name}, {', '.join(recipe)}}}; "
         f"for hfcf evaluate {' '.join(options)}"
@@ -227,24 +230,40 @@ def relation_spec(model: Model) -> ClassifierSpec:
 
 @lru_cache(maxsize=64)
 def _read_relation(model: Model, contents: str) -> ClassifierSpec:
+    spec = _named_classes(model, "relations", model.inputs or BLANK)
+    if model.inputs is None:
+        raise ValueError(
+            f"{model.name} is a plain classifier, not an R-BERT: how it marks the two entities is not known. Write one of "
+            f"{', '.join(FORMS)}, or the text for head and tail, such as {FORMS['entity-markers']!r}, instead of '{BLANK}': "
+            f"{how_to_type(model, dict(model.labels or ()), BLANK)}"
+        )
+    parse_markers(model.inputs)
+    return spec
+
+
+def _named_classes(model: Model, called: str, inputs: str | None) -> ClassifierSpec:
+    """Return the spec of a classifier with open labels; its unnamed classes are refused, with the line to type."""
     config = load_config(model)
     check_head(model, config)
     own = output_names(config)
     given = given_labels(model, own)
     # No row has the label "LABEL_3", so every prediction would count as wrong.
-    unnamed = [name for name, label in zip(own, given, strict=True) if label is None and UNNAMED.fullmatch(name)]
-    blanks = {name: label or BLANK for name, label in zip(own, given, strict=True)} if unnamed else dict(model.labels or ())
-    if unnamed:
-        line = how_to_type(model, blanks, model.inputs or BLANK)
-        raise ValueError(f"{model.name}: nobody named its classes {', '.join(unnamed)}. Write the relations: {line}")
-    if model.inputs is None:
-        raise ValueError(
-            f"{model.name} is a plain classifier, not an R-BERT: how it marks the two entities is not known. Write one of "
-            f"{', '.join(FORMS)}, or the text for head and tail, such as {FORMS['entity-markers']!r}, instead of '{BLANK}': "
-            f"{how_to_type(model, blanks, BLANK)}"
-        )
-    parse_markers(model.inputs)
+    if unnamed := [name for name, label in zip(own, given, strict=True) if label is None and UNNAMED.fullmatch(name)]:
+        line = how_to_type(model, {name: label or BLANK for name, label in zip(own, given, strict=True)}, inputs)
+        raise ValueError(f"{model.name}: nobody named its classes {', '.join(unnamed)}. Write the {called}: {line}")
     return ClassifierSpec(rename_classes(model, own), own=own)
+
+
+def text_spec(model: Model) -> ClassifierSpec:
+    """Return the label of each output of a classifier of single texts: its own name, or the label that `Model.labels` gives."""
+    return _read_text(model, model.key())
+
+
+@lru_cache(maxsize=64)
+def _read_text(model: Model, contents: str) -> ClassifierSpec:
+    if model.inputs is not None:
+        raise ValueError(f"{model.name}: a classifier of single texts reads the text alone: leave inputs={model.inputs!r} out")
+    return _named_classes(model, "labels", None)
 
 
 def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[Any]]) -> list[dict[str, list[int]]]:

@@ -250,6 +250,14 @@ class Clozes(Tagger):
     """Words that a passage is filled up to."""
 
 
+class ModelRecipe(TrainRecipe):
+    """A model of the rows' task, trained and scored as the task itself says."""
+
+    train: Literal["model"]
+    model: StartModel
+    evaluate: EvaluationSources = ()
+
+
 class ReaderRecipe(TrainRecipe):
     """A reader, which answers a question from a passage."""
 
@@ -318,7 +326,7 @@ class StructuresRecipe(TrainRecipe):
 
 _Kinds = (
     VerifierRecipe | GeneratorRecipe | CorrectorRecipe | RewriterRecipe | ExplainerRecipe | MaskedLMRecipe | RelationRecipe
-    | ReaderRecipe | OpenReaderRecipe | QuestionWriterRecipe | StructuresRecipe
+    | ModelRecipe | ReaderRecipe | OpenReaderRecipe | QuestionWriterRecipe | StructuresRecipe
 )  # fmt: skip
 AnyTrainRecipe = Annotated[_Kinds, Field(discriminator="train")]
 TRAININGS: dict[str, type[TrainRecipe]] = {

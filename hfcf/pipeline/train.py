@@ -22,6 +22,8 @@ from hfcf.core.recipe import command as command_line
 from hfcf.core.redact import redact, redact_values
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.system import check_limit
+from hfcf.core.task import task_of
+from hfcf.core.trainer import load_trainer
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
 from hfcf.hub.model_card import model_card
@@ -262,6 +264,17 @@ def _train_relation(recipe: recipes.RelationRecipe, training: Dataset, held_out:
     return {name: evaluate_relation(rows, engine) for name, rows in sets.items()}
 
 
+def _train_model(recipe: recipes.ModelRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    hp, task = recipe.hyperparameters(), task_of(training.features)
+    if not task.trainer:
+        raise RecipeError(f"train: model: no model of this library answers {task.name} rows")
+    trainer, labels = load_trainer(task.trainer), task.class_names(training["label"]) if task.labelled else []
+    trainer.train(training, hp, out, labels=labels)
+    model = trained_model(hp, out)
+    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    return {name: trainer.evaluate(rows, model, max_length=hp.max_length, ways=recipe.ways) for name, rows in sets.items()}
+
+
 def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.reader import train_reader
     from hfcf.training.reader_trainer import TRAINER
@@ -335,6 +348,7 @@ _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], 
     recipes.ExplainerRecipe: _train_explainer,
     recipes.MaskedLMRecipe: _train_masked_lm,
     recipes.RelationRecipe: _train_relation,
+    recipes.ModelRecipe: _train_model,
     recipes.ReaderRecipe: _train_reader,
     recipes.OpenReaderRecipe: _train_open_reader,
     recipes.QuestionWriterRecipe: _train_question_writer,

@@ -32,6 +32,8 @@ class Prompt(Protocol):
 
     template: str
     """The name of the template and its worked examples."""
+    default_labels: tuple[str, ...] | None
+    """The labels to choose from where none are given; None: those of the rows."""
 
     def __init__(self, *, relations: tuple[str, ...], max_words: int) -> None: ...
 

@@ -32,6 +32,7 @@ class ClaimPrompt:
     """
 
     template = "claims"
+    default_labels = ()
 
     def __init__(self, *, relations: tuple[str, ...] = (), max_words: int) -> None:
         if max_words < 1:

@@ -77,6 +77,7 @@ class RelationPrompt:
     """
 
     template = "relations"
+    default_labels = SEMEVAL
 
     def __init__(self, *, relations: tuple[str, ...], max_words: int = 0) -> None:
         self.labels = {roles(label): label for label in relations}

@@ -1,4 +1,4 @@
-"""The prompts for labels: a language model behind an endpoint as a verifier of claims or a classifier of relations."""
+"""The prompts for labels: a language model behind an endpoint as a verifier of claims, a classifier of relations or of texts."""
 
 from __future__ import annotations
 
@@ -144,7 +144,13 @@ def _relation_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
     return {"sentence": " ".join(read["tokens"]), "head": head, "tail": tail, "names": list(names)}
 
 
+def _text_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
+    return {"text": row["text"], "names": list(names)}
+
+
 CLAIMS = VerdictPrompt("verdicts", 3, {label: label for label in LABELS}, label_of, _claim_values)
 """Claims by evidence: our three labels."""
 RELATIONS = VerdictPrompt("relation_verdicts", 2, {roles(label): label for label in (*SEMEVAL, OTHER)}, str, _relation_values)
 """Relations by the roles of head and tail: SemEval's by default; `Model.labels` names those of another corpus."""
+TEXTS = VerdictPrompt("text_verdicts", 0, {}, str, _text_values)
+"""Single texts: `Model.labels` names the labels."""

@@ -18,6 +18,8 @@ JudgeModels = Annotated[Models, Endpoint(), TrainedBy(), Judges(), GoesWith("ver
 Certainty = Annotated[Share, GoesWith("verifier")]
 """The type of a setting: the probability that each of them must give the label."""
 
+_SHOWN = 6  # labels in a reason
+
 
 def check_judges(verifier: Model | None, judges: Sequence[Model], certainty: float) -> None:
     """Raise `ValueError` for judges without a verifier, or for a judge that is named twice."""
@@ -100,7 +102,9 @@ def _add_vote(
         return replace(verdict, reason=no_label(answer, judge.title))
     agreed = accepted if verdict.label is None else (verdict.label,)
     if not any(label in answer for label in agreed):
-        return replace(verdict, reason=f"{judge.title} does not know {' or '.join(agreed)}")
+        known, wanted = [*sorted(answer)[:_SHOWN], *(["…"] if len(answer) > _SHOWN else [])], [*filter(None, agreed)]
+        what = f"{judge.title} does not know {' or '.join(wanted)}, but {', '.join(known)}"
+        return replace(verdict, reason=what if wanted else f"there is no label that {judge.title} could confirm")
     label = choose(answer, labels or list(answer))
     scores = (*verdict.scores, {"name": f"{judge.name}: {label}", "value": answer[label]})
     verdict = replace(verdict, label=verdict.label or label, scores=scores)

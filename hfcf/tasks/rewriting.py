@@ -9,19 +9,21 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
+from functools import lru_cache
 from pkgutil import resolve_name
 from random import Random
 from typing import Any, Protocol
 
-from datasets import List
+from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import edits, schema
+from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.stage import Stage
 from hfcf.core.task import Task, get_task
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.relation import candidate, entities, overlap, spans, token_starts
-from hfcf.tasks.verification import rewritten
+from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import BRACKETS, normalise, unbracket
 
@@ -48,6 +50,9 @@ class Rewriting(Protocol):
     prompt: str
     """"module:attribute" of the prompt by which a language model writes a counterfactual (`hfcf.prompts.Prompt`)."""
 
+    negated: bool
+    """Whether a negation of the text may turn the label."""
+
     def text(self, row: Row) -> str:
         """Return the text, in whose characters `protected` and edits count."""
 
@@ -63,6 +68,9 @@ class Rewriting(Protocol):
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
         """Make the candidate of a text that a model wrote instead of the row's; reject a text that repeats the row's."""
 
+    def opposite(self, row: Row, labels: Sequence[str]) -> str:
+        """Return the label that the row's negated text has, of the set's `labels`; raise `ValueError` with the reason for none."""
+
 
 class ClaimRewriting:
     """The claim of a verification row; its evidence stays."""
@@ -71,6 +79,7 @@ class ClaimRewriting:
     editable = "of the claim"
     columns = ("claim", "label")
     prompt = "hfcf.prompts.claims:ClaimPrompt"
+    negated = True
 
     def text(self, row: Row) -> str:
         return row["claim"]
@@ -87,6 +96,11 @@ class ClaimRewriting:
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
         return rewritten(row["claim"], text, label, stage, scores=scores)
 
+    def opposite(self, row: Row, labels: Sequence[str]) -> str:
+        if row["label"] == NOT_ENOUGH_INFO:
+            raise ValueError(f"a {NOT_ENOUGH_INFO} row has no opposite label")
+        return opposite(row["label"])
+
 
 class SentenceRewriting:
     """The sentence of a relation row around its entities.
@@ -100,6 +114,7 @@ class SentenceRewriting:
     editable = "outside the entities"
     columns = ("tokens", "head", "tail", "label")
     prompt = "hfcf.prompts.relations:RelationPrompt"
+    negated = False
 
     def text(self, row: Row) -> str:
         return " ".join(row["tokens"])
@@ -134,6 +149,9 @@ class SentenceRewriting:
             return reject({**candidate(row, label, [], scores), "text": " ".join(tokens)}, stage, str(error))
         return _reject_repeat(row, candidate(row, label, new_edits, scores), stage)
 
+    def opposite(self, row: Row, labels: Sequence[str]) -> str:
+        raise ValueError("a relation has no opposite")
+
 
 def rewriting_of(task: str) -> Rewriting:
     """Return what may be rewritten in the rows of a task; raise `ValueError` if the task has no `rewriting`."""
@@ -156,6 +174,19 @@ def candidate_columns(task: Task) -> dict[str, Any]:
 def model_columns(task: Task) -> dict[str, Any]:
     """Return the columns that a baseline reads before it runs a model: all texts, so that broken rows are rejected first."""
     return {**task.columns, "label": schema.TEXT}
+
+
+def learn_labels(ds: Dataset | IterableDataset) -> str:
+    """Store the labels of the rows that were not rejected, sorted, as a fitted file; return its sha256."""
+    columns = [name for name in ("label", "status") if name in (ds.column_names or [])]
+    rows = (row for row in ds.select_columns(columns) if (row.get("status") or {}).get("accepted") is not False)
+    return save_artifact({"labels": sorted({row["label"] for row in rows} - {None})})
+
+
+@lru_cache(maxsize=16)
+def learned_labels(sha: str) -> tuple[str, ...]:
+    """Return what `learn_labels` stored."""
+    return tuple(read_artifact(sha, "run system = system.fit(ds) again")["labels"])
 
 
 def rng_for(stage: Stage, task: str, row_id: str) -> Random:

@@ -1,8 +1,8 @@
-"""Train classifiers of claim and evidence with any loss, and read their predictions."""
+"""Train classifiers of claim and evidence, or of single texts, with any loss, and read the predictions of the former."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.classifier_spec import MARK, check_head, load_config, output_names, verdicts
+from hfcf.engines.classifier_spec import MARK, check_head, load_config, output_names, rename_classes, verdicts
 from hfcf.engines.networks import load_network
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
 from hfcf.training.trainer import Hyperparameters, Loss, fit
@@ -26,13 +26,34 @@ def train_classifier(
     A classifier that already has these labels keeps the order of its outputs, unless `loss` is given: its `columns` follow
     `labels`.
     """
+    form = parse_form(hp.model.inputs or CLAIM_FIRST)
+    labels = _order(hp.model, labels, verdicts) if loss is None else labels
+
+    def encode(tokenizer: Any, batch: Mapping[str, list[Any]]) -> Any:
+        pairs = _pairs(hp.model, batch["claim"], batch["evidence"], claim_only)
+        return encode_pairs(tokenizer, pairs, hp.max_length, form)
+
+    _train(rows, hp, out, labels, encode, {MARK: form.name}, loss, columns or {})
+
+
+def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], column: str) -> None:
+    """Train a classifier of the texts of a column, cut at `hp.max_length`, and store it or its adapter; see `train_classifier`."""
+
+    def encode(tokenizer: Any, batch: Mapping[str, list[Any]]) -> Any:
+        return tokenizer(batch[column], truncation=True, max_length=hp.max_length)
+
+    _train(rows, hp, out, _order(hp.model, labels, rename_classes), encode, {}, None, {})
+
+
+def _train(
+    rows: Dataset, hp: Hyperparameters, out: Path, labels: Sequence[str], encode: Callable[[Any, Mapping[str, list[Any]]], Any],
+    stored: Mapping[str, Any], loss: Loss | None, columns: Mapping[str, Sequence[Any]],
+) -> None:  # fmt: skip
+    """Train a network with a head of classes on what `encode` makes of rows; `stored` is written into its configuration."""
     from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, set_seed
 
     set_seed(hp.seed)  # the new head's weights too
-    form = parse_form(hp.model.inputs or CLAIM_FIRST)
     tokenizer = read_tokenizer(hp.model)
-    if loss is None:
-        labels = _order(hp.model, labels)
     classes = {label: i for i, label in enumerate(labels)}
     if hp.model.adapter:
         network, head = _load_tuned(hp, classes), ()
@@ -44,14 +65,14 @@ def train_classifier(
         # Tensors that the base model lacks are new, also the pooler of some encoders.
         head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))
 
-    setattr(network.config, MARK, form.name)  # stored with it, so that it is read as it was trained
+    for name, value in stored.items():
+        setattr(network.config, name, value)  # so that it is read as it was trained
 
-    def encode(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
-        pairs = _pairs(hp.model, batch["claim"], batch["evidence"], claim_only)
-        return {**encode_pairs(tokenizer, pairs, hp.max_length, form), "labels": [classes[label] for label in batch["label"]]}
+    def encoded_batch(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
+        return {**encode(tokenizer, batch), "labels": [classes[label] for label in batch["label"]]}
 
-    encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
-    for name, values in (columns or {}).items():
+    encoded = rows.map(encoded_batch, batched=True, remove_columns=rows.column_names, desc="tokenise")
+    for name, values in columns.items():
         encoded = encoded.add_column(name, values)
     fit(
         network, tokenizer, encoded, hp,
@@ -63,14 +84,14 @@ def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> l
     return list(engine.run(_pairs(engine.model, rows["claim"], rows["evidence"], claim_only)))
 
 
-def _order(model: Model, labels: Sequence[str]) -> Sequence[str]:
-    """Return labels in the order of the model's outputs if these are its classes, so that training does not swap them."""
+def _order(model: Model, labels: Sequence[str], read: Callable[[Model, Sequence[str]], Sequence[str]]) -> Sequence[str]:
+    """Return labels in the order of the outputs that `read` gives them to, if these are all: training then swaps none."""
     if model.adapter:
         return labels
     config = load_config(model)
     try:
         check_head(model, config)
-        own = verdicts(model, output_names(config))
+        own = read(model, output_names(config))
     except ValueError:  # no verifier yet
         return labels
     return own if sorted(own) == sorted(labels) else labels

@@ -142,5 +142,7 @@ def _assign_letters(labels: Sequence[str]) -> dict[str, str]:
 
 
 VERDICTS = LabelScorer(labels=LABELS[:2])
+CLASSES = LabelScorer()
+"""Open labels."""
 RELATIONS = RelationScorer()
 ANSWERS = AnswerScorer()

@@ -118,7 +118,7 @@ def test_labels() -> None:
     assert relation_of("per:title") == "per:title"
     assert relation_of("no_relation") == "Other"
     assert relation_of("NA") == "Other"
-    names = read_labels("label", ClassLabel(names=["contradiction", "entailment"]), [0, 1, -1], None, relation=False)
+    names = read_labels("label", ClassLabel(names=["contradiction", "entailment"]), [0, 1, -1], None)
     assert names.read(1) == "SUPPORTS"
     assert names.write("REFUTES") == 0
     assert names.describe() == " (contradiction → REFUTES, entailment → SUPPORTS)"

@@ -172,6 +172,37 @@ def test_cad_nli_files_must_be_parallel(tmp_path: Path) -> None:
         hfcf.load("cad_nli", data_files=tmp_path / "train.tsv")
 
 
+def test_cad_imdb_pairs_reviews_with_their_revisions() -> None:
+    splits = load("cad_imdb")
+    assert {split: part["id"] for split, part in splits.items()} == {
+        "train": ["train-7", "train-7-revised", "train-12", "train-12-revised"],
+        "validation": ["dev-9", "dev-9-revised"],
+        "test": ["test-orig-1", "test-new-1"],  # no paired file
+    }
+    ds = splits["train"]
+    assert ds["label"] == ["negative", "positive", "positive", "negative"]
+    assert ds["original_id"] == [None, "train-7", None, "train-12"]
+    assert ds["group_id"] == ["train-7", "train-7", "train-12", "train-12"]
+    assert ds["text"][2] == 'The film "Vidova" made my evening in Ålesund.'
+    assert splits["test"]["kind"] == ["original", "revised"]
+    assert splits["test"]["original_id"] == [None, None]
+    inner = hfcf.load("cad_imdb", data_dir=FIXTURES / "cad_imdb/sentiment", split="train", kind="revised")
+    assert inner.to_list() == [row for row in ds if row["kind"] == "revised"]
+    pairs = hfcf.pair(inner, load("cad_imdb", "train", kind="original"), on="original_id")
+    assert pairs[0]["source"]["text"] == ds[0]["text"]
+    with pytest.raises(CorpusError, match="must be one of orig, new"):
+        hfcf.load("cad_imdb", data_files={"train": FIXTURES / "sst2/SST-2/train.tsv"})
+
+
+def test_sst2_has_no_quotes_and_a_blind_test() -> None:
+    splits = load("sst2")
+    assert list(splits) == ["train", "validation"]
+    assert splits["train"]["text"] == ['hides its " secrets " from the ferrymen', "a warm , generous évening"]
+    assert splits["train"]["label"] == ["negative", "positive"]
+    test = load("sst2", "test")
+    assert (test["id"], test["label"]) == (["test-0", "test-1"], [None, None])
+
+
 def test_disco_has_two_rows_per_line() -> None:
     ds = load("disco", "train")
     baker, dogs = "0a1b2c3d-0ee1-11ed-8dd2-0242ac110003", "0a1b2c3e-0ee1-11ed-8dd2-0242ac110003"
@@ -225,6 +256,8 @@ CASES = [
     Case("wikifactcheck", "wfc_dev.tsv", "validation", 3, "502", "context", "", 5),
     Case("cad_nli", "NLI/original/train.tsv", "train", 2, "train-1", "sentence1", "entailment", 10),
     Case("disco", "data/augment/e2n.jsonl", "train", 2, "", "new_premise", '"neutral"', 7),
+    Case("cad_imdb", "sentiment/combined/paired/train_paired.tsv", "train", 5, "train-12-revised", "Text", "Negative", 4),
+    Case("sst2", "SST-2/train.tsv", "train", 3, "train-2", "sentence", "1", 2),
 ]
 cases = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 

@@ -27,6 +27,7 @@ CHEAP = {
     "tutorial_relations.md": ("system=synonym",),
     "tutorial_qa.md": (),
     "tutorial_structures.md": ("system=eda",),
+    "tutorial_classification.md": (),
     "your_model.md": (),
     "your_data.md": ("system=eda",),
 }

@@ -104,6 +104,7 @@ GOOD_ROWS: dict[str, dict[str, Any]] = {
         "title": "", "context": GOOD[5], "question": "Who is the captain of Richmond Football Club?",
         "answers": {"text": ["Trent Cotchin"], "answer_start": [0]},
     },
+    "classification": {"text": GOOD[2], "label": "positive"},
 }  # fmt: skip
 _WORDS = sorted({word for sentence in GOOD for word in sentence.split()})
 _ODD = [word for word in (*TREEBANK, *NUMBERS, *MARKS, *SCRIPTS) if word == word.strip() and word]
@@ -190,6 +191,8 @@ def _questions(draw: Any) -> dict[str, Any]:
 
 
 questions = _questions()
+SENTIMENT = st.sampled_from([*["positive", "negative"] * 8, None, "", " ", "-"])
+single_texts = st.fixed_dictionaries({"name": names, "text": texts, "label": SENTIMENT})
 side = mostly(20, texts, st.none())
 pairs = st.fixed_dictionaries(
     {
@@ -197,7 +200,7 @@ pairs = st.fixed_dictionaries(
         "structure": st.just([]), "cause": side, "effect": side, "explanation": st.lists(texts, max_size=2),
     }
 )  # fmt: skip
-OF_TASK = {"verification": claims, "relation": relations, "qa": questions, "structures": pairs}
+OF_TASK = {"verification": claims, "relation": relations, "qa": questions, "structures": pairs, "classification": single_texts}
 
 
 def run_examples(number: int) -> Any:

@@ -28,13 +28,13 @@ pytestmark = [
 ROWS = 8
 """Rows of an example."""
 MODELS = {"fluency": "gpt2", "similarity": "classifier", "coherence": "classifier", "grammar": "classifier"}
-VERIFIERS = {"verification": "verifier", "structures": "verifier", "relation": "rbert", "qa": "reader"}
+VERIFIERS = {"relation": "rbert", "qa": "reader"}
 
 
 def settings(name: str, task: str, tiny_model: Callable[[str], str]) -> dict[str, Any]:
     made: dict[str, Any] = {"model": tiny_model(MODELS[name])} if name in MODELS else {}
     if name == "flip_rate":
-        made["verifier"] = tiny_model(VERIFIERS[task])
+        made["verifier"] = tiny_model(VERIFIERS.get(task, "verifier"))
     if name == "entity_overlap":
         made["ner"] = {"backend": "spacy", "model": "offline:spacy"}
     return {**made, "acceptable": "SUPPORTS"} if name == "grammar" else made
@@ -51,7 +51,7 @@ SOURCES = {**nasty.OF_TASK, "structures": nasty.claims.map(with_structure)}
 
 def edited(task: str, source: dict[str, Any], after: str, place: int) -> dict[str, Any]:
     """A counterfactual of a row, or a row that its edits do not fit."""
-    field = next((name for name in ("claim", "question") if name in source), "")
+    field = next((name for name in ("claim", "question", "text") if name in source), "")
     made = [{"field": "tokens", "piece": -1, "start": place, "end": place, "before": "", "after": after}]
     if field:
         made = edits.find_edits(field, -1, source[field], after)

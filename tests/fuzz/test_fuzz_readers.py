@@ -200,7 +200,9 @@ def stored(value: Any) -> Any:
 
 
 @rounds(2, 60)
-@pytest.mark.parametrize(("task", "column"), [("verification", "claim"), ("relation", "tokens"), ("qa", "question")])
+@pytest.mark.parametrize(
+    ("task", "column"), [("verification", "claim"), ("relation", "tokens"), ("qa", "question"), ("classification", "text")]
+)
 def test_rows_of_ones_own(task: str, column: str, examples: int, counted: Counter[str]) -> None:
     @nasty.run_examples(examples)
     @given(st.lists(nasty.OF_TASK[task], min_size=ROWS, max_size=ROWS))

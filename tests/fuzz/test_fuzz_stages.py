@@ -111,6 +111,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def with_judges(system: System, tiny_model: Callable[[str], str]) -> System:
     """The system with a tiny model in every place where one may judge or choose."""
     judges: dict[str, Any] = {"verifier": Model(tiny_model("rbert" if system.task == "relation" else "verifier"))}
+    if system.task == "classification":
+        own = {"SUPPORTS": "positive", "REFUTES": "negative", "NOT ENOUGH INFO": "neutral"}
+        judges = {"verifier": Model(tiny_model("verifier"), labels=own)}
     if system.name == "ccg":
         judges |= {"editor": Model(tiny_model("t5")), "use_editor": True, "closed": True, "max_loss": 50.0}
         judges |= {"language_model": Model(tiny_model("gpt2")), "tagger": {"backend": "spacy", "model": "offline:spacy"}}
@@ -189,6 +192,8 @@ def spoiled(row: dict[str, Any], text: str) -> list[dict[str, Any]]:
     if "claim" in row:
         evidence = [{"title": text, "text": f"{row['claim']} {text}"}]
         changes: list[dict[str, Any]] = [{"claim": text}, {"claim": f"{text} {row['claim']}"}, {"evidence": evidence}]
+    elif "text" in row:
+        changes = [{"text": text}, {"text": f"{row['text']} {text}"}]
     elif "tokens" in row:
         changes = [{"tokens": [*row["tokens"], text]}, {"tokens": [*row["tokens"], *text.split()]}]
     else:

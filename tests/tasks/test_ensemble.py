@@ -114,7 +114,7 @@ def test_a_judge_without_an_answer_or_without_the_label_rejects(monkeypatch: pyt
     (long,) = vote(TASK, [row], [(SUPPORTS,)], [Model("v"), Model("w")], 130)
     assert (long.label, long.reason) == (SUPPORTS, "longer than judge 1 (w) reads")
     (unknown,) = vote(TASK, [row], [(SUPPORTS,)], [Model("v"), Model("two")], 130)
-    assert unknown.reason == "judge 1 (two) does not know SUPPORTS"
+    assert unknown.reason == "judge 1 (two) does not know SUPPORTS, but yes"
 
 
 def source(text: str = "Ann was born in Rome.") -> Dataset:

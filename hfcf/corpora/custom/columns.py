@@ -61,6 +61,8 @@ class Layouts:
         optional: further fields.
         example: the setting `columns` to type if no form fits.
         labelled: whether the rows need a label.
+        tags: whether a text without other fields must have tags of entities.
+        last: whether rows are taken for such ones only if they may be no others, unless the user names the text.
     """
 
     task: str
@@ -69,6 +71,8 @@ class Layouts:
     optional: Mapping[str, tuple[Column, ...]]
     example: Mapping[str, str]
     labelled: bool = True
+    tags: bool = False
+    last: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -105,6 +109,7 @@ LAYOUTS = (
         ),
         optional={"label": ("relation", "label"), "id": _IDS, "group": _GROUPS},
         example={"text": "…", "label": "…"},
+        tags=True,
     ),
     Layouts(
         task="qa",
@@ -115,6 +120,14 @@ LAYOUTS = (
         },
         example={"question": "…", "answers": "…", "context": "…"},
         labelled=False,
+    ),
+    Layouts(
+        task="classification",
+        title="single texts",
+        forms=({"text": ("text", "sentence", "review")},),
+        optional={"label": ("label",), "id": _IDS, "group": _GROUPS},
+        example={"text": "…", "label": "…"},
+        last=True,
     ),
 )  # fmt: skip
 
@@ -134,7 +147,12 @@ def find_columns(
         for name in (column,) if isinstance(column, str) else column:
             if name not in names:
                 raise ValueError(f"there is no column {name!r}; the columns are {', '.join(names)}{did_you_mean(name, names)}")
-    fitting = [(layout, columns) for layout in layouts if (columns := _fit(layout, names, head, given)) is not None]
+    fitting = [(layout, columns) for layout in layouts if (columns := _fit(layout, names, head, given, task)) is not None]
+    if task is None:
+        firm = [(layout, columns) for layout, columns in fitting if not layout.last]
+        fitting = firm or (
+            fitting if set(given) & _core(layouts) else [fit for fit in fitting if not _may_be_others(names, fit[1])]
+        )
     complete = [(layout, columns) for layout, columns in fitting if not layout.labelled or "label" in columns]
     if len(complete) == 1:
         return complete[0]
@@ -150,11 +168,32 @@ def find_columns(
     raise LayoutError(f"{present}: no known layout has these columns", examples)
 
 
-def _fit(layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any]], given: Columns) -> dict[str, Column] | None:
+def _core(layouts: Sequence[Layouts]) -> set[str]:
+    """List the fields that make up the forms of layouts."""
+    return {field for layout in layouts for form in layout.forms for field in form}
+
+
+def _may_be_others(names: Sequence[str], columns: Columns) -> bool:
+    """Say whether a column that is not read is one by which rows of another task are known: a question, a premise."""
+    signs = {
+        name
+        for layout in LAYOUTS
+        for form in layout.forms
+        for candidates in form.values()
+        for candidate in candidates
+        for name in ((candidate,) if isinstance(candidate, str) else candidate)
+    }
+    signs -= {name for layout in LAYOUTS if layout.last for form in layout.forms for own in form.values() for name in own}
+    return any(name.strip().lower() in signs for name in names if name not in columns.values())
+
+
+def _fit(
+    layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any]], given: Columns, task: str | None
+) -> dict[str, Column] | None:
     plain: dict[str, str] = {}
     for name in reversed(names):
         plain[name.strip().lower()] = name
-    core = {field for form in layouts.forms for field in form}
+    core = _core([layouts])
     for form in layouts.forms:
         if not core.intersection(given) <= set(form):
             continue
@@ -162,8 +201,8 @@ def _fit(layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any
         columns: dict[str, Column] = {field: column for field, column in fitting.items() if column is not None}
         if len(columns) < len(form):
             continue
-        # A text is a sentence with a relation if tags mark its entities, or if the user names it.
-        if set(form) == {"text"} and "text" not in given and not _has_tags(head, str(columns["text"])):
+        # A text is a sentence with a relation if tags mark its entities, or if the user says so.
+        if layouts.tags and set(form) == {"text"} and task is None and not _has_tags(head, str(columns["text"])):
             continue
         used = set(columns.values())
         for field, candidates in layouts.optional.items():

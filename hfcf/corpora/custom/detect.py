@@ -14,7 +14,7 @@ from hfcf.corpora.formats.read import CorpusError, csv_rows, json_lines, parquet
 from hfcf.text.label_names import label_of
 
 _FORMS = {".csv": "csv", ".jsonl": "jsonl", ".jsonlines": "jsonl", ".gz": "jsonl", ".parquet": "parquet"}
-_OWN = {"relation": "relations", "qa": "questions", "structures": "structures"}
+_OWN = {"relation": "relations", "qa": "questions", "structures": "structures", "classification": "texts"}
 """The corpora of a user's own rows, by task; those of claims are named after the form of files."""
 
 

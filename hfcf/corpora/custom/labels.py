@@ -28,6 +28,13 @@ def relation_of(name: str) -> str:
     return OTHER if normalise(name) in _NO_RELATION else name
 
 
+OPEN: Mapping[str, tuple[str, Known]] = {
+    "relation": ("the name of a relation", relation_of),
+    "classification": ("the name of a label", str),
+}
+"""What the labels of tasks with open labels are called, and how they are read."""
+
+
 @dataclass(frozen=True)
 class LabelNames:
     """The mapping between a user's labels and the task's.
@@ -37,14 +44,14 @@ class LabelNames:
         names: the names of the classes, if the column is a `ClassLabel`.
         reading: each label of the user as text → the task's label, or None for a label whose rows are left out.
         writing: each label of the task → the user's value for it.
-        any_name: whether every other name is also a label, as for relations written as text.
+        any_name: how every other name is read as a label, where labels are open and written as text.
     """
 
     column: str
     names: tuple[str, ...]
     reading: Mapping[str, str | None]
     writing: Mapping[str, Any] = field(default_factory=dict)
-    any_name: bool = False
+    any_name: Known | None = None
 
     def read(self, value: Any) -> str:
         """Return the task's label for a user's value."""
@@ -56,8 +63,8 @@ class LabelNames:
             return label
         if value is None or text in _NONE:
             raise BadRow(f"there is no label{'' if value is None else f' ({value!r})'}")
-        if self.any_name:  # later rows of a stream may have new names
-            return relation_of(text)
+        if self.any_name is not None:  # later rows of a stream may have new names
+            return self.any_name(text) or text
         raise BadRow(f"the label {text!r} is unknown; the known labels are {', '.join(map(repr, self.reading))}")
 
     def write(self, label: str) -> Any:
@@ -77,9 +84,9 @@ class LabelNames:
         return f" ({', '.join(pairs[:4])}{', …' if len(pairs) > 4 else ''})" if pairs else ""
 
 
-def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *, relation: bool) -> LabelNames:
-    """Find the meanings of a column's labels."""
-    known: Known = relation_of if relation else label_of
+def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, named: tuple[str, Known] | None = None) -> LabelNames:
+    """Find the meanings of a column's labels: those of verification, or any names, of `OPEN`."""
+    what_for, known = named or (f"one of {', '.join(LABELS)}", label_of)
     names = tuple(feature.names) if isinstance(feature, ClassLabel) else ()
     mapping = _parse(given, known, names)
     boolean = isinstance(feature, Value) and feature.dtype == "bool"
@@ -105,18 +112,17 @@ def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, *,
             writing.setdefault(label, value)
     if unknown:
         present = ", ".join(str(value) for value in list(unknown)[:12]) + (", …" if len(unknown) > 12 else "")
-        allowed = "the name of a relation" if relation else f"one of {', '.join(LABELS)}"
         what = "which have no names" if numbers else "which are unknown"
         cure = dict.fromkeys(list(unknown)[:12], "…") | {own: label for own, label in mapping.items() if given is not None}
         raise LayoutError(
-            f"the column {column!r} has the labels {present}, {what}: say which is {allowed} (None leaves its rows out)",
+            f"the column {column!r} has the labels {present}, {what}: say which is {what_for} (None leaves its rows out)",
             {"": {"labels": cure}},
         )
-    if not relation and not names and not boolean and not numbers:
+    if named is None and not names and not boolean and not numbers:
         # Counterfactuals may have a label that the rows lack.
         others = {label: [name_beside(own, label) for own in reading] for label in LABELS if label not in writing}
         writing |= {label: next(filter(None, spellings)) for label, spellings in others.items() if any(spellings)}
-    return LabelNames(column, names, reading, writing, relation and not names and not boolean and not numbers)
+    return LabelNames(column, names, reading, writing, known if named and not names and not boolean and not numbers else None)
 
 
 def _own_first(mapping: Mapping[str, Any], values: Sequence[Any], feature: Any) -> list[Any]:

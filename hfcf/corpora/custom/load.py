@@ -49,12 +49,13 @@ def from_dataset(
     - relations: a `text` or `sentence` with `<e1>…</e1>` and `<e2>…</e2>`; `tokens` or `token` with `head` and `tail` (`h` and
       `t` of OpenNRE), or with TACRED's `subj_start`, `subj_end`, `obj_start`, `obj_end`.
     - questions: `question` with `answers` or `answer`, and `context` or `passage`: SQuAD's columns.
+    - single texts: `text`, `sentence` or `review` with `label`, where no column is one of the others above.
     - labels: SUPPORTS, REFUTES, NOT ENOUGH INFO in the spellings of corpora, entailment, contradiction, neutral, true,
-      false; for relations any name.
+      false; for relations and single texts any name.
 
     Args:
         ds: a `Dataset`, a `DatasetDict`, an `IterableDataset`, a pandas DataFrame, or a list of dicts.
-        task: "verification", "relation" or "qa"; by default the task that the columns fit.
+        task: "verification", "relation", "qa" or "classification"; by default the task that the columns fit.
         columns: our field → your column: {"claim": "statement", "evidence": "text"}. Several columns make a list of pieces
             ("evidence": ["fact1", "fact2"]) or an entity's start, end and type ("head": ["begin", "finish"]).
         labels: your label → ours, a name of it, or None to leave its rows out; or the names of integer classes in order.

@@ -10,11 +10,11 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
 
-from hfcf.corpora import claims, questions, relations
+from hfcf.corpora import claims, questions, relations, texts
 from hfcf.corpora.custom.columns import Column, Columns, LayoutError, find_columns
-from hfcf.corpora.custom.labels import LabelNames, read_labels
+from hfcf.corpora.custom.labels import OPEN, LabelNames, read_labels
 
-FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": relations, "qa": questions}
+FORMS: Mapping[str, ModuleType] = {"verification": claims, "relation": relations, "qa": questions, "classification": texts}
 """The module that reads and writes the rows of each task."""
 ENDS = ("exclusive", "inclusive")
 _PEEK = 100
@@ -101,7 +101,7 @@ def find_layout(
         if not isinstance(first.features[column], Value | ClassLabel):
             raise ValueError(f"the column {column!r} has the type {first.features[column]}; a row must have one label")
         values = list(dict.fromkeys(value for part in parts for value in part.unique(column)))
-        names = read_labels(column, first.features[column], values, labels, relation=layouts.task == "relation")
+        names = read_labels(column, first.features[column], values, labels, OPEN.get(layouts.task))
         layout = replace(layout, labels=names)
     elif labels is not None:
         raise ValueError(f"labels= is not allowed: {layouts.title} have no labels")

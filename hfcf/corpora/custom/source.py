@@ -29,7 +29,7 @@ class OwnRows(Corpus):
 
     INFO = CorpusInfo(name="own", title="Rows of a user's own", release="yours")
     OPTIONS: ClassVar = {
-        "task": "verification, relation or qa, if the columns fit several",
+        "task": "verification, relation, qa or classification, if the columns fit several",
         "columns": "our field → your column",
         "labels": "your label → ours",
         "id": "the column with the ids",

@@ -1,4 +1,4 @@
-"""EDA: a synonym, an insertion, a swap or a deletion in the claim, and the label stays (Wei and Zou 2019)."""
+"""EDA: a synonym, an insertion, a swap or a deletion in a text, and the label stays (Wei and Zou 2019)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from hfcf.core import schema
 from hfcf.core.candidates import reject, settle, undecided
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
+from hfcf.core.task import TaskColumns
 from hfcf.systems.baselines._shared.word_edits import eda
+from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.verification import CANDIDATES, rewritten
+from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
 from hfcf.text.normalise import normalise
 
 __all__ = ["EDA", "RewriteEda", "eda"]
@@ -22,45 +23,54 @@ __all__ = ["EDA", "RewriteEda", "eda"]
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteEda(Stage):
-    """Candidates whose claim is the source's after one of EDA's operations, for every label, which each keeps.
+    """Candidates whose text is the source's after one of EDA's operations, for every label, which each keeps.
 
-    Input columns: `claim`, `label`. Output columns: `candidates`. A row without the letters a–z is rejected, and so is a
-    candidate that changed nothing or repeats an earlier candidate of the row.
+    Input columns: the task's text and `label`. Output columns: `candidates`. A row without the letters a–z is rejected, and so is
+    a candidate that changed nothing or repeats an earlier candidate of the row, or whose sentence lacks an entity.
 
     Args:
+        task: the task of the rows.
         alpha: the share of words changed; the authors advise 0.1.
-        num_augmentations: claims to a row.
+        num_augmentations: texts to a row.
 
     >>> RewriteEda().row({"id": "1", "claim": "Rome is older than Paris.", "label": "SUPPORTS"})["candidates"][0]["claim"]
     'rome is older than french capital'
     """
 
-    inputs: ClassVar = {"claim": schema.TEXT, "label": schema.TEXT}
-    outputs: ClassVar = {"candidates": CANDIDATES}
+    inputs: ClassVar[Any] = TaskColumns(edit_columns)
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
+    task: str = DEFAULT
     alpha: Annotated[float, Field(gt=0, le=1)] = 0.1
     num_augmentations: Positive = 1
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Finished comparisons of claims are from before it had a task, and keep their keys.
+        return {name: value for name, value in super().__getstate__().items() if (name, value) != ("task", DEFAULT)}
+
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        claims = eda(row["claim"], self.random(row["id"]), alpha=self.alpha, num_augmentations=self.num_augmentations)
-        texts = [normalise(claim) for claim in claims]
-        candidates = [rewritten(row["claim"], claim, row["label"], self.name) for claim in claims]
+        rewriting = rewriting_of(self.task)
+        rng = rng_for(self, self.task, row["id"])
+        made = eda(rewriting.readable(row), rng, alpha=self.alpha, num_augmentations=self.num_augmentations)
+        texts = [normalise(text) for text in made]
+        candidates = [rewriting.rewritten(row, text, row["label"], self.name) for text in made]
         for i, new in enumerate(candidates):
             if undecided(new) and texts[i] in texts[:i]:
                 candidates[i] = reject(new, self.name, "repeats an earlier candidate")
-        answer = settle(candidates, "the claim has none of the letters a–z, and EDA reads no others")
+        answer = settle(candidates, f"the {rewriting.noun} has none of the letters a–z, and EDA reads no others")
         if isinstance(answer, Reject):
             raise answer
         return answer
 
 
 class EDA(System):
-    """EDA on claims (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
+    """EDA (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
 
-    The paper changes single sentences for text classification; here the claim is changed and the evidence stays. `eda` names the
-    deviations from the authors' code.
+    The paper changes single sentences for text classification. Of a claim the evidence stays, and a sentence around two entities
+    must keep both, in their order. `eda` names the deviations from the authors' code.
 
     Args:
+        task: the task of the rows; called with rows, the system takes it from them.
         num_augmentations: the papers that compare with EDA make one new claim a row; EDA's own makes up to sixteen.
         verifier: see `JudgeCandidates`; EDA itself checks nothing.
 
@@ -70,6 +80,7 @@ class EDA(System):
     ['rewrite_eda', 'judge_candidates']
     """
 
-    task = "verification"
     chain = (RewriteEda, JudgeCandidates)
+    by_task: ClassVar = {"relation": {"max_length": 128}}
     flips = False
+    several = "num_augmentations"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar
 
+from datasets import Dataset, IterableDataset
 from pydantic import Field
 
 from hfcf import prompts
@@ -16,29 +17,29 @@ from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import failure
-from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.rewriting import candidate_columns, model_columns, rewriting_of
+from hfcf.tasks.rewriting import candidate_columns, learn_labels, learned_labels, model_columns, rewriting_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteLlm(Stage):
-    """Ask a language model for a counterfactual of a row: a claim of the opposite label, or a sentence of another relation.
+    """Ask a language model for a counterfactual of a row: a claim of the opposite label, a sentence of another relation, a text.
 
     Input columns: the task's texts and `label`. Output column: `candidates`, one. Asked about are claims whose label has an
-    opposite, and sentences with one of `relations` and two entities that share no word. An empty, overlong or unchanged text is
-    rejected; of a sentence also the old relation, a causal term that is not outside the entities, and entities that are not there
-    once each and in their order.
+    opposite, sentences with one of `relations` and two entities that share no word, and texts with one of `relations`. An empty,
+    overlong or unchanged text is rejected, and a text with the old label. Of a sentence are also rejected a causal term that is
+    not outside the entities, and entities that are not there once each and in their order.
 
     Args:
         model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint (see `Remote`).
         task: the task of the rows.
-        relations: of a corpus of relations: all but "Other", from which the model chooses by `hfcf.tasks.relation.roles`.
+        relations: the labels that the model chooses from. None: of sentences SemEval's, without "Other"; of single texts those of
+            the rows, which it learns.
         temperature: of sampling; None leaves it to the server.
         max_tokens: of an answer.
-        max_words: of a claim.
-        shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations.
+        max_words: of a claim, or of a text that is not twice as long as its source.
+        shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations and texts.
         attempts: how often a row is asked until the answer is valid.
 
     >>> RewriteLlm(model="gpt-4o-mini").name
@@ -52,7 +53,7 @@ class RewriteLlm(Stage):
 
     model: str = "gpt-3.5-turbo-0301"
     task: str = DEFAULT
-    relations: tuple[str, ...] = SEMEVAL
+    relations: tuple[str, ...] | None = None
     temperature: Annotated[float, Field(ge=0)] | None = 0.0
     max_tokens: Positive = 256
     max_words: Positive = 100
@@ -60,22 +61,33 @@ class RewriteLlm(Stage):
     attempts: Positive = 3
 
     def check(self) -> None:
-        prompts.check_shots(self._prompt.template, self.shots)
-        _ = self._engine  # checks the other settings
+        prompts.check_shots(self._kind.template, self.shots)
+        if not self.fit_inputs:
+            _ = self._engine(self._prompt)  # checks the other settings
 
     def __getstate__(self) -> dict[str, Any]:
         # Other words in the prompt give other rows.
-        return {**super().__getstate__(), "prompt": prompts.contents(self._prompt.template)}
+        return {**super().__getstate__(), "prompt": prompts.contents(self._kind.template)}
+
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("label",) if self.relations is None and self._kind.default_labels is None else ()
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        return learn_labels(ds)
+
+    @property
+    def _kind(self) -> type[prompts.Prompt]:
+        return resolve_name(rewriting_of(self.task).prompt)
 
     @property
     def _prompt(self) -> prompts.Prompt:
-        prompt: type[prompts.Prompt] = resolve_name(rewriting_of(self.task).prompt)
-        return prompt(relations=self.relations, max_words=self.max_words)
+        labels = self._kind.default_labels if self.relations is None else self.relations
+        return self._kind(relations=learned_labels(self.fitted) if self.fitted else labels or (), max_words=self.max_words)
 
-    @property
-    def _engine(self) -> Remote:
+    def _engine(self, prompt: prompts.Prompt) -> Remote:
         return Remote(
-            model=self.model, schema=self._prompt.schema(), temperature=self.temperature, max_tokens=self.max_tokens,
+            model=self.model, schema=prompt.schema(), temperature=self.temperature, max_tokens=self.max_tokens,
             seed=self.seed, attempts=self.attempts,
         )  # fmt: skip
 
@@ -83,7 +95,7 @@ class RewriteLlm(Stage):
         prompt = self._prompt
         problems = [prompt.problem(row) for row in rows]
         readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
-        answers = iter(self._engine.run([prompt.messages(row, self.shots) for row in readable]))
+        answers = iter(self._engine(prompt).run([prompt.messages(row, self.shots) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
             if problem is not None:
@@ -99,7 +111,8 @@ class LLM(System):
     """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint.
 
     A claim gets one of the opposite label, as in RACE's comparison with GPT-3 and ChatGPT (appendix D); a sentence one of another
-    relation between its entities, in the three steps of CCG's prompt (Table 9). `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the
+    relation between its entities, in the three steps of CCG's prompt (Table 9); a single text one of another label, with as few
+    words changed as can be. `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the
     endpoint; `Remote` documents the other variables (concurrency, rate limits, patience, prices). The endpoint is in no key of a
     cache, so two servers that serve different models under one name share their answers: give the models different names.
 
@@ -110,7 +123,7 @@ class LLM(System):
     Args:
         model: the name that the server knows it by; the default, and that of each task's preset, is the paper's ChatGPT.
         task: the task of the rows; called with rows, the system takes it from them.
-        relations: see `RewriteLlm`; SemEval's by default, which are those of CCG's prompt.
+        relations: see `RewriteLlm`; of sentences SemEval's by default, which are those of CCG's prompt.
         verifier: a model that must give each candidate its new label; None, as in the papers, checks nothing.
 
     Its other settings are those of its stages.

@@ -155,3 +155,4 @@ class Paraphrase(System):
     presets: ClassVar = {"paper": {}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")}}
     by_task: ClassVar = {"relation": {"verifier_length": 128}}
     flips = False
+    several = "num_return_sequences"

@@ -7,20 +7,32 @@ The model continues `<claim> <|perturb|> [<code>]`: first the claim with blanks,
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
-from hfcf.core import edits, schema
+from datasets import Dataset, IterableDataset
+
+from hfcf.core import edits
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
+from hfcf.core.task import TaskColumns, get_task
 from hfcf.engines.continuation import Continuation
 from hfcf.systems.baselines.paraphrase import too_long
+from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
-from hfcf.tasks.verification import CANDIDATES, NOT_ENOUGH_INFO, opposite, rewritten
+from hfcf.tasks.rewriting import (
+    Rewriting,
+    candidate_columns,
+    learn_labels,
+    learned_labels,
+    model_columns,
+    rewriting_of,
+)
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise
 
@@ -56,10 +68,10 @@ def fill(text: str) -> str:
     return filled
 
 
-def random_blank(claim: str, draw: random.Random) -> str:
-    """Put one blank into a claim: instead of a word (7 times in 10), or before a word."""
-    parts = edits.words(claim)
-    # A letter of the claim is one of a word: punctuation alone was rejected before.
+def random_blank(text: str, draw: random.Random) -> str:
+    """Put one blank into a text: instead of a word (7 times in 10), or before a word."""
+    parts = edits.words(text)
+    # A letter of the text is one of a word: punctuation alone was rejected before.
     i = draw.choice([i for i, part in enumerate(parts) if any(character.isalnum() for character in part)])
     space = parts[i][: len(parts[i]) - len(parts[i].lstrip())]
     parts[i] = space + BLANK if draw.random() < 0.7 else f"{space}{BLANK} {parts[i].lstrip()}"
@@ -68,14 +80,16 @@ def random_blank(claim: str, draw: random.Random) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RewritePolyjuice(Stage):
-    """Ask the model for a sentence that contradicts the claim; its label is meant to be the opposite.
+    """Ask the model for a sentence that contradicts the claim or text; its label is meant to be the opposite.
 
-    Input columns: `claim`, `evidence` (so that a row without any is rejected before a model is asked), `label`. Output column:
-    `candidates`, best first. A NOT ENOUGH INFO row is rejected: it has no opposite; so is a claim that holds one of the model's
-    marks or is too long for it. An answer that is malformed (`fill`) or says what the claim or a better answer says is rejected.
+    Input columns: the task's texts (so that a broken row is rejected before a model is asked) and `label`. Output column:
+    `candidates`, best first. A row whose label has no opposite is rejected (NOT ENOUGH INFO; a text where the rows have more than
+    two labels), and one whose text holds one of the model's marks or is too long for it. An answer that is malformed (`fill`) or
+    says what the text or a better answer says is rejected. Where labels are open, it learns those of the rows.
 
     Args:
         generator: the model.
+        task: the task of the rows.
         code: the kind of change, one of `Code`.
         blanks: "random", as in the authors' call without blanks: one is placed by chance and the model fills it; "model": the
             model places them itself.
@@ -89,13 +103,14 @@ class RewritePolyjuice(Stage):
 'restructure', got 'negate'
     """
 
-    inputs: ClassVar = {"claim": schema.TEXT, "evidence": schema.EVIDENCE, "label": schema.TEXT}
-    outputs: ClassVar = {"candidates": CANDIDATES}
+    inputs: ClassVar[Any] = TaskColumns(model_columns)
+    outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
 
     engines: ClassVar = (Continuation,)
 
     generator: Model = Model("uw-hai/polyjuice")
+    task: str = DEFAULT
     code: Code = "negation"
     blanks: Literal["random", "model"] = "random"
     num_beams: Positive = 10
@@ -106,36 +121,50 @@ class RewritePolyjuice(Stage):
         if self.num_return_sequences > self.num_beams:
             raise ValueError(f"num_return_sequences must be at most num_beams ({self.num_beams}), got {self.num_return_sequences}")
 
+    @property
+    def fit_inputs(self) -> tuple[str, ...]:
+        return ("label",) if get_task(self.task).labels is None else ()
+
+    def learn(self, ds: Dataset | IterableDataset) -> str:
+        return learn_labels(ds)
+
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        rewriting = rewriting_of(self.task)
         engine = Continuation(
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_return_sequences,
             max_new_tokens=self.max_new_tokens, max_length=1024,
         )  # fmt: skip
-        faults = [self._fault(row) for row in rows]
-        requests = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
-        blanked = [random_blank(row["claim"], self.random(row["id"])) if self.blanks == "random" else "" for row in requests]
+        targets = [self._target(row, rewriting) for row in rows]
+        requests = [(row["id"], rewriting.readable(row).strip()) for row, (label, _) in zip(rows, targets, strict=True) if label]
+        blanked = [random_blank(text, self.random(row_id)) if self.blanks == "random" else "" for row_id, text in requests]
         # As the authors' code does, without [SEP] after the blanked claim: the model writes it, and may first continue.
-        prompts = [f"{row['claim'].strip()} {PERTURB} [{self.code}] {b}".strip() for row, b in zip(requests, blanked, strict=True)]
+        prompts = [f"{text} {PERTURB} [{self.code}] {b}".strip() for (_, text), b in zip(requests, blanked, strict=True)]
         answers = iter(zip(blanked, engine.run(prompts), strict=True))
         results: list[dict[str, Any] | Reject] = []
-        for row, fault in zip(rows, faults, strict=True):
-            if fault is not None:
+        for row, (label, fault) in zip(rows, targets, strict=True):
+            if not label:
                 results.append(settle([], fault))
                 continue
             beginning, hypotheses = next(answers)
             if hypotheses is None:
-                results.append(settle([], too_long(engine, "claim")))
+                results.append(settle([], too_long(engine, rewriting.noun)))
             else:
-                results.append(settle(self._candidates(row, beginning, hypotheses), "the model wrote nothing"))
+                rewrites = partial(rewriting.rewritten, row, label=label, stage=self.name)
+                results.append(settle(self._candidates(rewrites, beginning, hypotheses), "the model wrote nothing"))
         return results
 
-    def _fault(self, row: Mapping[str, Any]) -> str | None:
-        if row["label"] == NOT_ENOUGH_INFO:
-            return "a NOT ENOUGH INFO row has no opposite label"
-        marks = [mark for mark in MARKS if mark in row["claim"]]
-        return f"the claim holds {marks[0]}, which is a mark of the model's" if marks else None
+    def _target(self, row: Mapping[str, Any], rewriting: Rewriting) -> tuple[str, str]:
+        """Return the opposite of a row's label, or "" and why the model is not asked."""
+        try:
+            label = rewriting.opposite(row, learned_labels(self.fitted) if self.fitted else ())
+        except ValueError as error:
+            return "", str(error)
+        marks = [mark for mark in MARKS if mark in rewriting.readable(row)]
+        return ("", f"the {rewriting.noun} holds {marks[0]}, which is a mark of the model's") if marks else (label, "")
 
-    def _candidates(self, row: Mapping[str, Any], beginning: str, hypotheses: list[Mapping[str, Any]]) -> list[Candidate]:
+    def _candidates(
+        self, rewritten: Callable[..., Candidate], beginning: str, hypotheses: Sequence[Mapping[str, Any]]
+    ) -> list[Candidate]:
         candidates: list[Candidate] = []
         texts: set[str] = set()
         for hypothesis in hypotheses:
@@ -145,7 +174,7 @@ class RewritePolyjuice(Stage):
             except ValueError as error:
                 fault = str(error) if hypothesis["finished"] else f"is cut off at {self.max_new_tokens} tokens"
             scores = [{"name": "log-probability", "value": hypothesis["score"]}]
-            new = rewritten(row["claim"], text, opposite(row["label"]), self.name, scores=scores)
+            new = rewritten(text=text, scores=scores)
             if fault is not None:
                 new = reject(new, self.name, fault)
             elif normalise(text) in texts:
@@ -157,6 +186,8 @@ class RewritePolyjuice(Stage):
 
 class Polyjuice(System):
     """Polyjuice as RACE compares with it (Zhu et al. 2023, appendix D): from the claim alone, one negation of each.
+
+    Single texts of two labels are negated the same way; the model was trained on single sentences.
 
     The settings are those of RACE: the released model, control code "negation", 10 beams, one counterfactual a claim, its label
     taken to be the opposite and not checked.
@@ -181,6 +212,10 @@ class Polyjuice(System):
     'negation'
     """
 
-    task = "verification"
     chain = (RewritePolyjuice, JudgeCandidates)
     presets: ClassVar = {"paper": {}}
+
+    @classmethod
+    def works_on(cls) -> list[str]:
+        """List the tasks in whose rows a negation may turn the label."""
+        return [name for name in super().works_on() if rewriting_of(name).negated]

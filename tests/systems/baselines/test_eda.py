@@ -249,7 +249,8 @@ def test_settings_are_all_that_is_pickled() -> None:
 def test_what_a_recipe_needs() -> None:
     system = EDA.preset("offline", alpha=0.2)
     assert system.settings == {
-        "seed": 13, "strict": False, "unique": False, "alpha": 0.2, "num_augmentations": 1, "verifier": None, "judges": [],
+        "seed": 13, "strict": False, "unique": False, "task": "verification", "alpha": 0.2, "num_augmentations": 1,
+            "verifier": None, "judges": [],
         "certainty": 0.0, "max_length": 130,
     }  # fmt: skip
     assert system.name == "eda"

@@ -21,7 +21,6 @@ from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.prompts import claims, relations
-from hfcf.prompts.relations import SEMEVAL
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
@@ -147,7 +146,7 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
 def test_settings_are_those_of_the_paper_unless_told() -> None:
     assert LLM.preset("paper").settings == {
         "seed": 13, "strict": False, "unique": False, "model": "gpt-3.5-turbo-0301", "task": "verification",
-        "relations": list(SEMEVAL), "temperature": 0.0, "max_tokens": 256, "max_words": 100,
+        "relations": None, "temperature": 0.0, "max_tokens": 256, "max_words": 100,
         "shots": 1, "attempts": 3, "verifier": None, "judges": [], "certainty": 0.0, "max_length": 130,
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):

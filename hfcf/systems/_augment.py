@@ -1,0 +1,70 @@
+"""`hfcf.augment`: new texts from texts alone, without labels or evidence."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.expand import expand, rejected
+from hfcf.core.system import System
+from hfcf.core.task import get_task
+from hfcf.systems import system_class, systems
+
+_TASK = "classification"
+
+
+def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1, preset: str = "offline", **settings: Any) -> Any:
+    """Write new texts from one text, or from each of several, by a system that keeps labels.
+
+    Args:
+        texts: a text, or a list of texts.
+        system: a system, or its name: "eda", "synonym", "masked_lm", "paraphrase" or "back_translation".
+        n: how many new texts to write from each; a text that can't be changed in so many ways gives fewer.
+        preset: of a system that is named: "offline", small models from the package registry, or "paper".
+        settings: settings of the system, such as `seed`.
+
+    Returns:
+        A list of new texts, all different; for a list of texts a list of such lists. A line on stderr says why a text gave none.
+
+    Raises:
+        ValueError: `n` is less than 1; or the system changes labels, or needs more than a text.
+
+    >>> augment("The quick fox won the race.", system="synonym", seed=3)
+    ['The spry fox won the airstream.']
+    """
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    cls = type(system) if isinstance(system, System) else system_class(system)
+    _check(cls)
+    settings = {**settings, "task": _TASK, **({cls.several: n} if cls.several else {})}
+    made = system.replace(**settings) if isinstance(system, System) else cls.preset(preset, **settings)
+    own, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.several else n
+    empty = {**get_task(_TASK).empty_row, "corpus": "own", "split": "train"}
+    # A row's id decides its draws, so that each copy of a text gets others.
+    rows = [{**empty, "id": f"{i}:{k}", "group_id": f"{i}", "text": text} for i, text in enumerate(own) for k in range(copies)]
+    results: list[dict[str, None]] = [{} for _ in own]
+    if rows:
+        ds = made(Dataset.from_list(rows, features=get_task(_TASK).features))
+        for row in expand(ds):
+            results[int(row["group_id"])][row["text"]] = None
+        _say_none(cls.name, [i for i, new in enumerate(results) if not new], rejected(ds, system=cls.name))
+    return list(results[0]) if isinstance(texts, str) else [list(new) for new in results]
+
+
+def _check(cls: type[System]) -> None:
+    if not cls.flips and _TASK in cls.works_on():
+        return
+    why = "changes labels" if cls.flips else f"works on {' and '.join(cls.works_on())} rows"
+    fitting = [name for name, other in ((name, system_class(name)) for name in systems()) if not other.flips and not other.task]
+    raise ValueError(
+        f"{cls.name} {why}, and augment has texts alone: give one of {', '.join(fitting)}; or rows with their labels, to "
+        f"{cls.__name__}(…)(hfcf.from_dataset(rows))"
+    )
+
+
+def _say_none(name: str, empty: list[int], rejections: Dataset) -> None:
+    reasons = {int(row["group_id"]): row["reason"] for row in rejections if row["level"] == "row"}
+    for i in empty:
+        print(f"hfcf.augment: {name} made none of text {i}: {reasons[i]}", file=sys.stderr)

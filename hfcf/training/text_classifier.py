@@ -1,0 +1,77 @@
+"""Classifiers of single texts: any sequence classifier, trained on all of it, scored by accuracy and macro-F1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.model import Model, is_remote
+from hfcf.core.task import task_of
+from hfcf.engines.classifier import choose
+from hfcf.engines.text_classifier import TextClassifier
+from hfcf.training.classifier import train_texts_classifier
+from hfcf.training.trainer import Hyperparameters
+from hfcf.training.verifier import scores
+
+
+@dataclass(frozen=True)
+class TextTrainer:
+    """Trains and asks classifiers of the texts of a column; see `hfcf.core.trainer.Trainer`."""
+
+    column: str = "text"
+    changes: tuple[str, ...] = ()
+    ways: int | None = None
+
+    def train(
+        self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
+        debias: Any = None,
+    ) -> int | None:  # fmt: skip
+        """Train a classifier; an interrupted training continues. No epoch is chosen: it is the last."""
+        if debias is not None:
+            raise ValueError("debias: a classifier of single texts is trained by plain cross-entropy")
+        train_texts_classifier(rows, hp, out, labels=labels, column=self.column)
+        return None
+
+    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
+        """Return the likeliest label of each row; a text longer than the model reads is cut."""
+        return self._ask(rows, model, max_length)[0]
+
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+        """Score a classifier on rows, "llm:NAME" over its endpoint, with the majority baseline; `ways` makes no difference."""
+        rows = rows.select([i for i, label in enumerate(rows["label"]) if label is not None])
+        if not len(rows):
+            return {"rows": 0}
+        gold, extra = list(rows["label"]), dict[str, Any]()
+        if is_remote(model):
+            answers = task_of(rows.features).verdicts(list(rows), model, max_length)
+            predicted = [choose(answer, list(answer)) if isinstance(answer, Mapping) else "" for answer in answers]
+            extra = {"unanswered": predicted.count("")}
+        else:
+            predicted, cut = self._ask(rows, model, max_length)
+            extra = {"cut": cut}
+        majority = max(map(gold.count, set(gold))) / len(gold)
+        return {"rows": len(rows), **scores(gold, predicted), "majority": round(majority, 4), **extra}
+
+    def _ask(self, rows: Dataset, model: Model, max_length: int) -> tuple[list[str], int]:
+        """Return the likeliest label of each row, and how many texts were cut for it."""
+        texts = list(rows[self.column])
+        answers = TextClassifier(model=model, max_length=max_length).run(texts)
+        longer = [i for i, answer in enumerate(answers) if answer is None]
+        read = TextClassifier(model=model, max_length=max_length, cut=True).run([texts[i] for i in longer])
+        for i, answer in zip(longer, read, strict=True):
+            answers[i] = answer
+        classes, present = set(answers[0] if answers else ()), set(rows["label"]) - {None}
+        # Without this, a classifier with names of its own would be wrong on every row without a word.
+        if classes and present and not classes & present:
+            raise ValueError(
+                f"{model.name}: none of its classes {', '.join(sorted(classes))} is a label of these rows, which are "
+                f"{', '.join(sorted(present))}: say what its classes mean by the model's labels (--labels of hfcf evaluate)"
+            )
+        return [choose(answer, list(answer)) for answer in answers], len(longer)
+
+
+TRAINER = TextTrainer()

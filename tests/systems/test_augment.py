@@ -1,0 +1,48 @@
+"""`hfcf.augment`: texts in, texts out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from offline_models import installed
+
+import hfcf
+from hfcf.core.model import Model
+
+pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
+TEXT = "The quick fox won the long race."
+
+
+def test_a_text_and_a_list_of_texts() -> None:
+    alone = hfcf.augment(TEXT, system="eda", n=4, seed=7, alpha=0.3)
+    assert 2 <= len(alone) <= 4
+    assert len(set(alone)) == len(alone)
+    both = hfcf.augment([TEXT, "A dull story with terrible music."], system="eda", n=4, seed=7, alpha=0.3)
+    assert both[0] == alone
+    assert both[1]
+    assert hfcf.augment([]) == []
+
+
+def test_n_texts_of_a_system_that_makes_one() -> None:
+    several = hfcf.augment(TEXT, system=hfcf.Synonym(share=0.5), n=5)
+    assert len(several) > 1
+    assert several[0] == hfcf.augment(TEXT, system="synonym", share=0.5)[0]
+
+
+def test_a_text_that_gives_none_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hfcf.augment(["Αθήνα!", TEXT, " "])[::2] == [[], []]
+    told = capsys.readouterr().err
+    assert "eda made none of text 0: the text has none of the letters a–z" in told
+    assert "text 2: the text is empty" in told
+
+
+def test_systems_that_need_more_than_a_text(tiny_model: Callable[[str], str]) -> None:
+    with pytest.raises(ValueError, match=r"llm changes labels.*give one of .*eda.*synonym.*LLM\(…\)\(hfcf.from_dataset"):
+        hfcf.augment(TEXT, system="llm")
+    with pytest.raises(ValueError, match="race changes labels"):
+        hfcf.augment(TEXT, system="race")
+    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+        hfcf.augment(TEXT, n=0)
+    with pytest.raises(ValueError, match=r"num_return_sequences must be at most num_beams \(5\), got 6"):
+        hfcf.augment(TEXT, system=hfcf.Paraphrase(generator=Model(tiny_model("t5"))), n=6)
