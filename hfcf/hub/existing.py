@@ -21,7 +21,7 @@ from hfcf.hub.contents import is_own_card
 
 RECORD = "recipe.yaml"
 """The recipe in the folder of its result; its first line is the command."""
-UNCOUNTED = ("name", "push", "metrics", "limit", "ray")
+UNCOUNTED = ("name", "push", "metrics", "forms", "limit", "ray")
 """Keys in which two recipes may differ and still be the same, because they do not change the rows. Limits are compared by size."""
 _MARK = "# hfcf "
 _PATHS = "# paths: sha256 "

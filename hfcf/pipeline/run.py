@@ -83,6 +83,8 @@ def run(
         raise recipes.RecipeError(
             "streaming: true runs in one process: take it out, or leave out the launcher, --num-gpus and --engine"
         )
+    if parsed.streaming and parsed.forms:
+        raise recipes.RecipeError("forms: a counterfactual needs its original, which a stream does not keep: take out streaming")
     limit = parsed.limit if limit is None else limit
     command = recipes.command("run", recipe, out, changes, limit)
     with hold_folder(out, command):
@@ -122,7 +124,7 @@ def _run(
             "stages": costs,
         },
         recipe=content, corpus=corpus,
-        command=command, stages=list(system.parts), metrics=metrics,
+        command=command, stages=list(system.parts), metrics=metrics, forms=parsed.forms,
     ))  # fmt: skip
     if not runner.main:
         return report
