@@ -14,6 +14,7 @@ MODULES = {"pickle", "marshal", "shelve", "dill", "joblib", "zipfile", "tarfile"
 CALLS = {"eval", "exec", "torch.load", "shutil.unpack_archive", "yaml.load", "yaml.safe_load", "yaml.unsafe_load", "yaml.full_load"}
 LOADS = {"from_pretrained", "from_config"}
 PLACES = {
+    "core/plugins.py": {"spec.loader.exec_module"},  # of files that the user's environment names
     "core/pretrained.py": {"from_pretrained"},
     "core/offline.py": {"from_pretrained", "from_config"},
     "core/safe_yaml.py": {"yaml.load"},
@@ -30,7 +31,7 @@ def dangers(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            if name in CALLS:
+            if name in CALLS or name.endswith(("exec_module", "runpy.run_path")):
                 yield name
             elif name.rpartition(".")[2] in LOADS:
                 # PEFT has no such setting: it reads no code but a module that `read_adapter` refuses.
@@ -54,11 +55,13 @@ def test_the_dangers_are_seen(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text(
         "import pickle\nfrom zipfile import ZipFile\nAutoModel.from_pretrained(name)\neval(text)\n"
-        "AutoModel.from_pretrained(name, trust_remote_code=True)\nAutoModel.from_pretrained(name, trust_remote_code=False)\n",
+        "AutoModel.from_pretrained(name, trust_remote_code=True)\nAutoModel.from_pretrained(name, trust_remote_code=False)\n"
+        "loader.exec_module(module)\n",
         encoding="utf-8",
     )
     assert sorted(dangers(path)) == [
-        *["AutoModel.from_pretrained that may trust code"] * 2, "eval", "from_pretrained", "pickle", "zipfile",
+        *["AutoModel.from_pretrained that may trust code"] * 2, "eval", "from_pretrained", "loader.exec_module", "pickle",
+        "zipfile",
     ]  # fmt: skip
 
 

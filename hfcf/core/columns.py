@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasets import Dataset, DatasetDict, Features, IterableDataset
+from datasets import ClassLabel, Dataset, DatasetDict, Features, IterableDataset, Value
 from datasets.features.features import require_decoding
 from datasets.formatting.formatting import LazyBatch
 from datasets.iterable_dataset import ArrowExamplesIterable
@@ -146,6 +146,14 @@ def iterate(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[dic
 def tables(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[pa.Table]:
     """Yield some columns of rows as Arrow, a batch at a time."""
     yield from ds.select_columns(list(names)).with_format("arrow").iter(size)
+
+
+def with_label_names(ds: Dataset) -> Dataset:
+    """Turn a published set's classes into strings, as in the library; other sets stay as they are."""
+    if not isinstance(label := ds.features.get("label"), ClassLabel):
+        return ds
+    names = [None if number is None or number < 0 else label.names[number] for number in ds["label"]]
+    return ds.remove_columns("label").add_column("label", names, feature=Value("string"))
 
 
 def has_repeats(ds: Dataset, name: str) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from datasets import Dataset, Features
 
 from hfcf.core import schema
+from hfcf.core.columns import with_label_names
+from hfcf.core.pair_forms import check_form, shape
 from hfcf.core.task import task_of
 from hfcf.text.normalise import normalise
 
@@ -16,7 +18,10 @@ SOURCE = "source"
 """The column of a paired set that holds the original row, in the task's columns."""
 
 
-def pair(counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str] = "source_id", *, seed: int = 13) -> Dataset:
+def pair(
+    counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str] = "source_id", *, form: str | None = None,
+    seed: int = 13,
+) -> Dataset:  # fmt: skip
     """Join each counterfactual with its original.
 
     Source: Paranjape et al. 2022, RGF, section 6.1. Quoref's contrast set pairs a perturbed question with the original that it
@@ -29,20 +34,27 @@ def pair(counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str]
         originals: rows of the same task.
         on: the column of the counterfactuals that has the originals' `id`; or a column of each side, whose texts are equal but for
             case, spaces and punctuation.
+        form: "triplet" gives the columns `anchor`, `positive` and `negative`, which sentence-transformers reads; "preference" gives
+            `prompt`, `chosen` and `rejected`, which TRL's `DPOTrainer` reads, in one row for the counterfactual and one for its
+            original. What each of them is, the task says: see docs/publishing.md#triplets-and-preference-pairs.
         seed: which original is drawn where several match.
 
     Returns:
-        The rows of `counterfactuals` in order, with the column `source`. With a pair of columns, those without a match are left
-        out.
+        The rows of `counterfactuals` in order, with the column `source`; with a form, its columns alone. With a pair of columns,
+        those without a match are left out; with a form, those that have no sound one, and a warning counts them with the reasons.
 
     Raises:
-        ValueError: a column is not there, the two are of different tasks, or a counterfactual's original is not there.
+        ValueError: a column is not there, the two are of different tasks, a counterfactual's original is not there, or there is no
+            such form.
 
     >>> old = {"id": "1", "claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
     >>> new = {**old, "id": "2", "claim": "Rome is new.", "label": "REFUTES", "original_id": "1"}
     >>> pair(Dataset.from_list([new]), Dataset.from_list([old]), "original_id")[0]["source"]["claim"]
     'Rome is old.'
     """
+    if form is not None:
+        check_form(form)
+        counterfactuals, originals = with_label_names(counterfactuals), with_label_names(originals)
     by_id = isinstance(on, str)
     left, right = (on, "id") if isinstance(on, str) else on
     _check(counterfactuals, left, "counterfactuals")
@@ -66,7 +78,8 @@ def pair(counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str]
                 f"pairs: row {row_id!r}: its {left} is {value!r}, which is not an id of the originals: give the set that "
                 "it was made from, or select the rows whose originals you have"
             )
-    return _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
+    joined = _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
+    return joined if form is None else shape(joined, originals, form, seed=seed)
 
 
 def pair_within(rows: Dataset, by: str | Sequence[str], *, seed: int = 13) -> Dataset:

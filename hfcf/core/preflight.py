@@ -16,7 +16,7 @@ from typing import Any
 
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
-from hfcf.core.model_checks import NoFolder, can_configure, check_weights
+from hfcf.core.model_checks import NoFolder, NotInCache, can_configure, check_weights
 from hfcf.core.paths import cache_dir
 from hfcf.core.settings import Judges, Trains, models_in, settings_of
 from hfcf.core.stage import Stage, StageError
@@ -79,7 +79,16 @@ def check_disk(folders: Iterable[str | Path] = ()) -> None:
 
 def check_models(system: Any) -> None:
     """Raise for a model of a system that is not there, or that reads less than a stage hands it."""
-    check_trained(system)
+    try:
+        check_trained(system)
+        _check_stages(system)
+    except NotInCache as error:
+        if "offline" not in system.presets:
+            raise
+        raise NotInCache(f"{error}, or choose preset='offline' (--set preset=offline)") from None
+
+
+def _check_stages(system: Any) -> None:
     task = get_task(system.task)
     for stage in system.stages:
         stage.check_available()

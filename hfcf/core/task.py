@@ -20,7 +20,7 @@ from hfcf.core.edits import reverse
 from hfcf.core.model import Model, is_remote
 from hfcf.core.plugins import discover_modules
 from hfcf.core.schema import COMMON, EDITS, PROVENANCE, SCORES, STATUS
-from hfcf.core.segments import Segment, changed_texts, pair
+from hfcf.core.segments import Segment, blocks, changed_texts, pair
 
 Row = Mapping[str, Any]
 
@@ -47,6 +47,7 @@ class Task:
         empty_row: a row before a corpus fills it, own columns and `label`.
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
         labelled: whether its rows have a `label`; a counterfactual of a task without one has another `outcome`.
+        question: what a prompt asks about a row (`prompt`); its labels follow where they are closed.
         outcome_name: what cards call the `outcome`.
         change_names: what cards call a kind of change, where its name does not say it.
         shared: what rows share, besides a group, that must be on the same side of a split, for cards: "a claim or …".
@@ -68,6 +69,7 @@ class Task:
     empty_row: Mapping[str, Any]
     labels: tuple[str, ...] | None = None
     labelled: bool = True
+    question: str = "Which label does it have?"
     outcome_name: str = "label"
     change_names: Mapping[str, str] = field(default_factory=dict)
     shared: str = "a text"
@@ -130,6 +132,47 @@ class Task:
     def drawing(self, row: Row) -> str:
         """Return a drawing of a row, an SVG that needs nothing else; "" where there is nothing to draw."""
         return ""
+
+    def as_text(self, row: Row) -> str:
+        """Return a row as one text for a model of sentences."""
+        return " ".join(segment.text for segment in self.segments(row) if segment.text)
+
+    def prompt(self, row: Row) -> str:
+        """Ask for the label of a row, in words, for preference pairs; the answer follows after a space.
+
+        Raises:
+            NotImplementedError: a task without labels has no `prompt` of its own.
+        """
+        if not self.labelled:
+            raise NotImplementedError(f"{self.name} rows have no labels to ask for: the task must say what it asks, by prompt(row)")
+        texts = {name: ": ".join(part.text for part in parts if part.text) for name, parts in blocks(self.segments(row)).items()}
+        choice = f" {', '.join(self.labels)}?" if self.labels else ""
+        lines = [f"{name[:1].upper()}{name[1:]}: {text}" for name, text in texts.items()]
+        return "\n".join([*lines, self.question + choice, "Answer:"])
+
+    def right_answers(self, row: Row) -> list[str]:
+        """List what answers `prompt` rightly, first what is written as the answer."""
+        return [] if (outcome := self.outcome(row)) is None else [outcome]
+
+    def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
+        """Return anchor, positive and negative, texts of a source and its counterfactual, which has another `outcome`.
+
+        By default they are the source, another original of its label, and the counterfactual.
+
+        Args:
+            source: the original.
+            row: the counterfactual.
+            alike: draws another original of the source's label; None without one.
+
+        Raises:
+            ValueError: the two give no sound triplet; the message says why.
+            NotImplementedError: a task without labels has no `triplet` of its own.
+        """
+        if not self.labelled:
+            raise NotImplementedError(f"{self.name} rows have no labels to compare: the task must say what is near, by triplet(…)")
+        if (other := alike()) is None:
+            raise ValueError(f"no other original has the label {source['label']}")
+        return self.as_text(source), self.as_text(other), self.as_text(row)
 
     # --- what follows
 

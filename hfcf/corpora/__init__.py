@@ -1,7 +1,7 @@
 """Load published corpora, and a user's own files, as rows of the canonical columns: `hfcf.load`.
 
 Each public module of this folder is a corpus of the same name, with a `BUILDER`; it is imported when the corpus is
-first used. Other packages add corpora by entry points of the group `hfcf.corpora`.
+first used. Other packages add corpora by entry points of the group `hfcf.corpora`, and users by the variable `HFCF_CORPORA`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hfcf.core.names import did_you_mean
-from hfcf.core.plugins import discover_modules, with_plugins
+from hfcf.core.plugins import discover_modules, files_of, import_file, with_plugins
 from hfcf.core.recipe import resolve_folder
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PASSAGES = "passages"
 """The name of passage collections, whose rows belong to no task."""
+FILES = "HFCF_CORPORA"
+"""The environment variable that lists Python files, each a corpus of its name; a recipe names no code."""
 _CLAIMS = ("csv", "jsonl", "parquet")
 """The corpora of the module `claims`, one for each form of files."""
 _NO_CORPORA = ("base", "claims", "custom", "formats", PASSAGES)
@@ -31,7 +33,7 @@ DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequen
 
 
 def load(
-    name: str | Mapping[str, Any],
+    name: str | Mapping[str, Any] | type[Corpus],
     *,
     data_dir: str | Path | None = None,
     data_files: DataFiles | None = None,
@@ -48,7 +50,7 @@ def load(
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
             "questions" a user's own questions, "structures" a user's own claims with argument structures. Or a dataset in your own
             columns, which `hfcf.from_dataset` reads: a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments for
-            `load_dataset`, or a folder of `save_to_disk`.
+            `load_dataset`, or a folder of `save_to_disk`. Or a class of your own, `hfcf.load(FactFiles, …)`.
         data_dir: the folder with the release files under their official names; "recipes:NAME" is a folder of the recipes.
         data_files: instead of `data_dir`, the files themselves: a file, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
@@ -71,11 +73,12 @@ def load(
         raise ValueError(f"role must be 'train' (rows of a dev or test split used for training) or None, got {role!r}")
     from hfcf.corpora.custom.source import is_own, load_own
 
+    _refuse_code(name)
     if is_own(name):
         own = load_own(name, split=split, on_error=on_error, data_dir=data_dir, data_files=data_files, **options)
         return _with_role(own, role, split or "all splits")
-    if not isinstance(name, str):
-        raise TypeError(f"a corpus must be a name or a mapping, got {name!r}")
+    if not isinstance(name, str | type):
+        raise TypeError(f"a corpus must be a name, a mapping or a class, got {name!r}")
     if name == PASSAGES:
         if split or role:
             raise ValueError("a passage collection has neither splits nor roles")
@@ -83,6 +86,7 @@ def load(
             data_dir=data_dir, data_files=data_files, on_error=on_error, **options
         )
     cls = builder_class(name)
+    name = name if isinstance(name, str) else cls.INFO.name
     if data_dir is not None:
         data_dir = resolve_folder(str(data_dir)) or data_dir
     split, options = cls.read_split(split, options)
@@ -121,20 +125,34 @@ def builder_class(name: Any) -> type[Corpus]:
     """Import a corpus's module and return its builder; for a dataset in a user's columns, a builder with front matter only."""
     from hfcf.corpora.custom.source import is_own, own_builder
 
+    _refuse_code(name)
+    if isinstance(name, type):
+        return name
     if is_own(name):
         return own_builder(name)
     if (module := (corpora := _modules()).get(name)) is None:
         near = did_you_mean(name, corpora) or f"; there are {', '.join(corpora)}"
         raise ValueError(f"there is no corpus {name!r}{near}")
-    return import_module(module).BUILDER
+    return (import_file(Path(module)) if module.endswith(".py") else import_module(module)).BUILDER
+
+
+def _refuse_code(name: Any) -> None:
+    """Raise for a path of code: a recipe could hold it, and a recipe runs no code."""
+    if isinstance(name, str) and name.partition(":")[0].endswith(".py"):
+        path = Path(name.partition(":")[0])
+        raise ValueError(
+            f"{name} is code, which a name of a corpus never runs: give its class, hfcf.load({path.stem}.BUILDER, …), or set "
+            f"{FILES}={path} and name it {path.stem!r}"
+        )
 
 
 def names() -> list[str]:
-    """List the corpora that `load` reads: this library's in alphabetical order, then those of other packages."""
+    """List the corpora that `load` reads: this library's in alphabetical order, then those of other packages and files."""
     return list(_modules())
 
 
 def _modules() -> dict[str, str]:
     modules = {name: module for name, module in discover_modules("hfcf.corpora").items() if name not in _NO_CORPORA}
     modules |= dict.fromkeys(_CLAIMS, "hfcf.corpora.claims")
-    return with_plugins(dict(sorted(modules.items())), "hfcf.corpora")
+    installed = with_plugins(dict(sorted(modules.items())), "hfcf.corpora")
+    return {**{name: str(path) for name, path in files_of(FILES).items()}, **installed}

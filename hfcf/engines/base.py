@@ -9,6 +9,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -90,6 +92,24 @@ PART = 1024
 def usage() -> dict[str, Usage]:
     """Return the running totals of this process, by engine name. Workers of `num_proc` have their own."""
     return _usage(os.getpid())
+
+
+_WATCH: ContextVar[Callable[[], None]] = ContextVar("watch", default=lambda: None)
+
+
+@contextmanager
+def watch_usage(note: Callable[[], None]) -> Iterator[None]:
+    """Call a function after every batch that engines answer in a block, and after every request to an endpoint."""
+    token = _WATCH.set(note)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def counted() -> None:
+    """Tell whoever watches that `usage` has changed."""
+    _WATCH.get()()
 
 
 @lru_cache(maxsize=1)
@@ -200,6 +220,7 @@ class Engine:
                                 cache.put(new, kind)
                             answers.update(new)
                             count(answered := answered + len(done))
+                            counted()
                             start = time.perf_counter()
         return [answers[key] for key in keys]
 

@@ -21,7 +21,7 @@ from hfcf.hub.contents import is_own_card
 
 RECORD = "recipe.yaml"
 """The recipe in the folder of its result; its first line is the command."""
-UNCOUNTED = ("name", "push", "metrics", "limit", "ray")
+UNCOUNTED = ("name", "push", "metrics", "forms", "limit", "ray")
 """Keys in which two recipes may differ and still be the same, because they do not change the rows. Limits are compared by size."""
 _MARK = "# hfcf "
 _PATHS = "# paths: sha256 "
@@ -80,18 +80,7 @@ def check_result(
             )
         return False
     old_command, old_content = old
-    new = _plain(short_paths(content))
-    differing = [
-        *_differences(
-            *(
-                {key: recipe[key] for key in recipe if (key in keys if keys else key not in UNCOUNTED)}
-                for recipe in (old_content, new)
-            )
-        ),
-        *_fewer_rows(_limit_of(out, old_content), limit),
-    ]
-    if not keys and not differing and (there := read_paths(out)) and there != hash_paths(content):
-        differing = ["the paths end alike there and here, but lead to other folders or files"]
+    differing = [*_changes(out, old_content, content, keys), *_fewer_rows(_limit_of(out, old_content), limit)]
     if differing and not overwrite:
         rest = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         raise ExistingResultError(
@@ -100,6 +89,31 @@ def check_result(
             "Give another folder, or add --overwrite (in Python overwrite=True)"
         )
     return bool(differing) or _limit_of(out, old_content) != limit
+
+
+def continues(out: Path, content: Mapping[str, Any]) -> bool:
+    """Return whether a folder holds a result of the same recipe, be it of fewer rows."""
+    old = read_record(out)
+    return old is not None and not _changes(out, old[1], content)
+
+
+def recipe_key(content: Mapping[str, Any]) -> str:
+    """Hash what counts of a recipe: two recipes of one key are the same."""
+    counted = _plain({key: value for key, value in content.items() if key not in UNCOUNTED})
+    return hashlib.sha256(hide(json.dumps(counted, sort_keys=True)).encode()).hexdigest()[:16]
+
+
+def _changes(out: Path, old: Mapping[str, Any], content: Mapping[str, Any], keys: tuple[str, ...] = ()) -> list[str]:
+    """List where a recipe differs from the one in a folder, which has only the last parts of paths."""
+    differing = _differences(
+        *(
+            {key: recipe[key] for key in recipe if (key in keys if keys else key not in UNCOUNTED)}
+            for recipe in (old, _plain(short_paths(content)))
+        )
+    )
+    if not keys and not differing and (there := read_paths(out)) and there != hash_paths(content):
+        return ["the paths end alike there and here, but lead to other folders or files"]
+    return list(differing)
 
 
 def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:

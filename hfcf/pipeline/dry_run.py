@@ -53,7 +53,7 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         name = entry["stage"]
         if name not in by_name:
             cost = {"calls": entry["calls"], "tokens": entry["tokens"], "minutes": round(entry["seconds"] / 60, 1)}
-            stages.append({"stage": name, "reads": "", "fills": "", **cost})
+            stages.append({"stage": name, "reads": "", "fills": "", **cost, "engines": {}})
             continue
         stage = by_name[name]
         on_all = name in system.before_fit and not system.limit_first
@@ -82,18 +82,33 @@ def _rejects(status: Mapping[str, Any] | None) -> bool:
 
 
 def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
-    """Estimate the cost of a stage in the whole run from its cost in the dry run."""
-    answered = entry["calls"] + entry["cached"]
-    if entry["cached"] and not entry["calls"]:
+    """Estimate the cost of a stage in the whole run from its cost in the dry run, of each engine by itself."""
+    engines = {name: _estimate_engine(counts, times) for name, counts in entry["engines"].items()}
+    return {**_add_engines(list(engines.values())), "engines": engines}
+
+
+def _estimate_engine(counts: Mapping[str, Any], times: float) -> dict[str, Any]:
+    answered = counts["calls"] + counts["cached"]
+    if counts["cached"] and not counts["calls"]:
         return {"calls": round(answered * times), "tokens": None, "minutes": None}
-    each = times * answered / entry["calls"] if entry["calls"] else times
-    remote = {name: round(entry[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in entry}
+    each = times * answered / counts["calls"] if counts["calls"] else times
+    remote = {name: round(counts[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in counts}
     return {
         "calls": round(answered * times),
-        "tokens": round(entry["tokens"] * each),
-        "minutes": round(entry["model_seconds"] * each / 60, 1),
+        "tokens": round(counts["tokens"] * each),
+        "minutes": round(counts["model_seconds"] * each / 60, 1),
         **remote,
     }
+
+
+def _add_engines(engines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add up the minutes, attempts and cost of engines; calls and tokens of several are no sum: a tagger counts characters."""
+    total: dict[str, Any] = dict.fromkeys(("calls", "tokens", "minutes"), None if engines else 0)
+    for key in (*total, "attempts", "cost"):
+        amounts = [engine[key] for engine in engines if engine.get(key) is not None]
+        if amounts and (len(engines) == 1 or key not in ("calls", "tokens")):
+            total[key] = round(sum(amounts), 4)
+    return total
 
 
 def _outcome(row: Mapping[str, Any], stage: Any) -> str:

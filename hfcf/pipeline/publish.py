@@ -21,8 +21,11 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset
 from hfcf.core import expand
 from hfcf.core.columns import as_tables, decode, tables, without_format
 from hfcf.core.funnel import Funnel
+from hfcf.core.pair_forms import FORMS
+from hfcf.core.pairs import pair
 from hfcf.core.paths import remove_parts, replace_file
 from hfcf.core.redact import redact, redact_values, short_path
+from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split, regroup
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
@@ -62,6 +65,7 @@ def publish(
     command: str,
     stages: Sequence[str],
     metrics: Metrics | None = None,
+    forms: Sequence[str] = (),
     shard_rows: int = SHARD_ROWS,
 ) -> dict[str, Any]:
     """Write the folder of a finished run; files of an older run are replaced.
@@ -75,6 +79,7 @@ def publish(
         command: what made the folder.
         stages: the names of the stages, in order.
         metrics: as `hfcf.measure` takes them.
+        forms: of `hfcf.pair`; each is a configuration of its name. A stream has none.
         shard_rows: rows of a file of a stream; a split of a `Dataset` is one file.
 
     Returns:
@@ -93,6 +98,8 @@ def publish(
         known = write(ds, rows, counts, run, metrics)
         if not counts.changes:  # without a counterfactual there is nothing to train on
             rows.writers["augmented"].discard()
+        for form in forms:
+            _write_form(ds, rows, form, run["seed"])
         paths = rows.close(corpus["labels"])
     except BaseException:
         rows.discard()
@@ -100,7 +107,7 @@ def publish(
     entries = {
         **run, **counts.numbers(), "augmented": _describe_augmented(rows.writers["augmented"].counts, counts, known),
         "empty": [name for name, splits in paths.items() if not splits], **known["run"], "funnel": counts.funnel.entries(),
-        "metrics": known["metrics"],
+        "metrics": known["metrics"], **({"forms": {form: rows.writers[form].counts for form in forms}} if forms else {}),
     }  # fmt: skip
     limit = LIMIT if isinstance(ds, Dataset) else STREAM_LIMIT
     return _write_folder(out, entries, paths, rows.pairs, limit, recipe=recipe, corpus=corpus, command=command)
@@ -126,9 +133,12 @@ class _Configurations:
             self.pairs += [self.task.pair(row) for row in table.slice(0, PAIRS - len(self.pairs)).to_pylist()]
         if name == "augmented" and self.task.labelled:
             self.labels.update(table["label"].unique().to_pylist())
+        if split:
+            self.writers[name].write(table, split)
+            return
         splits = pc.struct_field(table["source"], "split") if name == "rejected" else table["split"]
-        for own in [split] if split else splits.unique().to_pylist():
-            self.writers[name].write(table if split else table.filter(pc.equal(splits, own)), own)
+        for own in splits.unique().to_pylist():
+            self.writers[name].write(table.filter(pc.equal(splits, own)), own)
 
     def write_all(self, name: str, ds: Dataset, split: str | None = None) -> None:
         """Write all rows of a dataset."""
@@ -165,6 +175,19 @@ def _write_dataset(
     for split, part in (divided or {None: augmented}).items():
         rows.write_all("augmented", part, split)
     return {"metrics": numbers, "augmented": {"divided": divided is not None, "held_out": HELD_OUT}, "run": {}}
+
+
+def _write_form(ds: Dataset | IterableDataset, rows: _Configurations, form: str, seed: int) -> None:
+    """Write the counterfactuals and their originals in a form of `hfcf.pair`, with the splits of the counterfactuals."""
+    if not isinstance(ds, Dataset):
+        raise ValueError(f"forms: {form} needs the originals, which a stream does not keep: run a Dataset")
+    made, places = expand.expand(ds), {name: i for i, name in reversed([*enumerate(ds["id"])])}
+    originals = ds.select(sorted(places.values()))  # a row that repeats an id was rejected when it was loaded
+    splits = list(made["split"])
+    rows.open(**{form: Features(dict.fromkeys(FORMS[form], TEXT))})
+    for split in dict.fromkeys(splits):
+        part = made.select([i for i, name in enumerate(splits) if name == split])
+        rows.write_all(form, pair(part, originals, form=form, seed=seed), split)
 
 
 def _write_stream(

@@ -46,6 +46,9 @@ class RunRecipe(RowsRecipe):
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
     """Metrics: a list of names, or a mapping of names to settings; `{}` measures nothing."""
+    forms: list[Literal["triplet", "preference"]] = Field(default=[])
+    """Further configurations: the counterfactuals and their originals as triplets for sentence-transformers ("triplet"), or as
+    preference pairs for TRL ("preference"); see `hfcf.pair`."""
     ray: RayResources | None = None
     """For `--engine ray`: the actors of stages and what each gets."""
 

@@ -18,16 +18,16 @@ from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
-from hfcf.core.workers import launched_processes
+from hfcf.core.workers import launched_processes, process_number
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.hub.existing import check_result, read_restriction, read_source
+from hfcf.hub.existing import check_result, continues, read_restriction, read_source, recipe_key
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
 from hfcf.pipeline.row_recipes import RayResources
-from hfcf.pipeline.shards import remove_shards
-from hfcf.pipeline.timing import Clock
+from hfcf.pipeline.shards import WORK, remove_shards
+from hfcf.pipeline.timing import Clock, Ledger, add_costs
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
@@ -63,9 +63,9 @@ def run(
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls and tokens are those of this
-        call, without the work that an earlier, killed call left in the caches, and of all processes of a launcher or actors of a
-        cluster together; with `num_proc` only the seconds of stages are counted.
+        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls, tokens and cost are those of
+        all `runs` of this recipe in the folder together, stopped ones included, and of all processes of a launcher or actors of a
+        cluster. With `num_proc` only the seconds of stages are counted.
 
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.
@@ -76,23 +76,27 @@ def run(
     """
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
-    runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out))
+    content = parsed.model_dump(exclude_unset=True)
+    ledger = Ledger(Path(out) / WORK, recipe_key(content), process_number())
+    runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out), ledger)
     if parsed.streaming and type(runner) is not Runner:
         raise recipes.RecipeError(
             "streaming: true runs in one process: take it out, or leave out the launcher, --num-gpus and --engine"
         )
-    content = parsed.model_dump(exclude_unset=True)
+    if parsed.streaming and parsed.forms:
+        raise recipes.RecipeError("forms: a counterfactual needs its original, which a stream does not keep: take out streaming")
     limit = parsed.limit if limit is None else limit
     command = recipes.command("run", recipe, out, changes, limit)
     with hold_folder(out, command):
         return _run(
-            parsed, content, Path(out), command, runner, limit=limit, overwrite=overwrite, watch=watch, map_kwargs=map_kwargs
-        )
+            parsed, content, Path(out), command, runner, ledger, limit=limit, overwrite=overwrite, watch=watch,
+            map_kwargs=map_kwargs,
+        )  # fmt: skip
 
 
 def _run(
-    parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, runner: Runner, *, limit: int | None, overwrite: bool,
-    watch: Watch | None, map_kwargs: Mapping[str, Any],
+    parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, runner: Runner, ledger: Ledger, *, limit: int | None,
+    overwrite: bool, watch: Watch | None, map_kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Run a parsed recipe in a folder that this process, or the first one of a launcher, holds."""
     with runner.first():
@@ -101,16 +105,13 @@ def _run(
             _check_push(parsed, read_restriction(content))
         ds, system = load_inputs(parsed, out)
         metrics = select_metrics(parsed.metrics, system)
+        runs, spent = ledger.before(out / "run.json" if continues(out, content) else None) if runner.main else (0, [])
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
-    clock = Clock()
+    clock = Clock(ledger, workers=(map_kwargs.get("num_proc") or 1) > 1, stream=parsed.streaming)
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
     given = ds.to_iterable_dataset() if parsed.streaming else ds
     rows = system(given, limit=limit, watch=timed, runner=runner, checked=True, **map_kwargs)
-    if (map_kwargs.get("num_proc") or 1) > 1:
-        clock.forget_models()
-    if parsed.streaming:
-        clock.forget_stages()
-    costs = runner.costs(clock.stages)
+    costs = add_costs([*spent, *runner.costs(clock.stages)])
     report = runner.once(lambda: publish(
         rows, Path(out),
         run={
@@ -119,10 +120,11 @@ def _run(
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
-            "checked_by": next(iter(system.confirming() or ()), None), "stages": costs,
+            "checked_by": next(iter(system.confirming() or ()), None), "runs": runs + 1,
+            "stages": costs,
         },
         recipe=content, corpus=corpus,
-        command=command, stages=list(system.parts), metrics=metrics,
+        command=command, stages=list(system.parts), metrics=metrics, forms=parsed.forms,
     ))  # fmt: skip
     if not runner.main:
         return report
@@ -145,7 +147,9 @@ def choose_runner(out: Path) -> Runner:
     return Processes(out)
 
 
-def choose_engine(engine: str, team: Runner, resources: RayResources | None, out: Path) -> Runner:
+def choose_engine(
+    engine: str, team: Runner, resources: RayResources | None, out: Path, ledger: Ledger | None = None
+) -> Runner:  # fmt: skip
     """Return what runs a system's stages: for "local" the processes that there are, for "ray" a cluster."""
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
@@ -155,7 +159,7 @@ def choose_engine(engine: str, team: Runner, resources: RayResources | None, out
         raise ValueError("one process drives a Ray cluster: start it without accelerate launch and --num-gpus")
     from hfcf.pipeline.ray_engine import Cluster
 
-    return Cluster(out, resources or RayResources())
+    return Cluster(out, resources or RayResources(), ledger)
 
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:

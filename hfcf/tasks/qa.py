@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from hfcf.core.schema import INT, TEXT
 from hfcf.core.segments import Mark, Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.text.check import text_problem
+from hfcf.text.normalise import normalise
 
 MAX_CONTEXT = 2_000_000
 """Characters of the longest passage that is worked on: readers go through it in windows."""
@@ -97,6 +98,24 @@ class QuestionAnswering(Task):
 
     def outcome(self, row: Row) -> str | None:
         return ((row.get("answers") or NO_ANSWERS)["text"] or [None])[0]
+
+    def right_answers(self, row: Row) -> list[str]:
+        return list(dict.fromkeys((row.get("answers") or NO_ANSWERS)["text"] or []))
+
+    def prompt(self, row: Row) -> str:
+        passage = ": ".join(filter(None, (row.get("title"), row.get("context"))))
+        return "\n".join([*([f"Passage: {passage}"] if passage else []), f"Question: {row['question']}", "Answer:"])
+
+    def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
+        """Return the source's question, the passage that answers it, and the counterfactual's, which is near and does not."""
+        if not source["context"] or not row["context"]:
+            raise ValueError("one of the two has no passage")
+        if source["context"] == row["context"]:
+            raise ValueError("both questions are about one passage")
+        if any(normalise(answer) in normalise(row["context"]) for answer in self.right_answers(source)):
+            raise ValueError("the counterfactual's passage holds the answer to the source's question")
+        passages = [": ".join(filter(None, (one["title"], one["context"]))) for one in (source, row)]
+        return source["question"], passages[0], passages[1]
 
     def changed(self, row: Row) -> tuple[str, str]:
         """Return the question before and after: the context is another passage, not a rewritten one."""

@@ -16,7 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import LOAD, SPAN, TEXT, TOKENS
 from hfcf.core.segments import Mark, Segment, plain
 from hfcf.core.task import HubNames, Row, Task, problem
-from hfcf.engines.markers import ENTITIES, reads_types
+from hfcf.engines.markers import ENTITIES, parse_markers, reads_types
 from hfcf.text.check import text_problem
 
 OTHER = "Other"
@@ -90,6 +90,20 @@ class Relation(Task):
     def identity(self, row: Row) -> list[tuple[str, str]]:
         return [("sentence", " ".join(row["tokens"] or []))]
 
+    def as_text(self, row: Row) -> str:
+        return parse_markers("entity-markers").render(row["tokens"], *spans(row))
+
+    def prompt(self, row: Row) -> str:
+        head, tail = entities(row)
+        lines = [
+            f"Sentence: {' '.join(row['tokens'])}",
+            f"First entity: {head}",
+            f"Second entity: {tail}",
+            self.question,
+            "Answer:",
+        ]
+        return "\n".join(lines)
+
     def check_model(self, model: Model, max_length: int | None) -> None:
         from hfcf.engines.classifier_spec import check_classifier
 
@@ -106,6 +120,7 @@ TASK = Relation(
     columns={"tokens": TOKENS, "head": SPAN, "tail": SPAN},
     signature=("tokens",),
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
+    question="Which relation do the two entities have?",
     shared="a sentence",
     candidate={"text": TEXT, "label": TEXT},
     recipe="train_relation",

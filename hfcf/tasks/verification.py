@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.text import label_names
 from hfcf.text.check import kind, text_problem
+from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS
@@ -107,6 +108,20 @@ class Verification(Task):
         pairs = [[row["claim"], join_for(model, row["evidence"])[0]] for row in rows]
         return list(Classifier(model=model, max_length=max_length).run(pairs))
 
+    def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
+        """Return what is in common, the text with which it makes a SUPPORTS row, and the text with which it makes another.
+
+        A changed claim has the evidence as its anchor; changed evidence, the claim.
+        """
+        if source["claim"] != row["claim"] and source["evidence"] != row["evidence"]:
+            raise ValueError("claim and evidence are both changed, so the two have no text in common")
+        if SUPPORTS not in (source["label"], row["label"]):
+            raise ValueError(f"neither of the two is {SUPPORTS}")
+        good, bad = (source, row) if source["label"] == SUPPORTS else (row, source)
+        if source["claim"] != row["claim"]:
+            return join(source["evidence"])[0], good["claim"], bad["claim"]
+        return source["claim"], join(good["evidence"])[0], join(bad["evidence"])[0]
+
     def check_model(self, model: Model, max_length: int | None) -> None:
         from hfcf.engines.classifier_spec import check_classifier
 
@@ -127,6 +142,7 @@ TASK = Verification(
     pieces="evidence",
     empty_row={"claim": None, "evidence": [], "label": None},
     labels=LABELS,
+    question="What does the evidence say of the claim:",
     change_names={"both": "claim and evidence"},
     shared="a claim or the complete evidence (single pieces of evidence can be on both sides)",
     candidate={"claim": TEXT, "label": TEXT},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +19,7 @@ from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row,
 
 import hfcf
 from hfcf.core import edits, plugins, schema
+from hfcf.core.model_checks import NotInCache
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
@@ -682,6 +684,33 @@ def test_functions_and_classes_of_ones_own_are_measured(made: Dataset) -> None:
 
     with pytest.raises(ValueError, match="of_a_row must take two texts"):
         measure(made, [of_a_row])
+
+
+@pytest.mark.parametrize(
+    ("metric", "setting", "what"), [("grammar", "model", "trained on acceptability"), ("flip_rate", "verifier", "a reader")]
+)
+def test_a_metric_says_which_setting_it_wants_and_the_line_to_type(made: Dataset, metric: str, setting: str, what: str) -> None:
+    line = f'Type measure(cf, {{"{metric}": {{"{setting}": …}}}}), or in a recipe metrics: {{{metric}: {{{setting}: …}}}}'
+    with pytest.raises(RecipeError, match=f"metrics: {metric}: the setting '{setting}' is missing, .*{what}.* {re.escape(line)}"):
+        measure(made, [metric])
+
+
+@pytest.mark.parametrize("name", ["fluency", "similarity", "coherence"])
+def test_a_metric_whose_model_is_not_there_names_no_preset(made: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str, where: str) -> None:
+        raise NotInCache(f"{where}: offline mode is on")
+
+    monkeypatch.setattr("hfcf.core.model_checks.check_hub_id", absent)
+    with pytest.raises(RecipeError, match="offline mode is on") as caught:
+        measure(made, [name])
+    assert "preset" not in str(caught.value)
+    assert f'measure(cf, {{"{name}": {{"model": …}}}})' in str(caught.value)
+
+
+def test_a_mapping_takes_a_function_by_the_name_of_its_column(made: Dataset) -> None:
+    assert measure(made, {"longer": longer, "minimality": None}).column_names[-2:] == ["longer", "minimality"]
+    with pytest.raises(RecipeError, match="metrics: size: this metric fills the column 'longer': call it so"):
+        measure(made, {"size": longer})
 
 
 def test_a_metric_of_another_package_is_known_to_recipes(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

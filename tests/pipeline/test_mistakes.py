@@ -86,7 +86,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["labels=3"], ["labels must be of type mapping | list of str"]),
         (["corpus=3"], ["corpus must be of type str | mapping", "got 3"]),
         (["seed=x"], ["seed must be of type int"]),
-        (["metrics=3"], ["metrics must be a list of names, or a mapping"]),
+        (["metrics=3"], ["metrics must be a list of names and functions, or a mapping"]),
     ],
 )
 def test_settings(

@@ -144,7 +144,9 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Return where to get the release, for an error message; "" for a user's own files."""
         if not cls.INFO.paper:
             return ""
-        return f". Get it from {cls.INFO.release} and give its folder as data_dir= (--set data_dir=…; docs/corpora.md#{name})"
+        start = f"Get it from {cls.INFO.release} and give" if cls.INFO.release else "Give"
+        page = f"; docs/corpora.md#{name}" if cls.__module__.startswith("hfcf.corpora.") else ""
+        return f". {start} its folder as data_dir= (--set data_dir=…{page})"
 
     @classmethod
     def no_split(cls, name: str, split: str | None, files: Files, folder: Any) -> str:

@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hfcf.core import progress
-from hfcf.engines.base import Engine, Usage, request_key, usage
+from hfcf.engines.base import Engine, Usage, counted, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
 from hfcf.engines.remote.endpoint import EndpointSettings, Refused, Stopped
@@ -100,6 +100,7 @@ class Remote(Engine):
         from hfcf.engines.remote.client import Client  # imports openai, which an answer from the cache does not need
 
         endpoint, answers, start = EndpointSettings.from_environment(), {}, time.perf_counter()
+        at_first = replace(record)
         client, pool = Client(endpoint, self.model), ThreadPoolExecutor(endpoint.concurrency, "hfcf-llm")
         futures: dict[Future[dict[str, Any]], str] = {}
 
@@ -117,6 +118,14 @@ class Remote(Engine):
                 client.stop.set()  # at once: other threads would send requests until the main thread sees the error
                 raise
 
+        def note() -> None:
+            record.attempts = at_first.attempts + client.sent
+            record.tokens = at_first.tokens + client.prompt_tokens + client.completion_tokens
+            record.written = at_first.written + client.completion_tokens
+            record.cost = at_first.cost + client.cost
+            record.seconds = at_first.seconds + time.perf_counter() - start
+            counted()
+
         interrupted = False
         try:
             futures.update((pool.submit(answer, messages), key) for key, messages in missing.items())
@@ -128,6 +137,7 @@ class Remote(Engine):
                     except Stopped:
                         continue  # the error that ended the run is another future's, and raises
                     record.calls += 1
+                    note()
         except KeyboardInterrupt:
             interrupted = True
             raise
@@ -140,11 +150,7 @@ class Remote(Engine):
                 threading.Thread(target=_close_after, args=(client, late), name="hfcf-llm-close", daemon=True).start()
             else:
                 client.close()
-            record.attempts += client.sent
-            record.tokens += client.prompt_tokens + client.completion_tokens
-            record.written += client.completion_tokens
-            record.cost += client.cost
-            record.seconds += time.perf_counter() - start
+            note()
         return answers
 
     def _answer(self, messages: Sequence[Message], ask: Ask) -> dict[str, Any]:

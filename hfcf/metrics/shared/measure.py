@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import iterate, without_format
+from hfcf.core.columns import iterate, with_label_names, without_format
 from hfcf.core.mapping import map_stage
 from hfcf.core.prepare import prepare
 from hfcf.core.progress import quiet_few
@@ -18,7 +18,6 @@ from hfcf.core.stage import StageError
 from hfcf.core.task import Task, get_task, task_of
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
-from hfcf.metrics.shared.summary import with_label_names
 from hfcf.tasks import DEFAULT
 
 log = logging.getLogger(__name__)

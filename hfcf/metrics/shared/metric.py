@@ -213,7 +213,7 @@ def check_label_names(stage: Stage, labels: Sequence[Any]) -> None:
     if any(isinstance(label, Integral) for label in labels):
         raise StageError(
             f"{stage.name}: the column 'label' holds numbers; hfcf.measure(ds) reads a published set's classes, and "
-            "hfcf.metrics.shared.summary.with_label_names(ds) gives them their names"
+            "hfcf.core.columns.with_label_names(ds) gives them their names"
         )
 
 

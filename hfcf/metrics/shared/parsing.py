@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
 from typing import Any, cast
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model
+from hfcf.core.docstrings import arguments
 from hfcf.core.model_checks import check_weights
 from hfcf.core.recipe import RecipeError
-from hfcf.core.settings import settings_of
+from hfcf.core.settings import models_in, settings_of
 from hfcf.core.stage import StageError
 from hfcf.metrics import load, names
 from hfcf.metrics.shared.metric import FunctionMetric, Metric
@@ -36,8 +36,8 @@ def read_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, 
         metrics = [name for name in DEFAULT if task is None or _supports(name, task)]
     if isinstance(metrics, str) or not isinstance(metrics, Mapping | Sequence):
         got = repr(metrics) if isinstance(metrics, str) else kind(metrics)
-        raise RecipeError(f"metrics must be a list of names, or a mapping of names to settings, got {got}")
-    given = metrics if isinstance(metrics, Mapping) else dict(map(_named, metrics))
+        raise RecipeError(f"metrics must be a list of names and functions, or a mapping of names to settings, got {got}")
+    given = dict(map(_keyed, metrics.items()) if isinstance(metrics, Mapping) else map(_named, metrics))
     recipes.check([str(name) for name, value in given.items() if not isinstance(value, Metric)], names(), "metrics")
     for name, settings in given.items():
         if settings is not None and not isinstance(settings, Mapping | Metric):
@@ -52,6 +52,17 @@ def _named(metric: Any) -> tuple[Any, Any]:
     elif callable(metric) and not isinstance(metric, Metric):
         metric = FunctionMetric(function=metric)
     return (metric.column, metric) if isinstance(metric, Metric) else (metric, None)
+
+
+def _keyed(item: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the name and the settings, or the stage, of a mapping's entry."""
+    name, value = item
+    if not callable(value) or isinstance(value, Metric):
+        return name, value
+    column, stage = _named(value)
+    if column != name:
+        raise RecipeError(f"metrics: {name}: this metric fills the column {column!r}: call it so")
+    return column, stage
 
 
 def _supports(name: str, task: str) -> bool:
@@ -94,6 +105,10 @@ def make_metric(name: str, task: str, settings: Mapping[str, Any]) -> Metric:
         settings, cls = {**settings, "function": cls}, FunctionMetric
     else:
         recipes.check(settings, set(settings_of(cls)) - {"task", "strict"}, f"metrics: {name}")
+        required = (field.name for field in fields(cls) if field.default is field.default_factory is MISSING)
+        if missing := next((setting for setting in required if setting not in settings), None):
+            meaning = arguments(cls).get(missing, "which has no default").removesuffix(".")
+            raise RecipeError(f"metrics: {name}: the setting {missing!r} is missing, {meaning}. {_line(name, missing)}")
     try:
         stage = cast(Metric, cls(task=task, **settings))
     except (TypeError, ValueError) as error:
@@ -104,18 +119,19 @@ def make_metric(name: str, task: str, settings: Mapping[str, Any]) -> Metric:
 
 def check_metric(stage: Metric) -> None:
     """Raise what measuring would raise later: missing weights or evaluation sets, a model that filtered the rows."""
-    for model in _models(stage):
+    for name in (field.name for field in fields(stage)):
+        value, where = getattr(stage, name), f"metrics: {stage.column}"
         try:
-            check_weights(model, f"metrics: {stage.column}")
-        except (ValueError, OSError) as error:
-            raise RecipeError(str(error)) from error
+            if hasattr(value, "check_available"):  # settings of engines say themselves what they need, such as a package
+                value.check_available(where)
+            for _, model in models_in({name: value}):
+                check_weights(model, where)
+        except (ValueError, OSError, ImportError) as error:
+            raise RecipeError(f"{str(error).removesuffix('.')}. {_line(stage.column, name)}") from error
     stage.check_available()
     if not stage.fit_inputs:
         stage.check_fitted()
 
 
-def _models(stage: Metric) -> Iterator[Model]:
-    for value in (getattr(stage, field.name) for field in fields(stage)):
-        for model in value if isinstance(value, tuple) else [getattr(value, "model", value)]:
-            if isinstance(model, Model):
-                yield model
+def _line(metric: str, setting: str) -> str:
+    return f'Type measure(cf, {{"{metric}": {{"{setting}": …}}}}), or in a recipe metrics: {{{metric}: {{{setting}: …}}}}'

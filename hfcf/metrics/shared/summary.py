@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasets import ClassLabel, Dataset, Value
+from datasets import Dataset, Value
 
-from hfcf.core.columns import tables
+from hfcf.core.columns import tables, with_label_names
 from hfcf.metrics import load, names
 from hfcf.metrics.shared.metric import Metric
 
@@ -41,14 +41,6 @@ def summaries(accepted: Dataset, before: Dataset | None = None, metrics: Mapping
             if before is not None and name in before.features and len(before):
                 result[f"{name}, whole set"]["before"] = stage.overall(before)
     return result
-
-
-def with_label_names(ds: Dataset) -> Dataset:
-    """Turn a published set's classes into strings, as in the library; other sets stay as they are."""
-    if not isinstance(label := ds.features.get("label"), ClassLabel):
-        return ds
-    names = [None if number is None or number < 0 else label.names[number] for number in ds["label"]]
-    return ds.remove_columns("label").add_column("label", names, feature=Value("string"))
 
 
 def summary(ds: Dataset, metrics: Collection[str] | None = None) -> dict[str, Any]:

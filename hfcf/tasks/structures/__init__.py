@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,13 @@ class Structures(Task):
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         return VERIFICATION.judge(rows, model, max_length)
+
+    def prompt(self, row: Row) -> str:
+        """Ask for the label from claim and evidence: the structure is an answer, too."""
+        return VERIFICATION.prompt(row)
+
+    def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
+        return VERIFICATION.triplet(source, row, alike)
 
     def drawing(self, row: Row) -> str:
         """Draw the row's structure as an SVG, with stale conclusions marked; "" where it has none that can be read."""

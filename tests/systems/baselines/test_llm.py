@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from hfcf.core.model import Model
 from hfcf.engines.remote.answers import find_fault
 from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.pipeline import run as runner
-from hfcf.pipeline.dry_run import dry_run
+from hfcf.pipeline.dry_run import _estimate, dry_run
 from hfcf.prompts import claims, relations
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
@@ -189,6 +190,24 @@ def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFi
     assert "attempts" in capsys.readouterr().out
 
 
+def test_a_taggers_texts_are_not_added_to_a_language_models_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    engines = {
+        "Remote": {"calls": 6, "cached": 0, "tokens": 900, "model_seconds": 60.0, "attempts": 7, "cost": 0.5},
+        "Ner": {"calls": 40, "cached": 0, "tokens": 4000, "model_seconds": 60.0},
+    }
+    stage = {"stage": "rewrite_llm", **_estimate({"engines": engines}, 10)}
+    assert (stage["calls"], stage["tokens"], stage["minutes"], stage["attempts"], stage["cost"]) == (None, None, 20.0, 70, 5.0)
+    assert (stage["engines"]["Remote"]["calls"], stage["engines"]["Ner"]["calls"]) == (60, 400)
+    tag = {"stage": "tag_entities", **_estimate({"engines": {"Ner": engines["Ner"]}}, 1)}
+    assert (tag["calls"], tag["tokens"], "cost" in tag) == (40, 4000, False)
+    print_plan({"rows": 60, "corpus": "mine", "tried": 6, "stages": [tag, stage], "rejected": 0, "examples": []})
+    lines = [" ".join(line.replace("│", " ").split()) for line in capsys.readouterr().out.splitlines()]
+    assert "rewrite_llm 20.0 70 5.0" in lines
+    assert "all 21.0 70 5.0" in lines
+    assert "Remote 60 9,000 10.0 70 5.0" in lines[lines.index("all 21.0 70 5.0") :]
+    assert "Ner 440 44,000 11.0 – –" in lines[lines.index("all 21.0 70 5.0") :]
+
+
 def test_a_dead_server_is_one_line_for_the_user(start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("HFCF_LLM_URL", raising=False)
     file = tmp_path / "mine.json"
@@ -212,9 +231,37 @@ def test_run_json_tells_attempts_tokens_and_cost(start: Start, monkeypatch: pyte
     entry = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["stages"][0]
     assert (entry["stage"], entry["calls"], entry["attempts"], entry["tokens"], entry["written"]) == ("rewrite_llm", 4, 5, 550, 50)
     assert entry["cost"] == pytest.approx(500e-6)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    cells = "<td>rewrite_llm</td>" + "".join(rf'<td class="n">{n}</td>' for n in ("[^<]*", "[^<]*", 4, 0, 550, 5, "0.0005"))
+    assert re.search(cells, page)
+    assert '<th scope="col" class="n">cost</th>' in page
     assert len(server.asked) == 5
     for file in (tmp_path / "out").rglob("*"):
         assert file.is_dir() or b"sk-secret" not in file.read_bytes(), file
+
+
+def test_requests_before_an_error_are_told_and_paid_in_the_run_that_goes_on(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HFCF_LLM_PRICE_IN", "1")
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "1")
+    monkeypatch.setenv("HFCF_LLM_RETRIES", "0")
+    start(lambda n, asked: negate(n, asked) if n < 2 else body({}, 401))
+    with pytest.raises(RemoteError):
+        runner.run(RECIPE, tmp_path / "out")
+    start(negate)
+    report = runner.run(RECIPE, tmp_path / "out")
+    (entry,) = (entry for entry in report["stages"] if entry["stage"] == "rewrite_llm")
+    answered = {name: entry[name] for name in ("calls", "cached", "tokens", "written", "attempts")}
+    assert answered == {"calls": 6, "cached": 2, "tokens": 660, "written": 60, "attempts": 7}
+    assert (report["runs"], entry["cost"]) == (2, pytest.approx(600e-6))
+    assert entry["engines"]["Remote"]["cost"] == pytest.approx(600e-6)
+    # Of a finished result, too: a run for another metric does not lose what the rows have cost.
+    again = runner.run({**RECIPE, "metrics": {}}, tmp_path / "out")
+    assert (again["runs"], again["stages"][0]["calls"], again["stages"][0]["cost"]) == (3, 6, entry["cost"])
+    # Those of another recipe do not count.
+    other = runner.run({**RECIPE, "seed": 14}, tmp_path / "out", overwrite=True)
+    assert other["runs"] == 1
 
 
 # --- the prompts' worked examples and the reading of answers
