@@ -37,6 +37,7 @@ _PUBLIC = {
     "System": "hfcf.core.system",
     "Task": "hfcf.core.task",
     "accepted": "hfcf.core.candidates",
+    "attack": "hfcf.studies.attack.models",
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from hfcf.metrics.shared.measure import measure
     from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run
+    from hfcf.studies.attack.models import attack
     from hfcf.systems._single import counterfactuals
     from hfcf.systems.baselines.autocad import AutoCAD
     from hfcf.systems.baselines.back_translation import BackTranslation
@@ -126,6 +128,7 @@ __all__ = [
     "System",
     "Task",
     "accepted",
+    "attack",
     "build_attack",
     "checkwhy",
     "consistency",
