@@ -17,9 +17,11 @@ from hfcf.cli.tables import commonest, print_attack, print_page
 class _Attack(TyperGroup):
     """Reads `hfcf attack ROWS …` as `hfcf attack model ROWS …`."""
 
+    default = "model"
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         own = {*self.commands, *self.get_help_option_names(ctx)}
-        return super().parse_args(ctx, args if not args or args[0] in own else ["model", *args])
+        return super().parse_args(ctx, args if not args or args[0] in own else [self.default, *args])
 
 
 attack = typer.Typer(

@@ -146,6 +146,16 @@ def test_entities_and_parts_of_tokens_stay() -> None:
     assert [(place.word, place.start, place.end) for place in places] == [("large", 1, 2), ("moved", 4, 5)]
 
 
+def test_synonyms_are_of_the_commonest_sense_and_may_have_to_be_expected() -> None:
+    row = {**REVIEW, "text": "The film was released in two mobile games."}
+    found = {by: find_places(TEXTS, [row], ["text"], by, "offline")[0] for by in ("synonym", "masked_lm")}
+    words = {by: {place.word: set(place.substitutes) for place in places} for by, places in found.items()}
+    assert {"movie", "picture", "motion picture"} <= words["synonym"]["film"]
+    assert "plot" not in words["synonym"].get("games", set())  # of another sense
+    assert "movie" in words["masked_lm"]["film"]
+    assert all(others < words["synonym"][word] for word, others in words["masked_lm"].items())
+
+
 # --- the whole
 
 

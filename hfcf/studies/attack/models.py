@@ -70,9 +70,9 @@ def attack(
         rows: of a task with labels: claims, sentences with entities, texts.
         model: what is attacked, and only asked for labels: a Hub id, a folder or a `Model` with the meaning of its classes; or
             "llm:NAME".
-        by: "synonym" and "masked_lm" replace as few words as they can; a word gets a synonym of WordNet, or what a masked
-            language model writes there. The name of another system, or a `System`, makes candidates: the model is misled where
-            it misses the label of one. So does a set that is made, `hfcf.expand(ds)` or the folder of a run.
+        by: "synonym" and "masked_lm" replace as few words as they can by synonyms of WordNet; "masked_lm" takes those alone that
+            a masked language model expects at the place. The name of another system, or a `System`, makes candidates: the model
+            is misled where it misses the label of one. So does a set that is made, `hfcf.expand(ds)` or the folder of a run.
         preset: of the system that `by` names, and of the masked language model.
         fields: the texts whose words may change, such as ["claim", "evidence"]; by default the one that tells rows apart.
         max_queries: of each row, with the one about the row itself.

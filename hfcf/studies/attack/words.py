@@ -1,20 +1,25 @@
-"""The words of a row that an attack may replace, and their substitutes: WordNet's synonyms, or a masked language model's words."""
+"""The words of a row that an attack may replace, and their substitutes: synonyms of WordNet, by their sense or by the context."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hfcf.core.candidates import TOLERANCE
 from hfcf.core.edits import Edit
-from hfcf.core.model import Model
 from hfcf.core.task import Row, Task
 from hfcf.engines.masked import MaskFiller
-from hfcf.engines.wordnet import wordnet
-from hfcf.systems.baselines.masked_lm import MaskedLM, fitting_fills, maskable
+from hfcf.engines.wordnet import PARTS, wordnet
+from hfcf.systems.baselines.masked_lm import MaskedLM
 from hfcf.systems.baselines.synonym import exchangeable, fitting_synonyms
 
 SUBSTITUTES = 10
-"""Substitutes that are tried for a word, the likeliest first."""
+"""Substitutes that are tried for a word, the first ones."""
+EXPECTED = 0.0002
+"""The least probability of a synonym that a masked language model expects, of a vocabulary of some 30,000 words."""
+FILLS = 1000
+"""Words of that model that are looked at."""
 
 Word = tuple[tuple[int, int], list[str]]
 """A word's span in its text, and its substitutes, best first."""
@@ -37,26 +42,33 @@ class Place(NamedTuple):
 
 
 def synonyms(texts: Sequence[str], preset: str) -> list[list[Word]]:
-    """Find the words of texts that have synonyms; rare and technical words have few, and a synonym may be of another sense."""
-    return [[(match.span(), fitting_synonyms(text, match)) for match in exchangeable(text)] for text in texts]
+    """Find the words of texts that have synonyms in their commonest sense, as the part of speech that has the most senses."""
+    return [[(match.span(), _synonyms(text, match)) for match in exchangeable(text)] for text in texts]
 
 
-def fills(texts: Sequence[str], preset: str) -> list[list[Word]]:
-    """Find the words of texts for which a masked language model knows others, each masked alone; antonyms are left out."""
+def expected(texts: Sequence[str], preset: str) -> list[list[Word]]:
+    """Find the words of texts for which a masked language model expects one of these synonyms.
+
+    What else such a model expects has mostly another meaning, and the row would have another label.
+    """
     settings = MaskedLM.preset(preset)
-    spans = [maskable(text) for text in texts]
-    requests = [[text, [list(span)]] for text, own in zip(texts, spans, strict=True) for span in own]
-    engine = MaskFiller(model=Model.of(settings.model), top=4 * SUBSTITUTES, max_length=settings.rewrite_masked_lm.max_length)
-    answers, net = iter(engine.run(requests)), wordnet()
-
-    def others(text: str, span: tuple[int, int]) -> list[str]:
-        word = text[slice(*span)]
-        return [fill for fill, _ in fitting_fills(text, span, next(answers)[0]) if not net.are_antonyms(word, fill)]
-
-    return [[(span, others(text, span)) for span in own] for text, own in zip(texts, spans, strict=True)]
+    found = [[(span, forms) for span, forms in own if forms] for own in synonyms(texts, preset)]
+    requests = [[text, [list(span)]] for text, own in zip(texts, found, strict=True) for span, _ in own]
+    engine = MaskFiller(model=settings.model, top=FILLS, max_length=settings.rewrite_masked_lm.max_length)
+    fills = ({fill.lower() for fill, p in answer[0] if p > EXPECTED - TOLERANCE} for answer in engine.run(requests))
+    return [
+        [(span, [form for form in forms if form.lower() in some]) for (span, forms), some in zip(own, fills, strict=False)]
+        for own in found
+    ]
 
 
-SOURCES: Mapping[str, Callable[[Sequence[str], str], list[list[Word]]]] = {"synonym": synonyms, "masked_lm": fills}
+def _synonyms(text: str, match: re.Match[str]) -> list[str]:
+    net, word = wordnet(), match[0]
+    part, senses = max(((part, net.phrase_senses(word, part)) for part in PARTS), key=lambda one: len(one[1]))
+    return [form for form in fitting_synonyms(text, match) if {*senses[:1]} & {*net.phrase_senses(form, part)}]
+
+
+SOURCES: Mapping[str, Callable[[Sequence[str], str], list[list[Word]]]] = {"synonym": synonyms, "masked_lm": expected}
 """Where substitutes come from, by name; the second argument is a preset, which names the masked language model."""
 
 

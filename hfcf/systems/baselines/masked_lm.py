@@ -42,29 +42,25 @@ def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3, protecte
 def filled_edits(
     claim: str, spans: Sequence[tuple[int, int]], fills: Sequence[Sequence[Sequence[Any]]], rng: random.Random, *, top: int = 10
 ) -> list[edits.Edit]:
-    """Replace each span of a claim by one of its first `top` fitting fills, drawn by probability; a span stays where none is left.
+    """Replace each span of a claim by one of its first `top` fills, drawn by probability; a span stays where none is left.
+
+    Never drawn are the word itself, the words of `UNCHANGED`, what does not go with the article before it, and names: what the
+    model writes with a capital and, since an uncased model writes none, what WordNet has with a capital alone ("canada") or not
+    at all.
 
     Args:
         fills: of each span, `[word, probability]`, best first.
     """
-    results = []
+    net, results = wordnet(), []
     for (start, end), ranked in zip(spans, fills, strict=True):
-        fitting = fitting_fills(claim, (start, end), ranked)[:top]
+        word = claim[start:end]
+        before = article(claim, start)
+        fitting = [(fill, p) for fill, p in ranked if fill != word and goes_with(fill, before) and _may_be_drawn(net, fill)][:top]
         if not sum(p for _, p in fitting):
             continue
         new = rng.choices([fill for fill, _ in fitting], [p for _, p in fitting])[0]
-        results.append({"field": "claim", "piece": -1, "start": start, "end": end, "before": claim[start:end], "after": new})
+        results.append({"field": "claim", "piece": -1, "start": start, "end": end, "before": word, "after": new})
     return results
-
-
-def fitting_fills(claim: str, span: tuple[int, int], ranked: Sequence[Sequence[Any]]) -> list[tuple[str, float]]:
-    """List the fills that may take the place of a word of a claim, best first.
-
-    None are the word itself, the words of `UNCHANGED`, what does not go with the article before it, and names: what the model
-    writes with a capital and, since an uncased model writes none, what WordNet has with a capital alone ("canada") or not at all.
-    """
-    net, word, before = wordnet(), claim[slice(*span)], article(claim, span[0])
-    return [(fill, p) for fill, p in ranked if fill != word and goes_with(fill, before) and _may_be_drawn(net, fill)]
 
 
 def _may_be_drawn(net: WordNet, fill: str) -> bool:
