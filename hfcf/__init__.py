@@ -39,6 +39,7 @@ _PUBLIC = {
     "Task": "hfcf.core.task",
     "accepted": "hfcf.core.candidates",
     "augment": "hfcf.systems._augment",
+    "attack": "hfcf.studies.attack.models",
     "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run
     from hfcf.systems._augment import augment
+    from hfcf.studies.attack.models import attack
     from hfcf.systems._single import counterfactuals
     from hfcf.systems.baselines.autocad import AutoCAD
     from hfcf.systems.baselines.back_translation import BackTranslation
@@ -132,6 +134,7 @@ __all__ = [
     "Task",
     "accepted",
     "augment",
+    "attack",
     "build_attack",
     "checkwhy",
     "consistency",

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from hfcf.cli import console
 from hfcf.cli.console import Set, print_fields, print_heading, print_path
-from hfcf.cli.tables import commonest, print_page
+from hfcf.cli.tables import commonest, print_attack, print_page
 
-attack = typer.Typer(help="Adversarial test sets of relation corpora, as CCG's paper makes them.", no_args_is_help=True)
+
+class _Attack(TyperGroup):
+    """Reads `hfcf attack ROWS …` as `hfcf attack model ROWS …`."""
+
+    default = "model"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        own = {*self.commands, *self.get_help_option_names(ctx)}
+        return super().parse_args(ctx, args if not args or args[0] in own else [self.default, *args])
+
+
+attack = typer.Typer(
+    cls=_Attack, no_args_is_help=True, help="Attack a model, hfcf attack ROWS …; or make an adversarial set of a relation corpus."
+)
 rate = typer.Typer(help="Human evaluation: rating sheets with hidden methods, as in the papers.", no_args_is_help=True)
 review = typer.Typer(help="Rows with argument structures: people edit and filter them, as for CheckWhy.", no_args_is_help=True)
 
@@ -28,6 +42,40 @@ def analyse(
         raise ValueError(f"{invalid!r}: write NAME=FOLDER")
     report = analyse_runs(dict(argument.split("=", 1) for argument in runs), out)
     print_path("the page: ", report["page"])
+
+
+@attack.command("model")
+def attack_model(
+    rows: Annotated[str, typer.Argument(help="A file of JSON lines, CSV or Parquet, or a corpus (--set data_dir=FOLDER).")],
+    model: Annotated[str, typer.Option(help="The model to attack: a Hub id, a folder, offline:NAME or llm:NAME.")],
+    out: Annotated[Path, typer.Option(help="The folder for the rows that mislead it, and the results.")],
+    by: Annotated[
+        str, typer.Option(help="synonym or masked_lm replace words; or a system, or a run's folder, whose rows it is asked about.")
+    ] = "synonym",
+    preset: Annotated[str, typer.Option(help="Of the system, and of the masked language model.")] = "paper",
+    fields: Annotated[str | None, typer.Option(help="Texts whose words may change: claim,evidence.")] = None,
+    max_queries: Annotated[int, typer.Option(help="Of each row.", min=2)] = 200,
+    max_changed: Annotated[float, typer.Option(help="The share of words that may change; at least one word.")] = 0.3,
+    max_length: Annotated[int | None, typer.Option(help="Tokens of a row; by default all that the model reads.", min=1)] = None,
+    adapter: Annotated[str | None, typer.Option(help="An adapter to merge in.")] = None,
+    labels: Annotated[list[str] | None, typer.Option(help="What the model's classes mean: LABEL_0=REFUTES, …")] = None,
+    inputs: Annotated[str | None, typer.Option(help="How the model reads a row (docs/your_model.md).")] = None,
+    limit: Annotated[int | None, typer.Option(help="Attack only the first rows.", min=1)] = None,
+    set_: Set = None,
+) -> None:
+    """Change rows that a model gets right until it misses their label, and count how often that succeeds."""
+    console.silence_libraries()
+    from hfcf.cli.models import _read_labels
+    from hfcf.core.model import Model
+    from hfcf.studies.attack.publish import attack_rows
+
+    reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
+    summary = attack_rows(
+        rows, reference, out, changes=set_ or [], limit=limit, by=by, preset=preset, fields=fields.split(",") if fields else None,
+        max_queries=max_queries, max_changed=max_changed, max_length=max_length,
+    )  # fmt: skip
+    print_attack(summary)
+    print_path("the rows that mislead it, and the results: " if summary["succeeded"] else "no row misled it; the results: ", out)
 
 
 @attack.command("candidates")

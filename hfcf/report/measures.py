@@ -25,6 +25,9 @@ _PHRASES = {
     "fluency": "perplexity {:.0f}",
     "grammar": "grammatical {:.0%}",
     _VERIFIER: "the verifier says {detail} {:.0%}",
+    "model": "the attacked model says {detail} {:.0%}",
+    "model before": "of the source {detail} {:.0%}",
+    "queries": "{:.0f} queries",
     "writer": "written by: {detail}",
     "words": "its words say {detail}",
 }

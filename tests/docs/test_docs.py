@@ -71,8 +71,9 @@ def test_commands_are_understood(page: Path) -> None:
     for words in commands(page):
         command, rest = get_command(app), list(words)
         while hasattr(command, "commands"):
-            assert set(rest[:1]) & set(command.commands), words
-            command = command.commands[rest.pop(0)]
+            name = rest.pop(0) if set(rest[:1]) & set(command.commands) else getattr(command, "default", None)
+            assert name, words
+            command = command.commands[name]
         context = command.make_context(command.name, rest)
         if name := context.params.get("recipe"):
             assert name in own or (ROOT / name).is_file() or name in recipe.names(), words

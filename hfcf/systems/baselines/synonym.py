@@ -35,26 +35,30 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protecte
     Deviation: the words of `UNCHANGED`, words at `protected` characters and capitalised words stay (but for the claim's first,
     where it can't be a name), and capitalised synonyms are not used: the "synonym" of a name is another name.
     """
-    net = wordnet()
-    number, places = words_to_edit(text, share), [match for match in _places(net, text) if match.start() not in protected]
+    number, places = words_to_edit(text, share), [match for match in exchangeable(text) if match.start() not in protected]
     rng.shuffle(places)
     results: list[edits.Edit] = []
     for match in places:
-        word, before = match[0], article(text, match.start())
-        synonyms = [form for form in _inflected(net, word.lower()) if goes_with(form, before)]
-        if not synonyms:
+        if not (synonyms := fitting_synonyms(text, match)):
             continue
+        start, end = match.span()
         new = synonyms[int(rng.random() * len(synonyms))]
-        new = new[0].upper() + new[1:] if word[0].isupper() else new
-        results.append({"field": "claim", "piece": -1, "start": match.start(), "end": match.end(), "before": word, "after": new})
+        results.append({"field": "claim", "piece": -1, "start": start, "end": end, "before": match[0], "after": new})
         if len(results) == number:
             break
     return sorted(results, key=lambda edit: edit["start"])
 
 
-def _places(net: WordNet, text: str) -> Iterator[re.Match[str]]:
-    """Find the words that may be replaced."""
-    opening = _OPENING.match(text)
+def fitting_synonyms(text: str, match: re.Match[str]) -> list[str]:
+    """List the synonyms that may take the place of a word of a text, in the order of WordNet's files."""
+    word, before = match[0], article(text, match.start())
+    synonyms = [form for form in _inflected(wordnet(), word.lower()) if goes_with(form, before)]
+    return [form[0].upper() + form[1:] for form in synonyms] if word[0].isupper() else synonyms
+
+
+def exchangeable(text: str) -> Iterator[re.Match[str]]:
+    """Find the words that may be replaced by synonyms."""
+    net, opening = wordnet(), _OPENING.match(text)
     first = opening.end() if opening else 0
     for match in replaceable(text):
         if match[0].islower() or (match.start() == first and not _may_be_a_name(net, match[0], text, match.end())):
