@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hfcf.core import edits, schema
-from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.candidates import Candidate, log_probability, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
@@ -144,7 +144,7 @@ class RewritePolyjuice(Stage):
                 text = fill(text)
             except ValueError as error:
                 fault = str(error) if hypothesis["finished"] else f"is cut off at {self.max_new_tokens} tokens"
-            scores = [{"name": "log-probability", "value": hypothesis["score"]}]
+            scores = log_probability(hypothesis)
             new = rewritten(row["claim"], text, opposite(row["label"]), self.name, scores=scores)
             if fault is not None:
                 new = reject(new, self.name, fault)
