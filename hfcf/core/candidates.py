@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hfcf.core.decisions import DIGITS
 from hfcf.core.stage import Reject
 from hfcf.text.check import shorten
 
 Candidate = dict[str, Any]
-TOLERANCE = 1e-4
-"""Scores that differ by less are equal: batches and processors move them."""
 
 
 def accepted(row: Mapping[str, Any]) -> Any:
@@ -41,9 +40,18 @@ def undecided(candidate: Mapping[str, Any]) -> bool:
     return candidate["status"] is None
 
 
+def scored(name: str, value: float) -> dict[str, Any]:
+    """Return a score as rows publish it, with as many digits as decide.
+
+    >>> scored("verifier: REFUTES", 0.7004142)
+    {'name': 'verifier: REFUTES', 'value': 0.7004}
+    """
+    return {"name": name, "value": round(float(value), DIGITS)}
+
+
 def log_probability(text: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the scores of a candidate whose text a model wrote: none where the model gives none, as over an endpoint."""
-    return [] if text["score"] is None else [{"name": "log-probability", "value": text["score"]}]
+    return [] if text["score"] is None else [scored("log-probability", text["score"])]
 
 
 def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dict[str, Any] | Reject:

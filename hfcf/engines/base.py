@@ -22,6 +22,7 @@ from accelerate.utils import get_int_from_env
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from hfcf.core import progress
+from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model, is_remote
 from hfcf.core.workers import is_worker
 from hfcf.engines.cache import open_cache
@@ -195,7 +196,8 @@ class Engine:
         if not requests:
             return []
         kind = type(self).__name__
-        head = self._head()
+        # An answer that was computed alone is kept beside that of a batch.
+        head = f"{self._head()}{' alone' if is_alone() else ''}"
         keys = [request_key(head, request) for request in requests]
         first = dict(reversed(list(zip(keys, requests, strict=True))))
         cache = open_cache()
@@ -273,6 +275,8 @@ class Engine:
 
     def room(self, length: int) -> int:
         """Return how many requests of this length fill a batch."""
+        if is_alone():
+            return 1
         budget = int(os.environ.get("HFCF_TOKEN_BUDGET", 65_536 if self.device().type == "cuda" else 4_096))
         return max(1, budget // (max(1, length) * self.width))
 

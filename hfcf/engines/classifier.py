@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from hfcf.core.decisions import is_close, reaches
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
@@ -17,7 +18,7 @@ from hfcf.engines.networks import load_network
 from hfcf.engines.verifier_inputs import encode_pairs, model_inputs
 
 ROUND = 5
-"""Decisions read scores at this many decimals: padding moves later ones."""
+"""Decimals of answers: later ones are noise. What decides is `hfcf.core.decisions`, since a batch moves the last one, too."""
 
 
 def load_classifier(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
@@ -56,13 +57,22 @@ def label_probabilities(logits: torch.Tensor, labels: Iterable[str]) -> list[dic
 
 
 def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
-    """Return the likeliest of the allowed labels; a tie goes to the later name, so that order decides nothing.
+    """Return the likeliest of the allowed labels; of equal ones (`hfcf.core.decisions`) the later name.
 
     A label that the answer lacks, as that of a two-way verifier lacks NOT ENOUGH INFO, is never chosen.
     """
     if not (known := [label for label in allowed if label in answer]):
         raise ValueError(f"the model answers {', '.join(answer)}, and none of {', '.join(allowed)}: set its labels")
-    return max(known, key=lambda label: (answer[label], label))
+    highest = max(answer[label] for label in known)
+    return max(label for label in known if reaches(answer[label], highest))
+
+
+def in_doubt(answer: Any, allowed: Sequence[str] | None = None, floor: float = 0.0) -> bool:
+    """Say whether another batch could change which label `choose` takes, or whether it reaches a floor."""
+    if not isinstance(answer, Mapping):
+        return False
+    likeliest = sorted((answer[label] for label in allowed or answer if label in answer), reverse=True)
+    return any(is_close(p, likeliest[0]) for p in likeliest[1:]) or any(is_close(p, floor) for p in likeliest[:1])
 
 
 @dataclass(frozen=True, kw_only=True)

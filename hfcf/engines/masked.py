@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
 
+from hfcf.core.decisions import ranked
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, Engine, pad
@@ -17,6 +20,8 @@ from hfcf.engines.networks import load_network
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SPARE = 10
+"""Fills beyond the last that is kept: equal ones are chosen by their text."""
 _SORTED_PLACES = 64
 """Masked places whose fills are sorted together."""
 
@@ -208,10 +213,9 @@ class _Fills:
             words, ids = self.words[kind], self.ids[kind]
             rows = [row for row, other in enumerate(kinds) if other == kind]
             chosen = probabilities[rows][:, ids].double()
-            # One integer orders by the rounded probability, then by the place in the alphabet.
-            keys = (chosen * 10**ROUND).round().long() * len(words) - torch.arange(len(words), device=ids.device)
-            for row, places in zip(rows, keys.topk(min(top, len(words))).indices.tolist(), strict=True):
-                at = ids[places].tolist()
-                values = probabilities[row, at].tolist()
-                best[row] = [[words[place], round(value, ROUND)] for place, value in zip(places, values, strict=True)]
+            values, places = chosen.log().topk(min(top + _SPARE, len(words)))
+            for row, *fills in zip(rows, values.tolist(), places.tolist(), strict=True):
+                # By the logarithm: most probabilities are below the tolerance.
+                order = ranked(zip(*fills, strict=True), itemgetter(0), itemgetter(1))
+                best[row] = [[words[place], round(math.exp(value), ROUND)] for value, place in order[:top]]
         return best

@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from hfcf.core.decisions import ranked
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
 from hfcf.engines.classifier import ROUND
@@ -52,13 +54,14 @@ class OpenReader:
         requests = [[question, hit["text"], hit["title"]] for question, found in zip(questions, hits, strict=True) for hit in found]
         answers = iter(self.reader.run(requests))
         return [
-            sorted(
+            ranked(
                 (
                     _joint(answer, hit, prior)
                     for hit, prior in zip(found, priors([hit["score"] for hit in found], self.scale), strict=True)
                     for answer in next(answers)
                 ),
-                key=lambda answer: -answer["score"],
+                itemgetter("score"),
+                itemgetter("text", "passage"),
             )
             for found in hits
         ]

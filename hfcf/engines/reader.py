@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import torch
 
+from hfcf.core.decisions import exceeds, ranked, reaches
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.engines.base import Encoded, Engine, pad
@@ -104,9 +106,10 @@ class Reader(Engine):
         return [self._best(of_request.values()) for of_request in spans]
 
     def _best(self, answers: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        ranked = sorted(answers, key=lambda answer: (-answer["probability"], answer["start"], answer["end"]))
+        # By the logarithm: most probabilities are below the tolerance.
+        order = ranked(answers, itemgetter("score"), itemgetter("text", "start", "end"))
         distinct: dict[str, dict[str, Any]] = {}
-        for answer in ranked:
+        for answer in order:
             distinct.setdefault(answer["text"], answer)
         return (list(distinct.values()) if self.overlapping else drop_overlapping(distinct.values()))[: self.n_best]
 
@@ -192,15 +195,17 @@ def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: 
 def _keep(spans: dict[str, dict[str, Any]], span: tuple[int, int, float, float], context: str) -> None:
     """Add a span unless its text has a likelier place; of equally likely ones the first in the context stays."""
     start, end, exact, no_answer = span
-    probability = round(exact, ROUND)
-    text = context[start:end]
-    old = spans.get(text)
-    if text.strip() and (old is None or (-probability, start) < (-old["probability"], old["start"])):
-        score = round(math.log(max(exact, 1e-12)), ROUND)
-        spans[text] = {
-            "text": text, "start": start, "end": end, "score": score, "probability": probability,
-            "no_answer": round(no_answer, ROUND),
-        }  # fmt: skip
+    score, text = math.log(max(exact, 1e-12)), context[start:end]
+    if not text.strip():
+        return
+    if (old := spans.get(text)) is not None:
+        first = reaches(score, old["score"]) and start < old["start"]
+        if not first and not exceeds(score, old["score"]):
+            return
+    spans[text] = {
+        "text": text, "start": start, "end": end, "score": round(score, ROUND), "probability": round(exact, ROUND),
+        "no_answer": round(no_answer, ROUND),
+    }  # fmt: skip
 
 
 def written_windows(tokenizer: Any, request: Sequence[str], max_length: int, stride: int) -> list[tuple[int, str, str]]:

@@ -13,12 +13,13 @@ from typing import Annotated, Any, ClassVar
 from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.core.model import Model, commit
+from hfcf.core.decisions import settled
+from hfcf.core.model import Model, commit, is_remote
 from hfcf.core.settings import Endpoint, Models, Positive
 from hfcf.core.stage import StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.core.trainer import load_scorer
-from hfcf.engines.classifier import choose
+from hfcf.engines.classifier import choose, in_doubt
 from hfcf.metrics.shared.metric import RACE, Metric, check_label_names
 
 log = logging.getLogger(__name__)
@@ -114,7 +115,11 @@ class MeasureFlipRate(Metric):
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
         """Ask the verifier for the class probabilities of each row; None where it gives none."""
-        verdicts = get_task(self.task).verdicts(rows, self.verifier, self.max_length)
+
+        def ask(asked: Sequence[Any]) -> list[Any]:
+            return get_task(self.task).verdicts(asked, self.verifier, self.max_length)
+
+        verdicts = ask(rows) if is_remote(self.verifier) else settled(ask, rows, lambda answer, _: in_doubt(answer))
         return [None if isinstance(answer, str) else answer for answer in verdicts]
 
     def batch(self, rows: list[dict[str, Any]]) -> list[Any]:

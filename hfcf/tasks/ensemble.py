@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from hfcf.core.candidates import scored
+from hfcf.core.decisions import reaches, settled
 from hfcf.core.describe import show
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, GoesWith, Judges, Models, Share, TrainedBy
 from hfcf.core.task import Row, Task
 
@@ -69,11 +71,23 @@ def vote(
     verdicts = [Verdict() for _ in rows]
     asked = list(range(len(rows)))
     for number, judge in enumerate(judges):
-        answers = task.verdicts([rows[i] for i in asked], judge, max_length) if asked else []
+        answers = _answers(task, [rows[i] for i in asked], judge, max_length, certainty)
         for i, answer in zip(asked, answers, strict=True):
             verdicts[i] = _add_vote(verdicts[i], answer, task.labels, accepted[i], _Judge(number, judge), certainty)
         asked = [i for i in asked if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
     return verdicts
+
+
+def _answers(task: Task, rows: Sequence[Row], judge: Model, max_length: int, certainty: float) -> list[Any]:
+    """Ask a judge about rows; about those that another batch could decide otherwise, once more alone."""
+    from hfcf.engines.classifier import in_doubt
+
+    def ask(part: Sequence[Row]) -> list[Any]:
+        return task.verdicts(part, judge, max_length)
+
+    if is_remote(judge) or not rows:  # an endpoint is asked about each row by itself
+        return ask(rows) if rows else []
+    return settled(ask, rows, lambda answer, _: in_doubt(answer, task.labels, certainty))
 
 
 @dataclass(frozen=True)
@@ -106,11 +120,11 @@ def _add_vote(
         what = f"{judge.title} does not know {' or '.join(wanted)}, but {', '.join(known)}"
         return replace(verdict, reason=what if wanted else f"there is no label that {judge.title} could confirm")
     label = choose(answer, labels or list(answer))
-    scores = (*verdict.scores, {"name": f"{judge.name}: {label}", "value": answer[label]})
+    scores = (*verdict.scores, scored(f"{judge.name}: {label}", answer[label]))
     verdict = replace(verdict, label=verdict.label or label, scores=scores)
     if label != verdict.label:
         return replace(verdict, reason=f"{judge.title} says {label}")
-    if label in accepted and answer[label] < certainty:
+    if label in accepted and not reaches(answer[label], certainty):
         return replace(verdict, reason=f"uncertain: {judge.name} ({show(judge.model)})")
     return verdict
 

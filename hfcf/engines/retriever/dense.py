@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from hfcf.core.decisions import TOLERANCE
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.engines.base import Encoded, Engine, pad
@@ -170,8 +171,8 @@ class Index:
             vectors = self._index.reconstruct_batch(numbers)
             scores = vectors.astype(np.float64) @ vector[0].astype(np.float64)
             hits = top_k(numbers, scores, k)
-            # By how much FAISS, in float32, may misjudge a score, and rounding move it.
-            slack = 2e-5 + 1e-5 * float(np.linalg.norm(vector) * np.linalg.norm(vectors, axis=1).max())
+            # By how much FAISS, in float32, may misjudge a score, and which scores are equal.
+            slack = 2 * TOLERANCE + 1e-5 * float(np.linalg.norm(vector) * np.linalg.norm(vectors, axis=1).max())
             # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.
             if size == self._index.ntotal or scores.min() < hits[-1][1] - slack:
                 return hits

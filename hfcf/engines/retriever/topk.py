@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
+from hfcf.core.decisions import TOLERANCE, ranked
 from hfcf.engines.classifier import ROUND
 
 Hits = list[list[float]]
@@ -11,14 +14,13 @@ Hits = list[list[float]]
 
 
 def top_k(numbers: np.ndarray, scores: np.ndarray, k: int) -> Hits:
-    """Return the k best passages by rounded score; ties are broken by number.
+    """Return the k best passages by score; equal ones (`hfcf.core.decisions`) are in the order of their numbers.
 
-    bm25s and FAISS choose by unrounded scores, and any of equal ones.
+    bm25s and FAISS choose any of equal ones.
     """
     if len(scores) > k:
-        # What is rounded to the k-th best score or more lies above this limit.
-        near = scores >= np.partition(scores, len(scores) - k)[len(scores) - k] - 2 * 10**-ROUND
+        # What equals the k-th best score lies above this limit.
+        near = scores >= np.partition(scores, len(scores) - k)[len(scores) - k] - 2 * TOLERANCE
         numbers, scores = numbers[near], scores[near]
-    scores = np.round(scores, ROUND)
-    order = np.lexsort((numbers, -scores))[:k]
-    return [[int(number), float(score)] for number, score in zip(numbers[order], scores[order], strict=True)]
+    hits = ranked(zip(numbers.tolist(), scores.tolist(), strict=True), itemgetter(1), itemgetter(0))
+    return [[number, round(score, ROUND)] for number, score in hits[:k]]

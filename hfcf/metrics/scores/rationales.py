@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hfcf.core.decisions import best
 from hfcf.engines.verifier_inputs import reads_titles
 from hfcf.metrics.shared.texts import stop_words
 from hfcf.text.evidence import join
@@ -166,7 +167,7 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     results = []
     for i in range(0, len(answers), 3):
         full, alone, without = answers[i : i + 3]
-        label = max(sorted(full), key=lambda name: full[name])
+        label = best(full, full.__getitem__, str)
         losses = {"sufficiency": full[label] - alone[label], "comprehensiveness": full[label] - without[label]}
         rounded = {name: round(loss, 5) for name, loss in losses.items()}
         results.append({"label": label, "probability": full[label], **rounded})

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from hfcf.core.decisions import reaches
 from hfcf.core.model import Model
 from hfcf.tasks.structures.model import CLAIM, Structure
 
@@ -199,7 +200,7 @@ def _steps(pair: _Pair) -> tuple[int, int, int, int]:
 def _intermediates(pair: _Pair, similarity: Similarities, same: float) -> tuple[int, int, int, int]:
     gold, predicted = pair.gold.intermediates(), pair.predicted.intermediates()
     right = {name: name for name in predicted if name in gold}
-    right |= {name: aligned for name, aligned in pair.aligned.items() if similarity[(aligned,), (name,)] >= same}
+    right |= {name: aligned for name, aligned in pair.aligned.items() if reaches(similarity[(aligned,), (name,)], same)}
     return len(right), len({*right.values()}), len(predicted), len(gold)
 
 

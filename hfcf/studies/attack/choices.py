@@ -10,6 +10,7 @@ from pathlib import Path
 
 from datasets import Dataset
 
+from hfcf.core.decisions import exceeds
 from hfcf.studies.spreadsheets import read_sheet, unaltered, unguarded, write_sheet
 from hfcf.systems.ccg.attack import ATTACK, dataset_of
 from hfcf.tasks.relation import marked
@@ -78,14 +79,14 @@ def choose_first(candidates: Dataset, *, max_perplexity_ratio: float = 1.5) -> D
     """
     if not max_perplexity_ratio > 0:
         raise ValueError(f"max_perplexity_ratio={max_perplexity_ratio}: give more than 0")
-    best: dict[tuple[str, str], tuple[float, int, int]] = {}
+    best: dict[tuple[str, str], tuple[int, int]] = {}
     columns = ["source_id", "kind", "rank", "perplexity", "source_perplexity"]
     for i, row in enumerate(candidates.select_columns(columns)):
         source = row["source_perplexity"]
-        if source is not None and row["perplexity"] <= max_perplexity_ratio * source:
+        if source is not None and not exceeds(row["perplexity"] / source, max_perplexity_ratio):
             which = (row["source_id"], row["kind"])
-            best[which] = min(best.get(which, (float("inf"), 0, 0)), (row["perplexity"], row["rank"], i))
-    return _attack_set(candidates, [i for *_, i in best.values()])
+            best[which] = min(best.get(which, (row["rank"], i)), (row["rank"], i))
+    return _attack_set(candidates, [i for _, i in best.values()])
 
 
 def marked_lines(path: Path) -> int:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
-from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.candidates import Candidate, reject, scored, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
@@ -117,7 +117,7 @@ class FillTerms(Stage):
                 continue
             text, score = others[0]
             edited = token_edits(row["tokens"], row["causal_terms"], text)
-            results.append(candidate(row, relation, edited, [{"name": "editor", "value": score}]))
+            results.append(candidate(row, relation, edited, [scored("editor", score)]))
         return results
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Annotated, Any, ClassVar, Literal
 
 from datasets import Dataset, IterableDataset, List
@@ -11,12 +12,13 @@ from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
-from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.candidates import Candidate, reject, scored, settle
+from hfcf.core.decisions import best, settled
 from hfcf.core.model import Model
 from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
-from hfcf.engines.classifier import choose
+from hfcf.engines.classifier import choose, in_doubt
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.relation_classifier import RelationClassifier
@@ -48,9 +50,19 @@ class _Search:
     masks: Sequence[Sequence[int]]
     """Growing sets of words to take out."""
     terms: Sequence[tuple[str, float]]
-    best: Candidate | None = None
-    probability: float = -1.0
-    flipped: bool = False
+    judged: list[tuple[bool, float, Candidate]] = field(default_factory=list)
+    """Whether each candidate so far flips, with the relation's probability."""
+
+    @property
+    def flipped(self) -> bool:
+        """Whether a candidate flips; no further level is then tried."""
+        return any(flips for flips, *_ in self.judged)
+
+    @property
+    def best(self) -> Candidate | None:
+        """The likeliest that flips of the first level that has one, else the likeliest of all."""
+        left = [entry for entry in self.judged if entry[0] == self.flipped]
+        return best(left, itemgetter(1), lambda entry: entry[2]["text"])[2] if left else None
 
     def candidates_at(self, level: int) -> list[Candidate]:
         """Make the candidates with a level's words taken out."""
@@ -60,16 +72,14 @@ class _Search:
         results = []
         for text, score in self.terms:
             edited = token_edits(tokens, mask, text)
-            new = candidate(self.row, self.relation, edited, [{"name": "editor", "value": score}])
+            new = candidate(self.row, self.relation, edited, [scored("editor", score)])
             results += [new] if new["text"].lower() != " ".join(tokens).lower() else []
         return results
 
     def judge(self, new: Candidate, answer: Mapping[str, float] | None) -> None:
-        """Keep the likeliest that flips of the first level that has one, else the likeliest of all."""
-        probability = (answer or {}).get(self.relation, -1.0)
+        """Keep what the base model says of a candidate."""
         flips = answer is not None and choose(answer, sorted(answer)) == self.relation
-        if self.best is None or (flips, probability) > (self.flipped, self.probability):
-            self.best, self.probability, self.flipped = new, probability, flips
+        self.judged.append((flips, (answer or {}).get(self.relation, -1.0), new))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +187,8 @@ class EditMinimally(Stage):
         """Search level after level, for all rows together that have no edit that flips."""
 
         def judge(indicator: Model, part: list[Any]) -> list[Any]:
-            return RelationClassifier(model=indicator, max_length=self.max_length).run(part)
+            engine = RelationClassifier(model=indicator, max_length=self.max_length)
+            return settled(engine.run, part, lambda answer, _: in_doubt(answer))
 
         for level in range(self.levels):
             tried = [(search, new) for search in searches for new in search.candidates_at(level)]

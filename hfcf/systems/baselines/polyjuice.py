@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from datasets import Dataset, IterableDataset
 
 from hfcf.core import edits
-from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.candidates import Candidate, log_probability, reject, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
@@ -173,8 +173,7 @@ class RewritePolyjuice(Stage):
                 text = fill(text)
             except ValueError as error:
                 fault = str(error) if hypothesis["finished"] else f"is cut off at {self.max_new_tokens} tokens"
-            scores = [{"name": "log-probability", "value": hypothesis["score"]}]
-            new = rewritten(text=text, scores=scores)
+            new = rewritten(text=text, scores=log_probability(hypothesis))
             if fault is not None:
                 new = reject(new, self.name, fault)
             elif normalise(text) in texts:

@@ -6,12 +6,15 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
+from operator import itemgetter
 from typing import Any
 
 from datasets import Dataset, Features
 from datasets.utils import tqdm
 
 from hfcf.core import schema
+from hfcf.core.decisions import ranked
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.perplexity import Perplexity
@@ -163,8 +166,9 @@ def _rank(drawn: Sequence[tuple[Mapping[str, Any], str, list[Option]]], engine: 
     texts = [" ".join(scored["tokens"]) for row, _, options in drawn for scored in (row, *options)]
     scores = dict(zip(texts, engine.run(texts), strict=True))
     for row, kind, options in drawn:
-        scored = [(scores[text], text, option) for option in options if scores[text := " ".join(option["tokens"])] is not None]
-        for rank, (score, _, option) in enumerate(sorted(scored, key=lambda item: item[:2])[:most], 1):
+        scored = [(score, text, option) for option in options if (score := scores[text := " ".join(option["tokens"])]) is not None]
+        order = ranked(scored, lambda item: -log(item[0]), itemgetter(1))
+        for rank, (score, _, option) in enumerate(order[:most], 1):
             yield {
                 **{column: row.get(column) for column in ("corpus", "split")}, "group_id": row.get("group_id") or row["id"],
                 **option, "id": f"{row['id']}:{kind}:{rank:02d}", "source_id": row["id"], "kind": kind, "rank": rank,

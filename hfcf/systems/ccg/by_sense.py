@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
+from hfcf.core.decisions import is_close, ranked, settled
 from hfcf.core.model import Model
 from hfcf.engines.branches import Branches
 from hfcf.engines.parser import Parser
@@ -25,8 +26,6 @@ BEHIND = 3
 """Words behind the second entity that the language model reads of each sentence."""
 TRIED = 10
 """Options of a row that are parsed, the best first."""
-_DIGITS = 3
-"""Losses are compared with so many digits, since processors differ in the fifth."""
 
 
 class Option(NamedTuple):
@@ -46,7 +45,7 @@ class Option(NamedTuple):
 
         With all of it rare phrases would always win, with none of it common ones.
         """
-        return round(self.loss - self.surprise / 2, _DIGITS)
+        return self.loss - self.surprise / 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,7 @@ class Speaker:
         phrases: of the relations.
         own: phrases of the training rows, see `own_phrases`.
         most: phrases of each relation that are tried for a row, drawn at random for each row, so that none is in all its rows.
+        max_loss: what the options' losses are compared with.
         random: returns a row's random generator.
     """
 
@@ -67,6 +67,7 @@ class Speaker:
     phrases: Phrases
     own: Own
     most: int
+    max_loss: float
     random: Callable[[str], Random]
 
     def options(self, rows: Sequence[tuple[Row, Sequence[str]]]) -> list[tuple[Gap, list[Option]] | str]:
@@ -112,17 +113,20 @@ class Speaker:
     def _ranked(self, asked: Sequence[tuple[Row, Gap, Sequence[Option]]]) -> list[list[Option]]:
         """Give options their losses, and order them."""
         engine = Branches(model=self.model)
-        answers = engine.run([_branches(*request) for request in asked])
+        answers = settled(engine.run, [_branches(*request) for request in asked], self._in_doubt)
         surprises = self._surprises(engine, {(_any_noun(gap), option.text) for _, gap, group in asked for option in group})
         results = []
         for (_, gap, group), answer in zip(asked, answers, strict=True):
             source, *losses = answer or [0.0]
             scored = [
-                option._replace(loss=round(loss - source, _DIGITS), surprise=round(surprises[_any_noun(gap), option.text], _DIGITS))
+                option._replace(loss=loss - source, surprise=surprises[_any_noun(gap), option.text])
                 for option, loss in zip(group, losses, strict=False)  # no losses where the sentence is too long
             ]
-            results.append(sorted(scored, key=lambda option: (option.sense, option.text, option.relation)))
+            results.append(ranked(scored, lambda option: -option.sense, lambda option: (option.text, option.relation)))
         return results
+
+    def _in_doubt(self, losses: Sequence[float] | None, _: Any) -> bool:
+        return losses is not None and any(is_close(loss - losses[0], self.max_loss) for loss in losses[1:])
 
     def _surprises(self, engine: Branches, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], float]:
         """Return the losses of phrases after any noun; those of a noun are asked for together."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 from datasets import Dataset, IterableDataset
 
 from hfcf.core import schema
-from hfcf.core.candidates import Candidate, reject, settle, undecided
+from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
+from hfcf.core.decisions import exceeds, is_close, reaches, settled
 from hfcf.core.model import Model
 from hfcf.core.settings import Loss, NonNegative, Positive, Share
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.classifier import choose
+from hfcf.engines.classifier import choose, in_doubt
 from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.relation_classifier import RelationClassifier
@@ -138,7 +139,8 @@ class CheckRelation(Stage):
         edited = [TASK.counterfactual_row(row, new) for row, new in pairs]
 
         def ask(indicator: Model, part: list[Row]) -> list[Mapping[str, float] | str | None]:
-            return list(RelationClassifier(model=indicator, max_length=self.max_length).run(requests(part, indicator)))
+            engine = RelationClassifier(model=indicator, max_length=self.max_length)
+            return settled(engine.run, requests(part, indicator), lambda answer, _: in_doubt(answer, floor=self.min_probability))
 
         unjudged: Mapping[str, float] | str | None = UNJUDGED
         indicator = None if self.judge_folds else self.indicator
@@ -151,30 +153,41 @@ class CheckRelation(Stage):
         if new["label"] not in answer:
             return reject(new, self.name, f"the indicator does not know {new['label']}")
         label = choose(answer, sorted(answer))
-        new = {**new, "scores": [*new["scores"], {"name": f"indicator: {label}", "value": answer[label]}]}
+        new = {**new, "scores": [*new["scores"], scored(f"indicator: {label}", answer[label])]}
         if label != new["label"]:
             return reject(new, self.name, f"the indicator says {label}")
-        if answer[label] < self.min_probability:
+        if not reaches(answer[label], self.min_probability):
             return reject(new, self.name, f"the indicator's probability of the relation is below {self.min_probability:g}")
         return new
 
     def _check_fluency(self, pairs: list[tuple[Row, Candidate]]) -> list[Candidate]:
         if not pairs or self.language_model is None:
             return [new for _, new in pairs]
-        texts = [text for row, new in pairs for text in (" ".join(row["tokens"]), new["text"])]
-        answers = iter(Perplexity(model=self.language_model).run(texts))
-        return [self._fluency(new, answers) for _, new in pairs]
+        engine = Perplexity(model=self.language_model)
 
-    def _fluency(self, new: Candidate, answers: Iterator[float | None]) -> Candidate:
-        before, after = next(answers), next(answers)
-        if before is None or after is None:
-            return reject(new, self.name, "longer than the language model reads")
-        # The mean alone would hide a wrong word of a long sentence.
-        loss = round((math.log(after) - math.log(before)) * len(new["text"].split()), 5)
-        new = {**new, "scores": [*new["scores"], {"name": "loss of fluency", "value": loss}]}
-        return (
-            reject(new, self.name, f"less fluent than its source by more than {self.max_loss:g}") if loss > self.max_loss else new
+        def ask(texts: Sequence[tuple[str, str]]) -> list[float | None]:
+            answers = iter(engine.run([text for pair in texts for text in pair]))
+            return [_loss(next(answers), next(answers), after) for _, after in texts]
+
+        losses = settled(
+            ask,
+            [(" ".join(row["tokens"]), new["text"]) for row, new in pairs],
+            lambda loss, _: loss is not None and is_close(loss, self.max_loss),
         )
+        return [self._fluency(new, loss) for (_, new), loss in zip(pairs, losses, strict=True)]
+
+    def _fluency(self, new: Candidate, loss: float | None) -> Candidate:
+        if loss is None:
+            return reject(new, self.name, "longer than the language model reads")
+        new = {**new, "scores": [*new["scores"], scored("loss of fluency", loss)]}
+        if exceeds(loss, self.max_loss):
+            return reject(new, self.name, f"less fluent than its source by more than {self.max_loss:g}")
+        return new
+
+
+def _loss(before: float | None, after: float | None, text: str) -> float | None:
+    """Return by how many nats a sentence is less likely than its source; the mean alone would hide a wrong word of a long one."""
+    return None if before is None or after is None else (math.log(after) - math.log(before)) * len(text.split())
 
 
 @dataclass(frozen=True, kw_only=True)

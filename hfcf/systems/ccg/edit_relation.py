@@ -12,7 +12,8 @@ from datasets import Dataset, IterableDataset, List
 from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.artifacts import read_artifact, save_artifact
-from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.candidates import Candidate, reject, scored, settle
+from hfcf.core.decisions import exceeds
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, Loss, NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
@@ -198,7 +199,8 @@ class EditRelation(Stage):
         assert self.tagger is not None
         assert self.phrases is not None
         speaker = Speaker(
-            model=self.language_model, parser=self.tagger, phrases=self.phrases, own=own, most=self.max_phrases, random=self.random
+            model=self.language_model, parser=self.tagger, phrases=self.phrases, own=own, most=self.max_phrases,
+            max_loss=self.max_loss, random=self.random,
         )  # fmt: skip
         asked = [(row, row["new_relations"] if row["causal_terms"] else []) for row in rows]
         results: list[dict[str, Any] | Reject] = []
@@ -215,9 +217,9 @@ class EditRelation(Stage):
             if done.get(option.relation) or sum(done.values()) == self.top_k:
                 continue
             trouble = option.trouble
-            if trouble is None and option.loss > self.max_loss:
+            if trouble is None and exceeds(option.loss, self.max_loss):
                 trouble = f"less fluent than its source by more than {self.max_loss:g}"
-            scores = [{"name": "loss of fluency", "value": option.loss}, {"name": "loss of sense", "value": option.sense}]
+            scores = [scored("loss of fluency", option.loss), scored("loss of sense", option.sense)]
             new = candidate(row, option.relation, edits(row, gap, option), scores)
             candidates.append(reject(new, self.name, trouble) if trouble else new)
             done[option.relation] = trouble is None
@@ -226,7 +228,7 @@ class EditRelation(Stage):
     def _candidate(self, row: Mapping[str, Any], relation: str, written: _Written) -> Candidate:
         if not written.term:
             return reject(candidate(row, relation, []), self.name, written.trouble or "")
-        scores = [] if written.score is None else [{"name": "editor", "value": written.score}]
+        scores = [] if written.score is None else [scored("editor", written.score)]
         new = candidate(row, relation, token_edits(row["tokens"], row["causal_terms"], written.term), scores)
         return reject(new, self.name, written.trouble) if written.trouble else new
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 from datasets import Dataset
 
+from hfcf.core.decisions import ranked
 from hfcf.core.model import Model
 from hfcf.core.settings import Trains
 from hfcf.core.stage import StageError
@@ -100,8 +102,8 @@ def rank_terms(model: Model, requests: Sequence[tuple[Mapping[str, Any], str, Se
     scores = iter(Likelihood(model=model).run(pairs))
     results = []
     for _, _, texts in requests:
-        ranked = sorted((-score, text) for text in texts if (score := next(scores)) is not None)
-        results.append([(text, -score) for score, text in ranked])
+        readable = [(text, score) for text in texts if (score := next(scores)) is not None]
+        results.append(ranked(readable, itemgetter(1), itemgetter(0)))
     return results
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hfcf.core.decisions import ranked, reaches
 from hfcf.core.model import Model
 from hfcf.engines.base import Encoded, Engine
 from hfcf.engines.classifier import ROUND
@@ -88,6 +89,6 @@ def highest(weights: Sequence[float], allowed: Collection[int], *, share: float 
     The defaults are AutoCAD's released settings: 30 % of the words, without those below 0.3 of the highest weight. Deviation: share
     and highest weight are those of the allowed words, since the entities, which AutoCAD does not have, have the highest of all.
     """
-    ranked = sorted(allowed, key=lambda word: (-weights[word], word))
-    chosen = ranked[: max(1, round(share * len(ranked)))]
-    return sorted(word for word in chosen if weights[word] >= floor * weights[ranked[0]])
+    order = ranked(allowed, weights.__getitem__, int)
+    chosen = order[: max(1, round(share * len(order)))]
+    return sorted(word for word in chosen if reaches(weights[word], floor * max(weights[word] for word in order)))

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core import schema
+from hfcf.core.decisions import best, exceeds, is_close, settled
 from hfcf.core.edits import opcodes
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, GoesWith, NeedsWeights, Positive
@@ -207,7 +208,7 @@ class GenerateNegativeClaim(Stage):
             if isinstance(own, Reject):
                 results.append(own)
             elif kept:
-                one, _ = min(kept, key=lambda pair: _rank(row, *pair)) if self.best else kept[0]
+                one, _ = _choose_best(row, kept) if self.best else kept[0]
                 results.append({"negative_claim": one.text, "writer": None if row.get("fillings") is None else one.writer})
             else:
                 why = f"the negative claim is over {self.max_perplexity_ratio} times as perplexing as the claim" if sound else None
@@ -231,29 +232,32 @@ class GenerateNegativeClaim(Stage):
         """Leave out hypotheses that are far more perplexing than their claims; those that are too long to tell stay."""
         if self.fluency_model is None or self.max_perplexity_ratio is None:
             return list(refuted)
-        texts = [
-            text for row, own in zip(rows, refuted, strict=True) if own for text in (row["claim"], *(one.text for one, _ in own))
-        ]
-        perplexities = iter(Perplexity(model=self.fluency_model).run(texts))
-        kept = []
-        for own in refuted:
-            most = (next(perplexities) or inf) * self.max_perplexity_ratio if own else inf
-            kept.append([pair for pair in own if round((next(perplexities) or 0.0) - most, 4) <= 0])
-        return kept
+        engine, most = Perplexity(model=self.fluency_model), self.max_perplexity_ratio
+
+        def ask(pairs: Sequence[tuple[str, str]]) -> list[float]:
+            answers = iter(engine.run([text for pair in pairs for text in pair]))
+            both = [(next(answers), next(answers)) for _ in pairs]
+            return [after / before if before and after else 0.0 for before, after in both]
+
+        pairs = [(row["claim"], one.text) for row, own in zip(rows, refuted, strict=True) for one, _ in own]
+        ratios = iter(settled(ask, pairs, lambda ratio, _: is_close(ratio, most)))
+        return [[pair for pair in own if not exceeds(next(ratios), most)] for own in refuted]
 
 
-def _rank(row: Row, hypothesis: Hypothesis, verdict: Verdict) -> tuple[Any, ...]:
-    """Return the key by which the best hypothesis is the smallest."""
+def _choose_best(row: Row, judged: Sequence[Judged]) -> Judged:
+    ranks = [_rank(row, hypothesis) for hypothesis, _ in judged]
+    equal = [pair for pair, rank in zip(judged, ranks, strict=True) if rank == min(ranks)]
+    return best(equal, lambda pair: sum(score["value"] for score in pair[1].scores), lambda pair: pair[0].text)
+
+
+def _rank(row: Row, hypothesis: Hypothesis) -> tuple[Any, ...]:
+    """Return the key by which the best hypotheses are the smallest, before the probability that they are refuted."""
     claim, text = row["claim"], hypothesis.text
     before, after = ([word.casefold() for word in content_words(one)] for one in (claim, text))
     changes = sum(kind != "equal" for kind, *_ in opcodes(before, after))
     old, new, out, in_ = changed_span(claim, text)
     followed = bool(out and in_) and any(occurrences(piece, old) for _, _, piece in evidence_texts(row))
-    refuted = sum(score["value"] for score in verdict.scores)
-    return (
-        changes, is_negation(before, after), abs(in_ - out), not followed, hypothesis.writer != GENERATOR, -_nearness(old, new),
-        -round(refuted, 4), text,
-    )  # fmt: skip
+    return changes, is_negation(before, after), abs(in_ - out), not followed, hypothesis.writer != GENERATOR, -_nearness(old, new)
 
 
 def _nearness(old: str, new: str) -> float:

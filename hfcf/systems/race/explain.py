@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import add
+from itertools import accumulate
+from operator import add, itemgetter
 from typing import Annotated, Any, ClassVar, Literal
 
 from datasets import List
 
 from hfcf import prompts
 from hfcf.core import schema
+from hfcf.core.decisions import best, exceeds, is_close, ranked, reaches, settled
 from hfcf.core.model import REMOTE, Model, is_remote
 from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
@@ -27,6 +29,8 @@ from hfcf.text.phrase_match import WORD_END, WORD_START
 PROMPT = "deciding_words"
 CURE = "cure"
 LLM = "llm"
+OPEN = 0.5
+"""An open gate has a greater probability."""
 NO_LABEL = "a NOT ENOUGH INFO row has no label that evidence could flip"
 SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
 _WORDS = {
@@ -139,39 +143,56 @@ class Explain(Stage):
     def _gates(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         assert self.explainer_model is not None
         engine = Cure(verifier=self.verifier, explainer=self.explainer_model, max_length=self.max_length)
-        return engine.run([[row["claim"], text, [list(part) for part in parts]] for row, text, parts in rows])
+        requests = [[row["claim"], text, [list(part) for part in parts]] for row, text, parts in rows]
+        return settled(
+            engine.run, requests,
+            lambda answer, _: any(is_close(place[-1], OPEN) for name in ("words", "pieces") for place in answer[name]),
+        )  # fmt: skip
 
     def _gated(self, parts: Any, answer: dict[str, Any]) -> dict[str, Any] | Reject:
         words, pieces = answer["words"], answer["pieces"]
-        spans = _spans(parts, words, {n for n, word in enumerate(words) if word[2] > 0.5}, max)
+        spans = _spans(parts, words, {n for n, word in enumerate(words) if exceeds(word[2], OPEN)}, max)
         if not spans:
             return Reject("the explainer opens the gate of no word of the evidence")
-        likeliest = max(pieces, key=lambda piece: (piece[1], -piece[0]))
-        opened = [piece for piece in pieces if piece[1] > 0.5] or [likeliest]
+        opened = [piece for piece in pieces if exceeds(piece[1], OPEN)] or [best(pieces, itemgetter(1), itemgetter(0))]
         return {"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in opened]}
 
     def _scores(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.explainer)
-        return engine.run([[row["claim"], text, row["label"]] for row, text, _ in rows])
+
+        def attribute(asked: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
+            return engine.run([[row["claim"], text, row["label"]] for row, text, _ in asked])
+
+        return settled(attribute, rows, self._in_doubt)
+
+    def _in_doubt(self, words: Sequence[Sequence[Any]], row: tuple[dict[str, Any], str, Any]) -> bool:
+        shares, of_pieces = _shares(row[2], words)
+        sums = ((shares, self.token_share), (list(of_pieces.values()), self.sentence_share))
+        return any(is_close(held, required) for some, required in sums for held in accumulate(some[i] for i in _order(some)))
 
     def _attributed(self, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
-        nothing = Reject("the verifier's label rests on no word of the evidence")
-        total = sum(score for _, _, score in words)
-        if not total:
-            return nothing
-        shares = [(start, end, score / total) for start, end, score in words]
-        chosen = _fewest([share for _, _, share in shares], self.token_share)
-        by_piece: dict[int, list[float]] = {}
-        for _, (_, piece, _, _), share in placed(parts, shares):
-            by_piece.setdefault(piece, []).append(share)
-        pieces = sorted(by_piece)
-        means = [sum(by_piece[piece]) / len(by_piece[piece]) for piece in pieces]
-        if not sum(means):
-            return nothing
-        mean_shares = [mean / sum(means) for mean in means]
-        fewest = sorted(_fewest(mean_shares, self.sentence_share))
-        sentences = [{"piece": pieces[i], "score": round(mean_shares[i], 5)} for i in fewest]
-        return {"rationales": _spans(parts, shares, chosen, add), "sentence_rationales": sentences}
+        shares, of_pieces = _shares(parts, words)
+        if not of_pieces:
+            return Reject("the verifier's label rests on no word of the evidence")
+        chosen = _fewest(shares, self.token_share)
+        pieces = list(of_pieces)
+        fewest = sorted(_fewest(list(of_pieces.values()), self.sentence_share))
+        sentences = [{"piece": pieces[i], "score": round(of_pieces[pieces[i]], 5)} for i in fewest]
+        weighed = [(start, end, share) for (start, end, _), share in zip(words, shares, strict=True)]
+        return {"rationales": _spans(parts, weighed, chosen, add), "sentence_rationales": sentences}
+
+
+def _shares(parts: Any, words: Sequence[Sequence[Any]]) -> tuple[list[float], dict[int, float]]:
+    """Return the words' shares in the label and those of the pieces, by their mean words; no pieces if it rests on no word."""
+    total = sum(score for _, _, score in words)
+    if not total:
+        return [], {}
+    by_piece: dict[int, list[float]] = {}
+    for _, (_, piece, _, _), score in placed(parts, words):
+        by_piece.setdefault(piece, []).append(score / total)
+    means = {piece: sum(by_piece[piece]) / len(by_piece[piece]) for piece in sorted(by_piece)}
+    whole = sum(means.values())
+    return [score / total for _, _, score in words], {piece: mean / whole for piece, mean in means.items()} if whole else {}
 
 
 def placed(parts: Any, words: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any, float]]:
@@ -201,12 +222,18 @@ def _fewest(shares: Sequence[float], required: float) -> set[int]:
     """Choose the fewest items, largest first, whose shares add up to `required`; ties go to the earlier item."""
     chosen: set[int] = set()
     held = 0.0
-    for i in sorted(range(len(shares)), key=lambda i: (-round(shares[i], 5), i)):
-        if held >= required - 1e-9:
+    for i in _order(shares):
+        if reaches(held, required):
             break
         chosen.add(i)
         held += shares[i]
     return chosen
+
+
+def _order(shares: Sequence[float]) -> list[int]:
+    # Of hundreds of words even the largest share is small: they are compared with the largest.
+    most = max(shares, default=0.0) or 1.0
+    return ranked(range(len(shares)), lambda i: shares[i] / most, int)
 
 
 def _named_rationales(evidence: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> dict[str, Any] | Reject:

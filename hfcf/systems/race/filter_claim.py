@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
 from datasets import Dataset, IterableDataset
@@ -11,7 +12,8 @@ from pydantic import Field
 
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
-from hfcf.core.candidates import TOLERANCE, accept, reject, settle, undecided
+from hfcf.core.candidates import accept, reject, scored, settle, undecided
+from hfcf.core.decisions import best, exceeds, is_close, settled
 from hfcf.core.model import Model
 from hfcf.core.settings import NeedsWeights, Share
 from hfcf.core.stage import Reject, Stage
@@ -35,7 +37,7 @@ PERPLEXITY, COPIED, KEPT = "perplexity ratio", "copy rate", "words shared"
 class FilterClaim(Stage):
     """Accept the claim with the highest sum of semantic and entity fidelity; write the row's counterfactuals and decide it.
 
-    Sums within 1e-4 of each other are equal; the claim's text then decides.
+    Of equal sums (`hfcf.core.decisions`) the claim's text decides.
 
     Input columns: the task's, `entities`, `candidates`. Output columns: `candidates`, and `counterfactuals` with (c′, E, y′)
     and, for a SUPPORTS row, (c, E′, REFUTES). The row is accepted when it has a counterfactual.
@@ -97,7 +99,9 @@ class FilterClaim(Stage):
         movers = MoverScore(model=self.encoder, idf=self.fitted)
         semantic = iter(movers.run([[row["claim"], candidate["claim"]] for row, candidate in open_]))
         tagged = iter(self.ner.run(claims))
-        perplexities = self._perplexities([row["claim"] for row, _ in open_] + claims)
+        ratios = iter(
+            self._ratios([None if follows(candidate) else (row["claim"], candidate["claim"]) for row, candidate in open_])
+        )
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             names = {normalise(e["text"]) for e in row["entities"] if e["field"] == "claim"}
@@ -106,17 +110,27 @@ class FilterClaim(Stage):
                 if undecided(candidate):
                     new = {normalise(candidate["claim"][start:end]) for start, end, _ in next(tagged)}
                     scores = {SEMANTIC: next(semantic), ENTITY: overlap(names, new) or 0.0}
-                    form = self._form(row["claim"], candidate["claim"], texts, {} if follows(candidate) else perplexities)
+                    form = self._form(row["claim"], candidate["claim"], texts, next(ratios))
                     candidate = self._score(candidate, {**scores, **form})
                 candidates.append(candidate)
             results.append(self._decide(row, candidates))
         return results
 
-    def _perplexities(self, claims: Sequence[str]) -> dict[str, float | None]:
+    def _ratios(self, pairs: Sequence[tuple[str, str] | None]) -> list[float | None]:
+        """Divide the perplexity of each new claim by its source's; None where it is not asked for, or too long to tell."""
         if self.fluency_model is None:
-            return {}
-        texts = list(dict.fromkeys(claims))
-        return dict(zip(texts, Perplexity(model=self.fluency_model).run(texts), strict=True))
+            return [None] * len(pairs)
+        engine = Perplexity(model=self.fluency_model)
+
+        def ask(asked: Sequence[tuple[str, str]]) -> list[float | None]:
+            answers = iter(engine.run([text for pair in asked for text in pair]))
+            both = [(next(answers), next(answers)) for _ in asked]
+            return [after / before if before and after else None for before, after in both]
+
+        asked = [pair for pair in pairs if pair is not None]
+        limit = self.max_perplexity_ratio
+        ratios = iter(settled(ask, asked, lambda ratio, _: ratio is not None and is_close(ratio, limit)))
+        return [None if pair is None else next(ratios) for pair in pairs]
 
     def _texts(self, row: Mapping[str, Any]) -> list[str]:
         """List the texts that a row's claims may copy, if that is asked for."""
@@ -125,12 +139,11 @@ class FilterClaim(Stage):
         edited = TASK.apply_edits(row, row["edits"] or [])["evidence"]
         return [text for pieces in (row["evidence"], edited) for _, _, text in evidence_texts({"evidence": pieces})]
 
-    def _form(self, source: str, claim: str, texts: Sequence[str], perplexities: Mapping[str, float | None]) -> dict[str, float]:
+    def _form(self, source: str, claim: str, texts: Sequence[str], ratio: float | None) -> dict[str, float]:
         """Score a claim's fluency, how far it is copied, and what it keeps, where they are asked for."""
         scores = dict[str, float]()
-        before, after = perplexities.get(source), perplexities.get(claim)
-        if before and after:
-            scores[PERPLEXITY] = round(after / before, 4)
+        if ratio is not None:
+            scores[PERPLEXITY] = ratio
         if self.max_copied is not None:
             scores[COPIED] = copy_rate(claim, texts) or 0.0
         if self.min_kept is not None:
@@ -139,23 +152,22 @@ class FilterClaim(Stage):
 
     def _score(self, claim: dict[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
         """Add the scores to a claim, and reject it where it reads oddly or is copied."""
-        claim = {**claim, "scores": [*claim["scores"], *({"name": name, "value": value} for name, value in scores.items())]}
+        claim = {**claim, "scores": [*claim["scores"], *(scored(name, value) for name, value in scores.items())]}
         limits = (PERPLEXITY, self.max_perplexity_ratio, 1), (COPIED, self.max_copied, 1), (KEPT, self.min_kept, -1)
         for name, limit, sign in limits:
-            if limit is not None and name in scores and sign * (scores[name] - limit) > TOLERANCE:
+            if limit is not None and name in scores and exceeds(sign * scores[name], sign * limit):
                 bound = f"{limit} at {'most' if sign > 0 else 'least'}"
                 return reject(claim, self.name, f"{_FAULTS[name]}: {name} {scores[name]:.2f}, {bound}")
         return claim
 
     def _decide(self, row: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | Reject:
-        best = min(
-            (i for i, candidate in enumerate(candidates) if undecided(candidate)), key=lambda i: _rank(candidates[i]), default=None
-        )
+        left = [candidate for candidate in candidates if undecided(candidate)]
+        nearest = best(left, _fidelity, itemgetter("claim")) if left else None
         judged = [
-            accept(candidate, self.name) if i == best
+            accept(candidate, self.name) if candidate is nearest
             else reject(candidate, self.name, "another claim of the row is closer to the source's") if undecided(candidate)
             else candidate
-            for i, candidate in enumerate(candidates)
+            for candidate in candidates
         ]  # fmt: skip
         accepted = [candidate for candidate in judged if candidate["status"]["accepted"]]
         results = counterfactuals(row, sorted(accepted, key=lambda candidate: candidate["change"]), "race")
@@ -170,7 +182,6 @@ _FAULTS = {
 }  # fmt: skip
 
 
-def _rank(candidate: dict[str, Any]) -> tuple[float, str]:
-    """Return the key by which the best candidate is the smallest."""
+def _fidelity(candidate: Mapping[str, Any]) -> float:
     scores = {score["name"]: score["value"] for score in candidate["scores"]}
-    return -round(scores[SEMANTIC] + scores[ENTITY], 4), candidate["claim"]
+    return float(scores[SEMANTIC] + scores[ENTITY])

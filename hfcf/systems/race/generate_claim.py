@@ -11,7 +11,8 @@ from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core import edits, schema
-from hfcf.core.candidates import TOLERANCE, log_probability, reject, settle
+from hfcf.core.candidates import log_probability, reject, settle
+from hfcf.core.decisions import is_close, reaches, settled
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, NeedsWeights, NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
@@ -222,7 +223,7 @@ class GenerateClaim(Stage):
             for row, ways in zip(rows, masks, strict=True)
             for spans in ways
         ]
-        answers = iter(Corrector(model=self.corrector).run(requests))
+        answers = iter(settled(Corrector(model=self.corrector).run, requests, self._in_doubt))
         return [[hypothesis for _ in ways for hypothesis in next(answers) or ()] for ways in masks]
 
     def _search(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
@@ -232,10 +233,15 @@ class GenerateClaim(Stage):
         )  # fmt: skip
         prefixes = ["" if self.edit else generator_prefix(label) for label in labels]
         texts = [prefix + join(pieces)[0] for prefix, pieces in zip(prefixes, evidence, strict=True)]
-        answers = engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
+        requests = [[text, constraints] for text, constraints in zip(texts, required, strict=True)]
+        answers = settled(engine.run, requests, self._in_doubt)
         return (
             [self._restored(answer, text) for answer, text in zip(answers, texts, strict=True)] if self.restore_letters else answers
         )
+
+    def _in_doubt(self, answer: Any, _: Any) -> bool:
+        least = self.min_log_probability
+        return least is not None and any(is_close(hypothesis["score"], least) for hypothesis in answer or ())
 
     def _restored(self, answer: Any, source: str) -> Any:
         if not answer:
@@ -278,7 +284,7 @@ class GenerateClaim(Stage):
         if writer != FOLLOW and (why := self._why_unsupported(row, text)):
             return reject(candidate, self.name, why)
         score, least = hypothesis["score"], self.min_log_probability
-        if score is not None and least is not None and score < least - TOLERANCE:
+        if score is not None and least is not None and not reaches(score, least):
             return reject(candidate, self.name, f"is unlikely by the model that wrote it: {score:.2f}, {least} at least")
         return candidate
 

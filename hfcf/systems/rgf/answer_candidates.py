@@ -7,7 +7,7 @@ from typing import Any
 
 from datasets import List
 
-from hfcf.core.candidates import Candidate, reject
+from hfcf.core.candidates import Candidate, reject, scored
 from hfcf.core.schema import FLOAT, INT, TEXT
 from hfcf.tasks.qa import MAX_CONTEXT, TASK
 from hfcf.text.check import text_problem
@@ -92,5 +92,5 @@ def _candidate(passage: Mapping[str, Any], text: str, start: int, scores: Sequen
         "answers": {"text": [text] if text else [], "answer_start": [start] if text and start >= 0 else []},
         # Only an accepted candidate has edits: they repeat both passages, and most candidates are rejected.
         "change": None, "edits": [],
-        "scores": [{"name": name, "value": float(number)} for name, number in numbers if number is not None], "status": None,
+        "scores": [scored(name, number) for name, number in numbers if number is not None], "status": None,
     }  # fmt: skip

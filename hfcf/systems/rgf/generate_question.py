@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
-from hfcf.core.candidates import Candidate, reject, settle, undecided
+from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
+from hfcf.core.decisions import is_close, reaches, settled
 from hfcf.core.edits import plain_words
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, Positive, TrainedBy
@@ -73,7 +75,7 @@ class GenerateQuestion(Stage):
             max_new_tokens=self.max_new_tokens, max_length=self.max_length,
         )  # fmt: skip
         places = [place(candidate) for row in rows for candidate in row["candidates"] if undecided(candidate)]
-        answers = iter(write_questions(engine, places, self.seed))
+        answers = iter(settled(partial(write_questions, engine, seed=self.seed), places, self._in_doubt))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             candidates: list[Candidate] = []
@@ -91,7 +93,7 @@ class GenerateQuestion(Stage):
             return [reject(answer, self.name, "the question generator wrote nothing")]
         candidates, seen = [], {tuple(plain_words(source)): "repeats the source's question"}
         for text in texts:
-            scores = [*answer["scores"], *([] if text["score"] is None else [{"name": QUESTION, "value": text["score"]}])]
+            scores = [*answer["scores"], *([] if text["score"] is None else [scored(QUESTION, text["score"])])]
             candidate, key = {**answer, "question": text["text"], "scores": scores}, tuple(plain_words(text["text"]))
             if not text["finished"]:
                 candidate = reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
@@ -106,9 +108,15 @@ class GenerateQuestion(Stage):
             candidates.append(candidate)
         return candidates
 
+    def _in_doubt(self, texts: Any, _: Any) -> bool:
+        floor = self.min_log_probability
+        if floor is None or is_remote(self.generator):
+            return False
+        return any(is_close(text["score"], floor) for text in texts or ())
+
     def _is_unlikely(self, score: float | None) -> bool:
         floor = self.min_log_probability
-        return score is not None and floor is not None and round(score - floor, 4) < 0
+        return score is not None and floor is not None and not reaches(score, floor)
 
 
 def place(candidate: Mapping[str, Any]) -> list[Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, ClassVar
 
 from hfcf.core.candidates import Candidate, reject, settle, undecided
+from hfcf.core.decisions import ranked
 from hfcf.core.edits import word_distance
 from hfcf.core.settings import NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
@@ -82,14 +84,23 @@ def nearest_first(source: str, candidates: Sequence[Candidate], limits: Limits |
     """Return the indices of the undecided candidates within limits, in the order in which `Minimality` prefers them."""
     distances = {i: word_distance(source, candidate["question"]) for i, candidate in enumerate(candidates) if undecided(candidate)}
     inside = [i for i, distance in distances.items() if limits is None or _within(distance, limits)]
-    return sorted(inside, key=lambda i: (distances[i], *_among_equals(candidates[i])))
+
+    def rank(i: int) -> tuple[float, ...]:
+        return distances[i], value(candidates[i], RANK)
+
+    groups = (list(group) for _, group in groupby(sorted(inside, key=rank), rank))
+    return [
+        i
+        for group in groups
+        for i in ranked(group, lambda i: value(candidates[i], QUESTION), lambda i: _text(candidates[i]))
+    ]  # fmt: skip
 
 
 def _within(distance: int, limits: Limits) -> bool:
     return limits[0] <= distance and (limits[1] is None or distance <= limits[1])
 
 
-def _among_equals(candidate: Mapping[str, Any]) -> tuple[Any, ...]:
+def _text(candidate: Mapping[str, Any]) -> tuple[Any, ...]:
     # No two candidates are equal in all of it, so that the order is complete before any reader is asked.
     (start,), (text,) = candidate["answers"]["answer_start"], candidate["answers"]["text"]
-    return value(candidate, RANK), -round(value(candidate, QUESTION), 5), candidate["question"], start, text
+    return candidate["question"], start, text

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from hfcf import prompts
 from hfcf.core.candidates import settle
+from hfcf.core.decisions import is_close, reaches, settled
 from hfcf.core.model import Model, is_remote
 from hfcf.core.passage_store import Passages
 from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
@@ -138,7 +139,7 @@ Margin = Annotated[float, Field(ge=-1, le=1)]
 
 
 def doubt(answer: Mapping[str, Any], floor: float, margin: float | None) -> str | None:
-    """Say why a reader is not sure enough of its answer, or None; scores within 1e-4 are equal.
+    """Say why a reader is not sure enough of its answer, or None; `hfcf.core.decisions` says which scores are equal.
 
     Args:
         answer: an answer of `Reader`; one without a probability is not doubted.
@@ -149,11 +150,22 @@ def doubt(answer: Mapping[str, Any], floor: float, margin: float | None) -> str 
     'the reader finds no answer likelier'
     """
     probability, no_answer = answer["probability"], answer["no_answer"]
-    if probability is not None and round(probability - floor, 4) < 0:
+    if probability is not None and not reaches(probability, floor):
         return f"the reader's probability is under {floor:g}"
-    if None not in (probability, no_answer, margin) and round(probability - no_answer - margin, 4) < 0:
+    if margin is not None and None not in (probability, no_answer) and not reaches(probability - no_answer, margin):
         return "the reader finds no answer likelier" if not margin else f"the reader's answer is not {margin:g} likelier than none"
     return None
+
+
+def _is_close(answers: Sequence[Mapping[str, Any]], floor: float, margin: float | None) -> bool:
+    """Say whether another batch could change what `doubt` says of one of the answers."""
+    return any(
+        (floor > 0 and is_close(answer["probability"], floor))
+        or (
+            margin is not None and answer["no_answer"] is not None and is_close(answer["probability"] - answer["no_answer"], margin)
+        )
+        for answer in answers
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +227,7 @@ class Read(Stage):
             for passage in row["passages"]
             if passage_problem(passage) is None
         ]
-        answers = iter(read_answers(engine, requests, self.seed))
+        answers = iter(read_answers(engine, requests, self.seed, self.min_probability, self.no_answer_margin))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             candidates, seen = [], set[tuple[str, str]]()
@@ -230,14 +242,16 @@ class Read(Stage):
         return doubt(span, self.min_probability, self.no_answer_margin)
 
 
-def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
+def read_answers(engine: Reader, requests: Sequence[Any], seed: int, floor: float = 0.0, margin: float | None = None) -> list[Any]:
     """Answer `[question, context, title]` requests as `Reader` does, by its model or over an endpoint.
+
+    `floor` and `margin` are those of `doubt`: what is close to them is read once more alone (`hfcf.core.decisions`).
 
     A language model's answers are searched in the passage; their probabilities and scores are None. It reads the beginning of a
     long passage. A question that it can't answer, even in several attempts, has no answer.
     """
     if not is_remote(engine.model):
-        return engine.run(requests)
+        return settled(engine.run, requests, lambda answers, _: _is_close(answers, floor, margin))
     messages = []
     for question, context, title in requests:
         last = [match.end() for match in re.finditer(r"\S+", context)][: 2 * WORDS][-1:]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle
+from hfcf.core.decisions import exceeds, is_close, settled
 from hfcf.core.model import Model
 from hfcf.core.settings import Endpoint, Models, Positive, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
@@ -147,7 +148,8 @@ class RoundTrip(Stage):
                 break
             engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
             requests = [[questions[i]["question"], questions[i]["context"], questions[i]["title"]] for i in unsettled]
-            for i, best in zip(unsettled, read_answers(engine, requests, self.seed), strict=True):
+            answers = read_answers(engine, requests, self.seed, self.min_vote, self.no_answer_margin)
+            for i, best in zip(unsettled, answers, strict=True):
                 counts[i] += bool(best) and self._votes(best[0], questions[i])
         return counts
 
@@ -157,33 +159,33 @@ class RoundTrip(Stage):
 
     def _answered_elsewhere(self, rows: Sequence[dict[str, Any]], places: Sequence[Place]) -> set[Place]:
         """Return the questions to which the first reader prefers another answer in another passage of the row."""
-        if self.elsewhere is None:
+        if (edge := self.elsewhere) is None:
             return set()
         engine = Reader(model=self.voters[0], max_length=self.reader_length, n_best=1)
-        asked, requests = [], []
+
+        def read(groups: Sequence[list[Any]]) -> list[list[Any]]:
+            answers = iter(read_answers(engine, [request for group in groups for request in group], self.seed))
+            return [[found[0] if (found := next(answers)) else None for _ in group] for group in groups]
+
+        def in_doubt(answers: Sequence[Any], _: Any) -> bool:
+            return any(other and is_close(gain, edge) for other, gain in _gains(answers))
+
+        groups = []
         for r, i in places:
             question = rows[r]["candidates"][i]
             others = [
                 one for one in rows[r]["passages"] or [] if one["text"] != question["context"] and passage_problem(one) is None
             ]
-            for title, text in [(question["title"], question["context"]), *((one["title"], one["text"]) for one in others)]:
-                asked.append((r, i))
-                requests.append([question["question"], text, title or ""])
-        read: dict[Place, list[Any]] = {}
-        for place, answers in zip(asked, read_answers(engine, requests, self.seed), strict=True):
-            read.setdefault(place, []).append(answers[0] if answers else None)
-        return {(r, i) for (r, i), (own, *others) in read.items() if self._prefers(own, others, rows[r]["candidates"][i])}
-
-    def _prefers(self, own: Any, others: Sequence[Any], question: Candidate) -> bool:
-        assert self.elsewhere is not None
-        if own and own["probability"] is None:
-            return False
-        least = (own["probability"] if own else 0.0) + self.elsewhere
-        return any(
-            round(other["probability"] - least, 4) > 0 and not matches(other["text"], question["answers"]["text"])
-            for other in others
-            if other
-        )
+            texts = [(question["title"], question["context"]), *((one["title"], one["text"]) for one in others)]
+            groups.append([[question["question"], text, title or ""] for title, text in texts])
+        return {
+            (r, i)
+            for (r, i), answers in zip(places, settled(read, groups, in_doubt), strict=True)
+            if any(
+                exceeds(gain, edge) and not matches(other["text"], rows[r]["candidates"][i]["answers"]["text"])
+                for other, gain in _gains(answers)
+            )
+        }
 
     def _why(self, count: int, elsewhere: bool) -> str | None:
         if count < self.agree:
@@ -196,6 +198,15 @@ class RoundTrip(Stage):
             return reject(candidate, self.name, f"not asked: {nearer} passed")
         candidate = {**candidate, "scores": [*candidate["scores"], {"name": AGREE, "value": float(verdict.votes)}]}
         return candidate if verdict.why is None else reject(candidate, self.name, verdict.why)
+
+
+def _gains(answers: Sequence[Any]) -> list[tuple[Any, float]]:
+    """List the answers of other passages, each with what it is likelier than the own passage's; none without probabilities."""
+    own, *others = answers
+    if own and own["probability"] is None:
+        return []
+    least = own["probability"] if own else 0.0
+    return [(other, other["probability"] - least) for other in others if other]
 
 
 def check_agreement(readers: Sequence[Model], agree: int, voters: Sequence[Model]) -> None:

@@ -338,7 +338,7 @@ def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str],
     assert made[0]["label"] == "from"
     told = {row["label"]: (row["status"] or {}).get("reason") for row in made}
     assert told["from"] is None
-    assert made[0]["scores"] == [{"name": "editor", "value": max(scores[0], -1e9)}]
+    assert made[0]["scores"] == [{"name": "editor", "value": round(max(scores[0], -1e9), 4)}]
     assert "taken from" in made[0]["text"]
     assert told["by"] is None
     assert "by" in next(row["text"] for row in made if row["label"] == "by").split()

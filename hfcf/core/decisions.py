@@ -1,0 +1,103 @@
+"""Decisions on scores: which scores are equal, and what decides in a batch as it does alone.
+
+A batch, its padding and the processor move the last digits of a score, in float32 by about 1e-6. So scores within `TOLERANCE` of
+each other are equal, a score within it of a floor reaches the floor, and of equal candidates the least text is the best.
+A tolerance moves the edge and does not remove it: a score that a batch could carry over the edge is computed once more, alone in
+its batch, and that score decides (`settled`). A score of four digits as a threshold therefore accepts the row that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+TOLERANCE = 1e-4
+"""Scores that differ by no more are equal: batches and processors move them."""
+DIGITS = 4
+"""Decimals of the scores that rows publish."""
+
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+def reaches(score: float, floor: float) -> bool:
+    """Say whether a score is at least a floor, or within `TOLERANCE` of it.
+
+    >>> reaches(0.6999, 0.7), reaches(0.6998, 0.7)
+    (True, False)
+    """
+    return round(floor - score, 9) <= TOLERANCE
+
+
+def exceeds(score: float, limit: float) -> bool:
+    """Say whether a score is above a limit by more than `TOLERANCE`."""
+    return not reaches(limit, score)
+
+
+def is_close(score: float, edge: float) -> bool:
+    """Say whether a batch could move a score across the edge that `reaches` and `exceeds` have about a threshold."""
+    return abs(score - edge) <= 2 * TOLERANCE
+
+
+def ranked(items: Iterable[Item], score: Callable[[Item], float], text: Callable[[Item], Any]) -> list[Item]:
+    """Sort items, the highest score first; equal scores are in the order of their texts.
+
+    Nearness is not transitive: each group of equals is what lies within `TOLERANCE` of the highest score that is left.
+
+    >>> ranked(["b", "a", "c"], {"a": 0.49995, "b": 0.5, "c": 0.9}.get, str)
+    ['c', 'a', 'b']
+    """
+    results: list[Item] = []
+    group: list[Item] = []
+    for item in sorted(items, key=lambda item: -score(item)):
+        if group and not reaches(score(item), score(group[0])):
+            results += sorted(group, key=text)
+            group = []
+        group.append(item)
+    return results + sorted(group, key=text)
+
+
+def best(items: Iterable[Item], score: Callable[[Item], float], text: Callable[[Item], Any]) -> Item:
+    """Return the item with the least text of those whose score is within `TOLERANCE` of the highest.
+
+    Raises:
+        ValueError: there are no items.
+    """
+    every = list(items)
+    highest = max(map(score, every))
+    return min((item for item in every if reaches(score(item), highest)), key=text)
+
+
+def settled(ask: Callable[[Sequence[Any]], Sequence[Any]], requests: Sequence[Any], in_doubt: Callable[..., bool]) -> list[Any]:
+    """Ask about all requests together, and once more, each alone in its batch, about those whose answer is in doubt.
+
+    Args:
+        ask: returns an answer for each request.
+        requests: what is asked.
+        in_doubt: whether another batch could change what an answer decides; it is called with the answer and its request.
+    """
+    answers = list(ask(requests))
+    again = [i for i, answer in enumerate(answers) if in_doubt(answer, requests[i])]
+    if again:
+        with alone():
+            for i, answer in zip(again, ask([requests[i] for i in again]), strict=True):
+                answers[i] = answer
+    return answers
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let engines put each request into a batch of its own, inside the `with` block."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+def is_alone() -> bool:
+    """Say whether each request is to have a batch of its own."""
+    return _alone.get()
