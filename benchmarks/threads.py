@@ -69,7 +69,8 @@ def training() -> Iterator[None]:
     """Let a training run beside what is in the context."""
     process = subprocess.Popen([sys.executable, __file__, "--train"], stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout is not None and process.stdout.readline().strip() == READY
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == READY
         yield
     finally:
         process.kill()

@@ -78,8 +78,8 @@ if TYPE_CHECKING:
     from hfcf.metrics.shared.measure import measure
     from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run
-    from hfcf.systems._augment import augment
     from hfcf.studies.attack.models import attack
+    from hfcf.systems._augment import augment
     from hfcf.systems._single import counterfactuals
     from hfcf.systems.baselines.autocad import AutoCAD
     from hfcf.systems.baselines.back_translation import BackTranslation
@@ -133,8 +133,8 @@ __all__ = [
     "System",
     "Task",
     "accepted",
-    "augment",
     "attack",
+    "augment",
     "build_attack",
     "checkwhy",
     "consistency",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from hfcf.core.candidates import TOLERANCE
+from hfcf.core.decisions import exceeds
 from hfcf.core.edits import Edit
 from hfcf.core.model import Model
 from hfcf.core.task import Row, Task
@@ -106,7 +106,7 @@ class Search:
             best = _lowest(scores)
             if missed:
                 return (yield from self._shrink(tried[best], answers[best]))
-            if scores[best] < left - TOLERANCE:
+            if exceeds(left, scores[best]):
                 chosen, left = tried[best][0], scores[best]
             if len(chosen) == most:
                 return self._nothing(f"no change of {most} word{'s' * (most > 1)} misleads it")
@@ -156,7 +156,7 @@ class Search:
 def _lowest(scores: Mapping[Any, float]) -> Any:
     """Return the first key whose score is within the tolerance of the lowest."""
     lowest = min(scores.values())
-    return next(key for key, score in scores.items() if score <= lowest + TOLERANCE)
+    return next(key for key, score in scores.items() if not exceeds(score, lowest))
 
 
 def search_all(searches: Sequence[Asking], ask: Callable[[list[Row]], list[Answer]]) -> list[Found]:

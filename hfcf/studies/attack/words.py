@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hfcf.core.candidates import TOLERANCE
+from hfcf.core.decisions import reaches
 from hfcf.core.edits import Edit
 from hfcf.core.task import Row, Task
 from hfcf.engines.masked import MaskFiller
@@ -55,7 +55,7 @@ def expected(texts: Sequence[str], preset: str) -> list[list[Word]]:
     found = [[(span, forms) for span, forms in own if forms] for own in synonyms(texts, preset)]
     requests = [[text, [list(span)]] for text, own in zip(texts, found, strict=True) for span, _ in own]
     engine = MaskFiller(model=settings.model, top=FILLS, max_length=settings.rewrite_masked_lm.max_length)
-    fills = ({fill.lower() for fill, p in answer[0] if p > EXPECTED - TOLERANCE} for answer in engine.run(requests))
+    fills = ({fill.lower() for fill, p in answer[0] if reaches(p, EXPECTED)} for answer in engine.run(requests))
     return [
         [(span, [form for form in forms if form.lower() in some]) for (span, forms), some in zip(own, fills, strict=False)]
         for own in found
