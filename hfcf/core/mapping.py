@@ -69,7 +69,7 @@ def _set_aside_folders() -> bool:
             json.loads(info.read_text(encoding="utf-8"))
         except ValueError as error:
             faults.append(f"{info.name}: {error}")
-        if faults and DAMAGED not in info.parent.suffixes:
+        if faults and DAMAGED not in info.parent.name:
             damaged = True
             quarantine(info.parent, faults[0])
     return damaged

@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 
 DAMAGED = ".damaged"
 """What the name of a damaged file ends in when it is set aside."""
-_SIZES = ".sizes.json"
+SEAL = ".sizes.json"
+"""The file in a folder that has the sizes of its files."""
 
 
 def cache_dir() -> Path:
@@ -81,30 +82,33 @@ def seal(folder: Path, *patterns: str) -> None:
     """Record the sizes of a folder's files, or of those that patterns name, for `is_intact`."""
     files = [path for pattern in patterns or ["*"] for path in folder.rglob(pattern) if path.is_file()]
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
-    with replace_file(folder / _SIZES) as part:
+    with replace_file(folder / SEAL) as part:
         part.write_text(json.dumps(sizes), encoding="utf-8")
 
 
 def is_sealed(folder: Path) -> bool:
     """Say whether the sizes of a folder's files are recorded."""
-    return (folder / _SIZES).is_file()
+    return (folder / SEAL).is_file()
 
 
 def is_intact(folder: Path) -> bool:
-    """Say whether a sealed folder exists as it was sealed, by the sizes of its files; one that does not is quarantined.
+    """Say whether a folder exists and, if it is sealed, has its files as they were sealed; one that has not is quarantined."""
+    if name := changed_file(folder):
+        quarantine(folder, f"{name} is not as it was written")
+    return folder.exists()
 
-    Files that came later, and folders of older versions, which have no seal, are not checked.
-    """
+
+def changed_file(folder: Path) -> str | None:
+    """Return the name of a sealed folder's file that is absent or has another size; later files are not looked at."""
     try:
-        sizes = json.loads((folder / _SIZES).read_text(encoding="utf-8"))
-        wrong = [name for name, size in sizes.items() if not (folder / name).is_file() or (folder / name).stat().st_size != size]
+        sizes = json.loads((folder / SEAL).read_text(encoding="utf-8"))
+        return next(
+            (name for name, size in sizes.items() if not (folder / name).is_file() or (folder / name).stat().st_size != size), None
+        )
     except FileNotFoundError:
-        return folder.exists()
+        return None
     except (ValueError, AttributeError):
-        wrong = [_SIZES]
-    if wrong:
-        quarantine(folder, f"{wrong[0]} is not as it was written")
-    return not wrong
+        return SEAL
 
 
 def quarantine(path: Path, why: object, *others: Path) -> Path:

@@ -8,7 +8,6 @@ import logging
 import os
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,7 +17,7 @@ from typing import Any
 from filelock import FileLock
 
 from hfcf.core.paths import cache_dir, part_name, quarantine
-from hfcf.engines.cache_admin import forget, keep_limit, make_tables, size_limit
+from hfcf.engines.cache_admin import checksum, forget, keep_limit, make_tables, size_limit
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +95,7 @@ class RequestCache:
         """Look answers up; keys without an answer are left out. Damaged answers are removed with a warning."""
         found = self._read("SELECT key, answer, sum FROM answers LEFT JOIN sums USING (key)", keys)
         # Answers of older versions have no sum.
-        answers = {key: _parse(answer) for key, answer, stored in found if stored is None or stored == _sum(answer)}
+        answers = {key: _parse(answer) for key, answer, stored in found if stored is None or stored == checksum(answer)}
         if damaged := [key for key, *_ in found if answers.get(key, _NOTHING) is _NOTHING]:
             log.warning("%s has %d damaged answers: they are removed, and asked again", self._path, len(damaged))
             forget(self._db, damaged)
@@ -143,7 +142,7 @@ class RequestCache:
         origins = [(key, engine, second) for key in values]
         statements: list[_Statement] = [(insert, rows), ("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", origins), *others]
         if sums:
-            statements.append(("INSERT OR IGNORE INTO sums VALUES (?, ?)", [(key, _sum(text)) for key, text in rows]))
+            statements.append(("INSERT OR IGNORE INTO sums VALUES (?, ?)", [(key, checksum(text)) for key, text in rows]))
         with _raise_os_errors(self._path):
             try:
                 self._follow()
@@ -184,11 +183,6 @@ def _parse(text: Any) -> Any:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError):
         return _NOTHING
-
-
-def _sum(text: Any) -> int:
-    """Return a checksum of an answer's text: what was changed or damaged on disk would fail far from here."""
-    return zlib.crc32(str(text).encode("utf-8", "surrogatepass"))
 
 
 @contextmanager

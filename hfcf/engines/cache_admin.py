@@ -9,11 +9,12 @@ import re
 import shutil
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.paths import cache_dir
+from hfcf.core.paths import DAMAGED, SEAL, cache_dir, changed_file
 
 FOLDERS = ("fitted", "indexes", "passages", "corpora", "offline")
 """Folders of the cache besides the request cache."""
@@ -100,6 +101,11 @@ def forget(db: sqlite3.Connection, keys: Iterable[str]) -> None:
         _remove(db, "SELECT ?1 AS key", (key,))
 
 
+def checksum(text: Any) -> int:
+    """Compute the checksum of an answer's text: what was changed or damaged on disk would fail far from the cache."""
+    return zlib.crc32(str(text).encode("utf-8", "surrogatepass"))
+
+
 def open_answers(path: Path) -> sqlite3.Connection:
     """Open a request cache."""
     db = sqlite3.connect(path, timeout=60, isolation_level=None)
@@ -179,7 +185,7 @@ def prune(*, older_than: float | None = None, engine: str | None = None) -> dict
 
 def verify() -> list[str]:
     """Describe the damage in the caches; nothing is changed."""
-    return [*_verify_answers(cache_dir() / "requests.sqlite"), *_verify_fitted()]
+    return [*_verify_answers(cache_dir() / "requests.sqlite"), *_verify_fitted(), *_verify_folders()]
 
 
 def _verify_answers(path: Path) -> Iterator[str]:
@@ -191,9 +197,13 @@ def _verify_answers(path: Path) -> Iterator[str]:
             for (line,) in db.execute("PRAGMA integrity_check(10)"):
                 if line != "ok":
                     yield f"{path}: {line}"
+            has_sums = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'sums'").fetchone()  # not in an older cache
+            sums = dict(db.execute("SELECT key, sum FROM sums")) if has_sums else {}
             for key, answer in db.execute("SELECT key, answer FROM answers"):
                 if not _is_json(answer):
                     yield f"{path}: the answer {key} is not JSON"
+                elif sums.get(key, checksum(answer)) != checksum(answer):
+                    yield f"{path}: the answer {key} was changed"
         finally:
             db.close()
     except sqlite3.Error as error:
@@ -206,10 +216,16 @@ def _verify_fitted() -> Iterator[str]:
             yield f"{path}: its contents do not match the hash in its name: remove it, and fit the system again"
 
 
+def _verify_folders() -> Iterator[str]:
+    for folder in sorted(seal.parent for name in FOLDERS for seal in (cache_dir() / name).glob(f"**/{SEAL}")):
+        if DAMAGED not in folder.name and (name := changed_file(folder)):
+            yield f"{folder}: {name} is not as it was written: the next use sets it aside"
+
+
 def _is_json(text: Any) -> bool:
     try:
         json.loads(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return False
     return True
 

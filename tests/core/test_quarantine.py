@@ -20,7 +20,7 @@ from hfcf.core.mapping import map_rows
 from hfcf.core.paths import fill_once
 from hfcf.engines import cache as cache_module
 from hfcf.engines.cache import RequestCache, open_cache
-from hfcf.engines.cache_admin import open_answers
+from hfcf.engines.cache_admin import open_answers, verify
 from hfcf.training.model_cache import stored_model, train_once
 from hfcf.training.trainer import Hyperparameters
 
@@ -90,13 +90,18 @@ def test_a_database_of_another_form_is_set_aside(statement: str, tmp_path: Path,
 
 
 @pytest.mark.parametrize("answer", ["[1, 2", "null", '{"other": 1}', b"\xff\xfe", 7, "[" * 10_000])
-def test_an_answer_that_was_changed_is_asked_again(answer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_was_changed_is_asked_again(
+    answer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path))
     path = tmp_path / "requests.sqlite"
     cache = RequestCache(path)
     cache.put({"a": [0.5], "b": "é"})
+    assert not verify()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("UPDATE answers SET answer = ? WHERE key = 'a'", (answer,))
         db.execute("INSERT INTO steps VALUES ('c', ?)", (answer,))
+    assert len(verify()) == 1
     assert cache.get(["a", "b"]) == {"b": "é"}
     [told] = warnings(caplog)
     assert f"{path} has 1 damaged answers" in told
@@ -268,18 +273,23 @@ def test_a_damaged_passage_collection_is_read_again(tmp_path: Path, cache: Path,
 
 
 def test_a_damaged_offline_model_is_converted_again(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path))  # the cache of other tests shares its models
+
     def convert(source: Path, out: Path) -> None:
         (out / "model.safetensors").write_bytes(b"weights")
 
     monkeypatch.setitem(offline._MODELS, "made", ("datasets", ".", convert))
     folder = offline.folder("made")
+    assert not verify()
     half(folder / "model.safetensors")
+    assert verify() == [f"{folder}: model.safetensors is not as it was written: the next use sets it aside"]
     assert not offline.is_converted("made")
     assert (offline.folder("made") / "model.safetensors").read_bytes() == b"weights"
     [told] = warnings(caplog)
     assert f"{folder} is damaged (model.safetensors" in told
+    assert not verify()
 
 
 def shout(rows: dict[str, list[str]]) -> dict[str, list[str]]:

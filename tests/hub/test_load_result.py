@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 from hub_parts import File, Repository
 from local_hub import OTHER, OTHER_TOKEN, TOKEN, USER, LocalHub
@@ -250,3 +251,14 @@ def test_a_recipe_pushes_at_its_end_and_is_looked_at_before(hub: LocalHub, tmp_p
         hfcf.run(mine, tmp_path / "never")
     assert not (tmp_path / "never").exists()
     assert len(hub.requests) == asked
+
+
+def test_a_damaged_cache_of_the_rows_is_read_again(
+    run_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
+    expected = hfcf.load_result(run_out).dataset["train"].to_list()
+    for file in (tmp_path / "hf").rglob("*.arrow"):
+        file.write_bytes(file.read_bytes()[:-100])
+    assert hfcf.load_result(run_out).dataset["train"].to_list() == expected
+    assert "is damaged" in caplog.text

@@ -28,7 +28,7 @@ def prepare_builder(
     fields = {field.name for field in dataclasses.fields(cls.BUILDER_CONFIG_CLASS)}
     root = cache_dir() / "corpora"
     for folder in list((root / f"hfcf_{name}").glob("*/*/*")):
-        if is_sealed(folder) and DAMAGED not in folder.suffixes:
+        if is_sealed(folder) and DAMAGED not in folder.name:
             is_intact(folder)  # one that is not is set aside, and built again
     builder = cls(
         cache_dir=str(root),
