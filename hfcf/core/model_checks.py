@@ -17,6 +17,10 @@ class NoFolder(ValueError):
     """The folder of a model does not exist."""
 
 
+class NotCached(ValueError):
+    """Offline mode is on, and the Hub's cache does not hold a model."""
+
+
 _FOLDERS = ("/", "./", "../", "~", "out/")
 """How names begin that are folders and not Hub ids; the last is where this library's commands write."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
@@ -89,9 +93,9 @@ def check_hub_id(name: str, where: str) -> None:
     except HFValidationError as error:
         raise ValueError(f"{where}: there is no folder {name}, and the Hub has no such names") from error
     if constants.HF_HUB_OFFLINE and not in_cache(name):
-        raise ValueError(
+        raise NotCached(
             f"{where}: there is no folder {name}, and offline mode is on, but the Hub's cache does not hold that name: unset "
-            "HF_HUB_OFFLINE, give a folder or offline:NAME, or choose preset='offline' (--set preset=offline)"
+            "HF_HUB_OFFLINE, give a folder or offline:NAME"
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
-from hfcf.core.model_checks import NoFolder, can_configure, check_weights
+from hfcf.core.model_checks import NoFolder, NotCached, can_configure, check_weights
 from hfcf.core.paths import cache_dir
 from hfcf.core.settings import Judges, Trains, models_in, settings_of
 from hfcf.core.stage import Stage, StageError
@@ -77,9 +77,21 @@ def check_disk(folders: Iterable[str | Path] = ()) -> None:
             )
 
 
+def _other_preset(system: Any) -> str:
+    """Name the preset whose models ship, where the system has it."""
+    return ", or choose preset='offline' (--set preset=offline), whose models are there" if "offline" in system.presets else ""
+
+
 def check_models(system: Any) -> None:
     """Raise for a model of a system that is not there, or that reads less than a stage hands it."""
-    check_trained(system)
+    try:
+        check_trained(system)
+        _check_stages(system)
+    except NotCached as error:
+        raise NotCached(f"{error}{_other_preset(system)}") from error
+
+
+def _check_stages(system: Any) -> None:
     task = get_task(system.task)
     for stage in system.stages:
         stage.check_available()
@@ -111,7 +123,7 @@ def check_trained(system: Any) -> None:
         raise ValueError(
             f"{system.name} needs models that are trained first, and there is no folder {', '.join(missing)}. Train them:\n"
             + "\n".join(missing.values())
-            + "\nor name other models in the settings, or choose preset='offline' (--set preset=offline), whose models are trained"
+            + f"\nor name other models in the settings{_other_preset(system)}"
         )
 
 
