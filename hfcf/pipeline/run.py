@@ -192,9 +192,6 @@ def load_inputs(recipe: RunRecipe, *folders: str | Path) -> tuple[Dataset, Syste
         raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task.name} rows")
     if not len(ds):
         raise recipes.RecipeError(f"{recipe.corpus}: the split has no rows")
-    statuses: list[Any] = ds["status"][:] if "status" in ds.features else [None]
-    if all(status and not status["accepted"] for status in statuses):
-        raise recipes.RecipeError(f"{recipe.corpus}: none of the {len(ds):,} rows can be read; the first: {statuses[0]['reason']}")
     return ds, system
 
 

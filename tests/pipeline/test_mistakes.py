@@ -77,7 +77,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["data_files=nope.jsonl"], ["data_files='nope.jsonl'", "no such file in /"]),
         (["data_files=null"], ["is not said", "--set data_dir=FOLDER", "--set data_files=FILE"]),
         (["data_dir=a_folder"], ["data_dir='a_folder' and data_files='", "--set data_files=null"]),
-        (["on_error=reject", "data_files=a_file"], ["none of the 1 rows can be read; the first: line 1 is not JSON"]),
         (["corpus=parquet"], ["--set corpus=jsonl"]),
         (["limit=-3"], ["limit must be at least 1, got -3"]),
         (["limit=0"], ["limit must be at least 1, got 0"]),
