@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 from rich.table import Column, Table
@@ -20,10 +21,11 @@ _GROUPS = 4
 """Groups of rows that fit next to a score's name on 80 columns."""
 
 
-def commonest(reasons: Mapping[str, int]) -> Text:
-    """Return the commonest reason with its count as text: what it quotes from the data is not markup."""
+def commonest(reasons: Mapping[str, int], examples: Mapping[str, str] = MappingProxyType({})) -> Text:
+    """Return the commonest reason with its count as text, with the numbers of an example: what it quotes is not markup."""
     reason, n = max(reasons.items(), key=itemgetter(1), default=("", 0))
-    return data_text(f"{reason} ({n})" if n else "")
+    like = " like this" if reason in examples and n > 1 else ""
+    return data_text(f"{examples.get(reason, reason)} ({n}{like})" if n else "")
 
 
 def print_funnel(report: dict[str, Any]) -> None:
@@ -34,7 +36,7 @@ def print_funnel(report: dict[str, Any]) -> None:
     for entry in report["funnel"]:
         counts = f"  {entry['rows_in']:>7,}  {entry['rows_out']:>8,}  {entry['candidates_rejected']:>19,}"
         console.out.print(data_text(f"{entry['stage']:<{width}}").append(counts), soft_wrap=True)
-        if reason := commonest({**entry["candidate_reasons"], **entry["reasons"]}):
+        if reason := commonest({**entry["candidate_reasons"], **entry["reasons"]}, entry.get("examples") or {}):
             reason.stylize("dim")
             print_hanging(reason, indent=4)
 

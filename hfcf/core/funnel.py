@@ -14,6 +14,8 @@ from datasets import Dataset
 from hfcf.core.columns import decode, tables, without_format
 from hfcf.core.dedup import TWIN
 
+_NUMBER = re.compile(r"(\bjudge )?\b\d[\d,.]*\b( at (?:most|least)\b)?")
+
 
 class Funnel:
     """Count rows and candidates that each stage rejects, a batch of rows at a time.
@@ -26,6 +28,7 @@ class Funnel:
         self.stages, self.rows_in = stages, 0
         self._rows: dict[str, Counter[str]] = {}
         self._candidates: dict[str, Counter[str]] = {}
+        self._examples: dict[str, dict[str, str]] = {}
 
     def add(self, table: pa.Table) -> None:
         """Count the rows of a table with the columns `status` and, where there are some, `candidates`."""
@@ -35,11 +38,13 @@ class Funnel:
         if "candidates" in table.column_names and not pa.types.is_null(table["candidates"].type):
             self._count(pc.struct_field(pc.list_flatten(table["candidates"]), "status"), self._candidates)
 
-    @staticmethod
-    def _count(statuses: pa.ChunkedArray, counters: dict[str, Counter[str]]) -> None:
+    def _count(self, statuses: pa.ChunkedArray, counters: dict[str, Counter[str]]) -> None:
         rejected = statuses.filter(pc.invert(pc.fill_null(pc.struct_field(statuses, "accepted"), True)))
         for status in decode(rejected):
-            counters.setdefault(status["stage"], Counter())[short(status["reason"])] += 1
+            stage, reason = status["stage"], short(status["reason"])
+            counters.setdefault(stage, Counter())[reason] += 1
+            if reason != status["reason"]:
+                self._examples.setdefault(stage, {}).setdefault(reason, status["reason"])
 
     def entries(self) -> list[dict[str, Any]]:
         """Return what `funnel` returns."""
@@ -54,6 +59,7 @@ class Funnel:
                     "candidates_rejected": lost.total(),
                     "reasons": dict(reasons.most_common()),
                     "candidate_reasons": dict(lost.most_common()),
+                    "examples": self._examples.get(stage, {}),
                 }
             )
             left -= reasons.total()
@@ -70,7 +76,12 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def short(reason: str) -> str:
-    """Shorten a reason by what is particular to its row: counts, positions, another row, the list of candidates."""
+    """Shorten a reason by what is particular to its row: counts, positions, another row, the list of candidates.
+
+    >>> short("is over 2.0 times as perplexing: 812.4, 300 at most"), short("judge 2 says REFUTES, 0.41, 0.5 at least")
+    ('is over N times as perplexing: N, 300 at most', 'judge 2 says REFUTES, N, 0.5 at least')
+    """
     reason = re.sub(r"^(no candidate is left) of .*$", r"\1", reason)
     reason = re.sub(rf"^({TWIN}) .*$", r"\1 N", reason)
-    return re.sub(r"\b\d[\d,.]*\b", "N", reason)
+    # The number of a judge and a limit are those of a setting.
+    return _NUMBER.sub(lambda found: found[0] if found[1] or found[2] else "N", reason)

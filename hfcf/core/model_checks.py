@@ -17,8 +17,8 @@ class NoFolder(ValueError):
     """The folder of a model does not exist."""
 
 
-class NotInCache(ValueError):
-    """Offline mode is on, and the Hub's cache lacks a model."""
+class NotCached(ValueError):
+    """Offline mode is on, and the Hub's cache does not hold a model."""
 
 
 _FOLDERS = ("/", "./", "../", "~", "out/")
@@ -93,9 +93,9 @@ def check_hub_id(name: str, where: str) -> None:
     except HFValidationError as error:
         raise ValueError(f"{where}: there is no folder {name}, and the Hub has no such names") from error
     if constants.HF_HUB_OFFLINE and not in_cache(name):
-        raise NotInCache(
+        raise NotCached(
             f"{where}: there is no folder {name}, and offline mode is on, but the Hub's cache does not hold that name: unset "
-            "HF_HUB_OFFLINE, or give a folder or offline:NAME"
+            "HF_HUB_OFFLINE, give a folder or offline:NAME"
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
-from hfcf.core.model_checks import NoFolder, NotInCache, can_configure, check_weights
+from hfcf.core.model_checks import NoFolder, NotCached, can_configure, check_weights
 from hfcf.core.paths import cache_dir
 from hfcf.core.settings import Judges, Trains, models_in, settings_of
 from hfcf.core.stage import Stage, StageError
@@ -77,15 +77,18 @@ def check_disk(folders: Iterable[str | Path] = ()) -> None:
             )
 
 
+def _other_preset(system: Any) -> str:
+    """Name the preset whose models ship, where the system has it."""
+    return ", or choose preset='offline' (--set preset=offline), whose models are there" if "offline" in system.presets else ""
+
+
 def check_models(system: Any) -> None:
     """Raise for a model of a system that is not there, or that reads less than a stage hands it."""
     try:
         check_trained(system)
         _check_stages(system)
-    except NotInCache as error:
-        if "offline" not in system.presets:
-            raise
-        raise NotInCache(f"{error}, or choose preset='offline' (--set preset=offline)") from None
+    except NotCached as error:
+        raise NotCached(f"{error}{_other_preset(system)}") from error
 
 
 def _check_stages(system: Any) -> None:
@@ -120,7 +123,7 @@ def check_trained(system: Any) -> None:
         raise ValueError(
             f"{system.name} needs models that are trained first, and there is no folder {', '.join(missing)}. Train them:\n"
             + "\n".join(missing.values())
-            + "\nor name other models in the settings, or choose preset='offline' (--set preset=offline), whose models are trained"
+            + f"\nor name other models in the settings{_other_preset(system)}"
         )
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,14 +106,25 @@ def clean(text: str, spans: Sequence[tuple[int, int, str]]) -> list[list[Any]]:
 def stanza_pipeline(source: str, processors: str, device: torch.device, **kwargs: Any) -> Any:
     """Make a Stanza pipeline from a language or a folder (see `Ner`), with more arguments of `stanza.Pipeline` in `kwargs`."""
     import stanza
+    from huggingface_hub import constants
 
     kwargs |= {"processors": processors, "use_gpu": device.type == "cuda", "verbose": False, "lang": source}
     if os.path.isdir(source):
         file = Path(source) / "stanza.json"
         settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         paths = {name: os.path.join(source, value) for name, value in settings.items() if name.endswith("_path")}
-        kwargs |= {"lang": "en", **settings, **paths, "dir": source, "download_method": None}
-    return stanza.Pipeline(**kwargs)
+        return stanza.Pipeline(**kwargs | {"lang": "en", **settings, **paths, "dir": source, "download_method": None})
+    offline = {"download_method": None}
+    try:
+        # Stanza asks the network for its list of models each time, also when they are here.
+        return stanza.Pipeline(**kwargs | (offline if constants.HF_HUB_OFFLINE else {}))
+    except OSError as error:
+        with suppress(OSError):
+            return stanza.Pipeline(**kwargs | offline)
+        raise ValueError(
+            f"Stanza's models of {source!r} are not on this machine and can't be downloaded: run stanza.download({source!r}) where "
+            "there is a network, give a folder with them, or take spaCy's: {backend: spacy, model: offline:spacy}"
+        ) from error
 
 
 def check_backend(backend: str) -> None:

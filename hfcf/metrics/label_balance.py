@@ -51,6 +51,7 @@ class MeasureLabelBalance(Metric):
     better: ClassVar = "`balance` near 1"
     of_candidates: ClassVar = False
     published: ClassVar = False
+    by: ClassVar = "label"
     lists: ClassVar = {"predictions": TEXT}
     inputs: ClassVar[Any] = ColumnsOf("label", why="they have no labels")
     outputs: ClassVar = {"label_balance": schema.FLOAT}

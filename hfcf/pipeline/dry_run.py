@@ -60,7 +60,8 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         times = len(readable) / len(fitted) if on_all else len(good) / len(rows)
         columns = {"reads": ", ".join(stage.inputs), "fills": ", ".join(stage.outputs)}
         stages.append({"stage": name, **columns, **_estimate(entry, times)})
-    reasons = [reason for entry in funnel(ds.select(range(total)), ()) for reason in entry["reasons"]] if total > len(good) else []
+    entries = funnel(ds.select(range(total)), ()) if total > len(good) else []
+    reasons = [entry["examples"].get(reason, reason) for entry in entries for reason in entry["reasons"]]
     examples = []
     for row in rows:
         names = list(by_name)

@@ -1,4 +1,4 @@
-"""A run on one self-contained HTML page: funnel, metrics, pairs with what changed in colour, every row to search, settings.
+"""A run on one self-contained HTML page: pairs with what changed in colour, funnel, metrics, every row to search, settings.
 
 The page is made from the run's folder alone, so that it can be made again: after metrics or ratings were added, or by whoever
 downloads the folder from the Hub.

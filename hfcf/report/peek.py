@@ -16,6 +16,7 @@ from rich.text import Text
 
 from hfcf.core import schema
 from hfcf.core.edits import diff
+from hfcf.core.funnel import short
 from hfcf.core.names import did_you_mean
 from hfcf.core.segments import blocks, plain
 from hfcf.core.task import nearest_task, problem, task_of
@@ -280,14 +281,16 @@ def pair_lines(row: Mapping[str, Any], label: str | None, said: Sequence[str], *
 
 
 def rejected_lines(rejections: Sequence[Mapping[str, Any]], *, marks: bool) -> Iterator[Text]:
-    """Yield what was rejected of a source: the source's texts once, then what was rejected, by stage and reason."""
+    """Yield what was rejected of a source: its texts once, then rejections by stage and reason, whatever its numbers."""
     source = rejections[0]["source"]
     yield from row_lines(source, end=False)
-    groups: dict[tuple[str, str, str], list[Mapping[str, Any] | None]] = {}
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in rejections:
-        groups.setdefault((row["level"], row["stage"], row["reason"] or ""), []).append(row["candidate"])
-    for (level, stage, reason), candidates in groups.items():
+        groups.setdefault((row["level"], row["stage"], short(row["reason"] or "")), []).append(row)
+    for (level, stage, _), rows in groups.items():
+        candidates, reasons = [row["candidate"] for row in rows], dict.fromkeys(row["reason"] or "" for row in rows)
         what = "the row" if level == "row" else "a candidate" if len(candidates) == 1 else f"{len(candidates)} candidates"
+        reason = next(iter(reasons)) + " and the like" * (len(reasons) > 1)
         yield printable(Text(f"  {stage} rejects {what}: ", style="bold").append(reason, style="not bold"))
         for candidate in candidates[:CANDIDATES]:
             yield from _candidate(source, candidate, marks)

@@ -18,6 +18,7 @@ import hfcf
 from hfcf.core import model_checks, preflight
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.systems import system_class
 from hfcf.tasks.judge import JudgeCandidates
 
 ROW = {
@@ -191,6 +192,15 @@ def test_weights_without_a_tokenizer_are_no_model(tiny_model: Callable[[str], st
 def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds no model"):
         model_checks.check_weights(Model(str(tmp_path)), "verifier")
+
+
+@pytest.mark.parametrize(("system", "told"), [("polyjuice", False), ("crossaug", True)])
+def test_the_offline_preset_is_a_cure_only_where_there_is_one(system: str, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    given = {"generator": "me/generator", "verifier": "me/verifier"} if told else {"generator": "me/generator"}
+    with pytest.raises(ValueError, match="offline mode is on") as error:
+        preflight.check(system_class(system).preset("paper", **given))
+    assert ("preset=offline" in str(error.value)) == told
 
 
 def test_the_packages_of_offline_models_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

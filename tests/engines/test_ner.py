@@ -6,12 +6,14 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.base import usage
-from hfcf.engines.ner import TYPES, Ner, clean
+from hfcf.engines.ner import TYPES, Ner, clean, stanza_pipeline
 
 TEXTS = [
     "Ada Lovelace was born in London on 10 December 1815.",
@@ -191,3 +193,28 @@ def test_a_stanza_model_that_was_trained_again_misses_the_cache(stanza_ner: Ner,
     assert stanza_ner.settings() != before
     file.write_text(content)
     assert stanza_ner.settings() == before
+
+
+def test_stanza_without_a_network_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stanza = pytest.importorskip("stanza")
+    asked: list[Any] = []
+
+    def pipeline(**kwargs: Any) -> str:
+        asked.append(kwargs.get("download_method", "online"))
+        if asked[-1] == "online":
+            raise ConnectionError("HTTPSConnectionPool(host='raw.githubusercontent.com', port=443): Max retries exceeded")
+        if kwargs["lang"] == "xx":
+            raise FileNotFoundError("no resources.json")
+        return "a pipeline"
+
+    monkeypatch.setattr(stanza, "Pipeline", pipeline)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    assert stanza_pipeline("en", "tokenize,ner", torch.device("cpu")) == "a pipeline"
+    assert asked == ["online", None], "models that were downloaded before"
+    with pytest.raises(ValueError, match=r"Stanza's models of 'xx' .*stanza\.download\('xx'\)") as error:
+        stanza_pipeline("xx", "tokenize,ner", torch.device("cpu"))
+    assert "HTTPSConnectionPool" not in str(error.value)
+    asked.clear()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert stanza_pipeline("en", "tokenize,ner", torch.device("cpu")) == "a pipeline"
+    assert asked == [None], "no request in offline mode"

@@ -667,7 +667,7 @@ def test_a_dry_run_of_a_file_that_can_not_be_read_says_why(content: dict[str, An
     mine = {key: value for key, value in content.items() if key != "data_dir"}
     plan = dry_run({**mine, "data_files": str(tmp_path / "mine.jsonl"), "corpus": "jsonl", "on_error": "reject"})
     assert (plan["rows"], plan["tried"], plan["rejected"]) == (2, 2, 2)
-    assert plan["reason"] == "line N is not JSON: Expecting value at character N"
+    assert plan["reason"] == "line 1 is not JSON: Expecting value at character 0"
     assert [told for row in plan["examples"] for told in row["stages"]] == [
         ("load", f"rejected: line {i} is not JSON: Expecting value at character 0") for i in (1, 2)
     ]

@@ -10,15 +10,19 @@ from typing import Any
 
 import pytest
 import run_folder
+from datasets import Dataset
 from run_folder import EVIL, attacked, measured, published, relation, verification
 from typer.testing import CliRunner
 
 from hfcf.cli import app
 from hfcf.hub.render import render
+from hfcf.metrics.shared.summary import summary
 from hfcf.report import page_rows, report
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files
 from hfcf.report.page import read_template
+
+PARTS = ("pairs", "funnel", "metrics", "rows")
 
 
 class Page(HTMLParser):
@@ -111,6 +115,34 @@ def test_metrics_are_shown_if_there_are_some(tmp_path: Path) -> None:
     assert [row[4] for row in page.data["rows"]][1:4] == [[0.25, 1, None, 0], [0.5, 2, 20, 0.5], [0.75, 3, None, 0.5]]
     for part in ("Metrics, before and after", "minimality.share", "flips", "62.5 %", "SUPPORTS", "0.25"):
         assert part in page.text
+
+
+def test_pairs_come_first_then_the_funnel_then_metrics(tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    measured(tmp_path, {"fluency": [1.0, 2.0, 3.0, 4.0]}, {"fluency": {"after": {"n": 4, "share": 0.5}}})
+    report(tmp_path)
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for start in ('<section id="', '<a href="#'):
+        places = [f'{start}{part}"' for part in PARTS]
+        assert [*sorted(places, key=html.index)] == places
+    before = html[html.index("<main") : html.index('<section id="pairs"')]
+    assert [tag for tag in ("<table", "<section", "<figure") if tag in before] == []
+
+
+def test_a_reason_with_numbers_has_an_example(tmp_path: Path) -> None:
+    published(verification(), tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    [entry] = [entry for entry in run["funnel"] if entry["examples"]]
+    [(reason, example)] = entry["examples"].items()
+    assert re.sub(r"\d+", "N", example) == reason != example
+    assert f"{reason}, such as {example}" in Page(tmp_path / "report.html").text
+
+
+def test_the_labels_are_bars(tmp_path: Path) -> None:
+    told = summary(Dataset.from_dict({"label": ["A", "B", "A", None], "label_balance": [0.67, 0.33, 0.67, None]}))["label_balance"]
+    assert told == {"A": {"n": 3, "null": 1, "yes": 2, "share": 0.66667}, "B": {"n": 3, "null": 1, "yes": 1, "share": 0.33333}}
+    [figure] = metric_figures({"label_balance": {"after": told}})
+    assert [(label, its["share"]) for label, _, its in figure["shares"]] == [("A", 0.66667), ("B", 0.33333)]
 
 
 def test_a_figures_bars_are_shares_by_width() -> None:

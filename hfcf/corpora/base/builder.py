@@ -100,9 +100,15 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if unknown := sorted(set(options) - set(cls.OPTIONS)):
             near = did_you_mean(unknown[0], [*cls.OPTIONS, "data_dir", "data_files", "split", "role", "on_error"])
             raise TypeError(f"{name} has no option {unknown[0]!r}{near}; its options: {', '.join(cls.OPTIONS) or 'none'}")
-        if (data_dir is None) == (data_files is None):
+        if data_dir is not None and data_files is not None:
             raise CorpusError(
-                f"{name}: give either data_dir= or data_files= (on the command line --set data_dir=… or --set data_files=…)"
+                f"{name}: there are data_dir={str(data_dir)!r} and data_files={data_files!r}: give one of them, and null for the "
+                "other if the recipe names it (--set data_files=null)"
+            )
+        if data_dir is None and data_files is None:
+            raise CorpusError(
+                f"{name}: where its files are is not said: give their folder as data_dir (--set data_dir=FOLDER), or files as "
+                "data_files (--set data_files=FILE)"
             )
         if data_files is not None:
             files = cls.assign_splits(name, data_files)
@@ -127,8 +133,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                     raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
                 files.setdefault(split, []).append(path)
         if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
-            folder = "it is a folder: give it as data_dir= (--set data_dir=…)"
-            form = folder if absent[0].is_dir() else "there is no such file"
+            folder = f"it is a folder: give it as data_dir, in the recipe or with --set data_dir={absent[0]} --set data_files=null"
+            form = folder if absent[0].is_dir() else f"there is no such file in {absent[0].absolute().parent}"
             raise CorpusError(f"{name}: data_files={str(absent[0])!r}: {form}")
         if not any(files.values()):
             raise CorpusError(f"{name}: data_files names no file")

@@ -18,6 +18,7 @@ _FOLDERS = ("", "data", "data/default")
 _NO_CSV = {
     b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
     b"PAR1": "Parquet (load it with corpus='parquet', --set corpus=parquet)",
+    b"[": "a JSON list", b"{": "JSON lines (load it with corpus='jsonl', --set corpus=jsonl)",
 }  # fmt: skip
 """First bytes of other forms, as spreadsheets save them."""
 

@@ -94,7 +94,10 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
         # A byte that is not UTF-8 becomes half of a surrogate pair, which the row's checks report.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
-            header = next(reader, [])
+            try:
+                header = next(reader, [])
+            except csv.Error as error:
+                raise _unreadable_file(path, f"its first line is no CSV header: {error}") from None
             while True:
                 start = reader.line_num + 1
                 try:

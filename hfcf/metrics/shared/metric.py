@@ -57,6 +57,8 @@ class Metric(Stage):
     """Whether a single row can be scored alone, so that rejected candidates are scored too."""
     published: ClassVar[bool] = True
     """False if the column repeats the label: a run then publishes only the numbers of the whole set."""
+    by: ClassVar[str] = ""
+    """The column whose values' shares a run shows, where the scores follow from them: a histogram of these shows nothing."""
     citation: ClassVar[str] = ""
     lists: ClassVar[Mapping[str, Any]] = {"predictions": TEXT, "references": TEXT}
     """What its `evaluate.Metric` takes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -54,7 +55,8 @@ def summary(ds: Dataset, metrics: Collection[str] | None = None) -> dict[str, An
         {metric: summary}, for a metric of several numbers {metric: {number: summary}}. For numbers it has `n` (rows with a number),
         `null` (rows without, if there are any), `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
         `histogram`, {"edges", "counts"}: at most 30 bins; the last one holds a long tail. For verdicts it has `n`,
-        `null`, `yes` (their number) and `share` (of yes). Texts have no summary.
+        `null`, `yes` (their number) and `share` (of yes). Texts have no summary. A metric with `by` has a verdict's
+        summary for each value of that column.
 
     >>> summary(Dataset.from_dict({"fluency": [1.0, 3.0, None]}))["fluency"]["mean"]
     2.0
@@ -65,12 +67,23 @@ def summary(ds: Dataset, metrics: Collection[str] | None = None) -> dict[str, An
         if name not in metrics:
             continue
         feature = ds.features[name]
-        if isinstance(feature, Value):
+        if by := getattr(load(name, stage=True) if name in names() else None, "by", ""):
+            result[name] = _shares(ds, by)
+        elif isinstance(feature, Value):
             result[name] = _summary(ds, feature, name)
         else:
             numbers = {key: part for key, part in feature.items() if part.dtype != "string"}
             result[name] = {key: _summary(ds, part, name, key) for key, part in numbers.items()}
     return result
+
+
+def _shares(ds: Dataset, by: str) -> dict[str, Any]:
+    """Summarise how the rows are divided by a column: for each of its values a verdict, whether a row has it."""
+    values = list(with_label_names(ds)[by])
+    counts = Counter(value for value in values if value is not None)
+    null = len(values) - counts.total()
+    shares = {value: summarise_verdicts(counts.total(), null, n) for value, n in counts.most_common()}
+    return shares or summarise_verdicts(0, null, 0)
 
 
 def _summary(ds: Dataset, feature: Value, name: str, *inside: str) -> dict[str, Any]:
