@@ -16,6 +16,7 @@ from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import failure
+from hfcf.prompts import Prompt
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
@@ -40,6 +41,7 @@ class RewriteLlm(Stage):
         max_words: of a claim.
         shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations.
         attempts: how often a row is asked until the answer is valid.
+        prompts: a folder with prompts of your own in the place of ours; see docs/with_an_llm.md#prompts-of-your-own.
 
     >>> RewriteLlm(model="gpt-4o-mini").name
     'rewrite_llm'
@@ -58,18 +60,19 @@ class RewriteLlm(Stage):
     max_words: Positive = 100
     shots: NonNegative = 1
     attempts: Positive = 3
+    prompts: str | None = None
 
     def check(self) -> None:
-        prompts.check_shots(self._prompt.template, self.shots)
+        prompts.check_shots(self._prompt.template, self.shots, self.prompts)
         _ = self._engine  # checks the other settings
 
     def __getstate__(self) -> dict[str, Any]:
         # Other words in the prompt give other rows.
-        return {**super().__getstate__(), "prompt": prompts.contents(self._prompt.template)}
+        return {**super().__getstate__(), "prompt": prompts.contents(self._prompt.template, self.prompts)}
 
     @property
-    def _prompt(self) -> prompts.Prompt:
-        prompt: type[prompts.Prompt] = resolve_name(rewriting_of(self.task).prompt)
+    def _prompt(self) -> Prompt:
+        prompt: type[Prompt] = resolve_name(rewriting_of(self.task).prompt)
         return prompt(relations=self.relations, max_words=self.max_words)
 
     @property
@@ -83,7 +86,7 @@ class RewriteLlm(Stage):
         prompt = self._prompt
         problems = [prompt.problem(row) for row in rows]
         readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
-        answers = iter(self._engine.run([prompt.messages(row, self.shots) for row in readable]))
+        answers = iter(self._engine.run([prompt.messages(row, self.shots, self.prompts) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
             if problem is not None:
