@@ -34,9 +34,10 @@ class Model:
         inputs: the input format of your own classifier, if it differs from ours.
         samples: for "llm:NAME" as a judge, the number of answers to request if the server gives no log-probabilities. The
             probability of a label is its share of the answers; with 1 answer, its label has the probability 1.
+        prompts: for "llm:NAME", a folder with prompts of your own, which are asked in the place of ours of the same names.
 
     Raises:
-        ValueError: `samples` is less than 1, or more than 1 for a model that is not behind an endpoint.
+        ValueError: `samples` is less than 1; it is more than 1, or `prompts` is set, for a model that is not behind an endpoint.
 
     >>> Model.of("t5-base").name
     't5-base'
@@ -51,8 +52,11 @@ class Model:
     labels: Mapping[str, str] | tuple[tuple[str, str], ...] | None = None
     inputs: str | None = None
     samples: int = 1
+    prompts: str | None = None
 
     def __post_init__(self) -> None:
+        if self.prompts is not None and not is_remote(self):
+            raise ValueError(f"prompts are asked of {REMOTE}NAME, a language model behind an endpoint, got {self.name}")
         if self.samples < 1 or (self.samples > 1 and not is_remote(self)):
             raise ValueError(f"samples must be 1, or more for {REMOTE}NAME, got {self.samples}")
         if self.labels is not None:
@@ -99,14 +103,17 @@ class Model:
             parts.append(_identity(adapter, None))
         # Only if they are set: the keys of other models must not change.
         samples = self.samples if self.samples > 1 else None
-        settings = (("labels", self.labels), ("inputs", self.inputs), ("samples", samples))
+        prompts = folder_hash(self.prompts) if self.prompts else None
+        settings = (("labels", self.labels), ("inputs", self.inputs), ("samples", samples), ("prompts", prompts))
         reading = [f"{name}={value}" for name, value in settings if value]
         return "+".join([*parts, self.dtype, *reading])
 
     def __getstate__(self) -> dict[str, Any]:
         # A folder that was trained again in place must not find the old rows in the map cache.
         state: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        local = [source for source in (self.source(), self.adapter_source()) if source and os.path.isdir(source)]
+        if self.prompts is None:
+            del state["prompts"]  # rows that were made before it was a setting are found again
+        local = [source for source in (self.source(), self.adapter_source(), self.prompts) if source and os.path.isdir(source)]
         return {**state, "contents": [_identity(source, None) for source in local]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

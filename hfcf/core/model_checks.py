@@ -6,6 +6,7 @@ import json
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from hfcf.core import offline
@@ -34,6 +35,11 @@ _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
 def check_weights(model: Model, where: str) -> None:
     """Raise an error unless the weights and the adapter exist, without a request to the Hub."""
     if is_remote(model):
+        if model.prompts is not None:
+            try:
+                resolve_name("hfcf.prompts.own:check_folder")(model.prompts)
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
         return
     _check_source(model.name, where)
     _check_tokenizer(model, where)

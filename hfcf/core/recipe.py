@@ -75,7 +75,7 @@ Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string",
 Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_files)]
 """A file, several, or a mapping of splits to files."""
 _MODEL_FIELDS = {
-    **{key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype", "inputs")},
+    **{key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype", "inputs", "prompts")},
     "samples": {"type": "integer", "minimum": 1},
     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
 }

@@ -210,7 +210,9 @@ class Task:
     def verdict_state(self, *models: Model | None) -> dict[str, Any]:
         """Return the state of a stage that uses `verdicts`: a changed prompt changes the labels."""
         remote = [model for model in models if model is not None and is_remote(model)]
-        return {"verdict_prompt": self._verdict_prompt(remote[0]).contents()} if remote else {}
+        folders = dict.fromkeys(model.prompts for model in remote)
+        contents = [self._verdict_prompt(remote[0]).contents(folder) for folder in folders]
+        return {"verdict_prompt": contents[0] if len(contents) == 1 else contents} if remote else {}
 
     def check_verdicts(self, model: Model, labels: Iterable[str]) -> None:
         """Raise `ValueError` for a language model that does not know all of these labels; a local one passes."""

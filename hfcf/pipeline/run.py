@@ -16,6 +16,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
+from hfcf.core.settings import models_in
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
 from hfcf.core.workers import launched_processes, process_number
@@ -28,6 +29,7 @@ from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
 from hfcf.pipeline.row_recipes import RayResources
 from hfcf.pipeline.shards import WORK, remove_shards
 from hfcf.pipeline.timing import Clock, Ledger, add_costs
+from hfcf.prompts.own import texts
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
@@ -120,7 +122,8 @@ def _run(
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
-            "checked_by": next(iter(system.confirming() or ()), None), "runs": runs + 1,
+            "checked_by": next(iter(system.confirming() or ()), None), **_own_prompts(system, metrics),
+            "runs": runs + 1,
             "stages": costs,
         },
         recipe=content, corpus=corpus,
@@ -245,6 +248,15 @@ def model_names(settings: Mapping[str, Any]) -> dict[str, str]:
         for name, value in {**settings, **several}.items()
     }
     return {name: named(model) for name, model in models.items() if isinstance(model, Model)}
+
+
+def _own_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    """Return the prompts of the user's own that a run asks, as texts by setting and file; {} without any."""
+    named = {**system.values, **{f"{name}.{key}": value for name, stage in metrics.items() for key, value in vars(stage).items()}}
+    folders = {name: model.prompts for name, model in models_in(named) if model.prompts}
+    if folder := system.values.get("prompts"):
+        folders["prompts"] = folder
+    return {"prompts": {name: texts(folder) for name, folder in folders.items()}} if folders else {}
 
 
 def metric_models(metrics: Mapping[str, Metric]) -> dict[str, str]:

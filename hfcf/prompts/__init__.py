@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
-from importlib import resources
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import TemplateError
 
 from hfcf.core.candidates import Candidate
 from hfcf.core.model import Model, is_remote
+from hfcf.prompts.own import environment, read
 
 Message = dict[str, str]
 _FORM = "2"
@@ -43,39 +43,47 @@ class Prompt(Protocol):
     def problem(self, row: Mapping[str, Any]) -> str | None:
         """Say why nothing can be asked about a row, or None."""
 
-    def messages(self, row: Mapping[str, Any], shots: int) -> list[Message]:
-        """Ask about a row, after so many worked examples."""
+    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[Message]:
+        """Ask about a row, after so many worked examples; `folder` has prompts in the place of ours."""
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         """Make the candidate of an answer that fits the schema; `stage` rejects one that is of no use."""
 
 
-def messages(name: str, *, shots: int, **values: Any) -> list[Message]:
+def messages(name: str, *, shots: int, folder: str | None = None, **values: Any) -> list[Message]:
     """Fill in a prompt as one message of the user, which every server and chat template takes.
 
-    A text of a row is data: it is on a single line, after its name. The model still reads its content.
+    A text of a row is data: it is on a single line, after its name. The model still reads its content. A folder has templates and
+    examples in the place of ours (`Model.prompts`); where it has fewer examples, all are shown.
     """
-    check_shots(name, shots)
-    text = _environment().from_string(_read(f"{name}.jinja")).render(examples=examples(name)[:shots], **_one_line(values))
+    if not folder:
+        check_shots(name, shots)
+    template = environment().from_string(read(f"{name}.jinja", folder))
+    with _told(name, folder):
+        text = template.render(examples=examples(name, folder)[:shots], **_one_line(values))
     return [{"role": "user", "content": text}]
 
 
-def dialogue(name: str, *, shots: int, answers: Sequence[Mapping[str, Any]] = (), **values: Any) -> list[Message]:
+def dialogue(
+    name: str, *, shots: int, folder: str | None = None, answers: Sequence[Mapping[str, Any]] = (), **values: Any
+) -> list[Message]:  # fmt: skip
     """Fill in a prompt as a conversation: each worked example is a question of the user with the answer of the assistant.
 
     Small models keep to a form that they see in turns, and take the same examples inside one message for part of the question.
     The template has two blocks: `task`, said once, and `question`, said before every answer. An example has values that the
     template names, and `answers`; a question with several answers is asked step by step, and `step` counts from 1.
     """
-    check_shots(name, shots)
+    if not folder:
+        check_shots(name, shots)
     values = _one_line(values)
-    template = _environment().from_string(_read(f"{name}.jinja"))
+    template = environment().from_string(read(f"{name}.jinja", folder))
 
     def block(block_name: str, **context: Any) -> str:
-        return "".join(template.blocks[block_name](template.new_context(context))).strip()
+        with _told(name, folder):
+            return "".join(template.blocks[block_name](template.new_context(context))).strip()
 
     turns: list[Message] = []
-    for example in examples(name)[:shots]:
+    for example in examples(name, folder)[:shots]:
         for step, answer in enumerate(example["answers"], 1):
             turns += _turns(block("question", **{**values, **example, "step": step}), answer)
     for step, answer in enumerate(answers, 1):
@@ -98,34 +106,32 @@ def _turns(question: str, answer: Mapping[str, Any]) -> list[Message]:
     return [{"role": "user", "content": question}, {"role": "assistant", "content": json.dumps(answer, ensure_ascii=False)}]
 
 
-def _environment() -> Environment:
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)  # jinja2's own escapes quotes, for HTML
-    return environment
+@contextmanager
+def _told(name: str, folder: str | None) -> Iterator[None]:
+    """Name the file of a template that can't be filled in."""
+    try:
+        yield
+    except TemplateError as error:
+        raise ValueError(f"prompts: {folder or 'hfcf'}/{name}.jinja: {error}") from error
 
 
-def check_shots(name: str, shots: int) -> None:
+def check_shots(name: str, shots: int, folder: str | None = None) -> None:
     """Raise `ValueError` when a prompt has fewer worked examples."""
-    if not 0 <= shots <= len(examples(name)):
-        raise ValueError(f"shots={shots}: the prompt {name!r} has 0 to {len(examples(name))} worked examples")
+    if not 0 <= shots <= (number := len(examples(name, folder))):
+        raise ValueError(f"shots={shots}: the prompt {name!r} has 0 to {number} worked examples")
 
 
-def examples(name: str) -> list[dict[str, Any]]:
+def examples(name: str, folder: str | None = None) -> list[dict[str, Any]]:
     """Return a prompt's worked examples, in the order in which shots show them."""
-    return json.loads(_read(f"{name}.json"))
+    return json.loads(read(f"{name}.json", folder))
 
 
-def contents(name: str) -> str:
+def contents(name: str, folder: str | None = None) -> str:
     """Return the sha256 of a prompt's template and examples, which is in the state of a stage that uses it."""
-    return hashlib.sha256((_FORM + _read(f"{name}.jinja") + _read(f"{name}.json")).encode()).hexdigest()
+    return hashlib.sha256((_FORM + read(f"{name}.jinja", folder) + read(f"{name}.json", folder)).encode()).hexdigest()
 
 
 def state(names: Sequence[str], *models: Model | None) -> dict[str, Any]:
     """Return what belongs to the state of a stage that asks these models by these prompts: other words give other rows."""
-    remote = any(model is not None and is_remote(model) for model in models)
-    return {"prompts": [contents(name) for name in names]} if remote else {}
-
-
-@lru_cache(maxsize=32)
-def _read(file: str) -> str:
-    return (resources.files("hfcf.prompts") / file).read_text(encoding="utf-8")
+    folders = dict.fromkeys(model.prompts for model in models if model is not None and is_remote(model))
+    return {"prompts": [contents(name, folder) for folder in folders for name in names]} if folders else {}

@@ -20,7 +20,7 @@ def schema(task: int, ways: int) -> str:
     return object_schema({"thoughts": {"type": "string"}, **answer})
 
 
-def messages(view: View, *, ways: int = 2, shots: int = 3) -> list[prompts.Message]:
+def messages(view: View, *, ways: int = 2, shots: int = 3, folder: str | None = None) -> list[prompts.Message]:
     """Ask for the label, in Tasks 3 and 4 also for the structure, after so many worked examples."""
     conclusions, links = {}, []
     if view.structure is not None:
@@ -28,5 +28,13 @@ def messages(view: View, *, ways: int = 2, shots: int = 3) -> list[prompts.Messa
         conclusions = {name: text for name, text in texts.items() if name not in view.pieces and name != CLAIM}
         links = to_program(view.structure, declare=False, label=False, function=False).split("\n")
     return prompts.messages(
-        TEMPLATE, shots=shots, task=view.task, ways=ways, claim=view.claim, pieces=view.pieces, conclusions=conclusions, links=links
+        TEMPLATE,
+        shots=shots,
+        folder=folder,
+        task=view.task,
+        ways=ways,
+        claim=view.claim,
+        pieces=view.pieces,
+        conclusions=conclusions,
+        links=links,
     )

@@ -45,9 +45,9 @@ class ClaimPrompt:
     def problem(self, row: Mapping[str, Any]) -> str | None:
         return f"the label {row['label']} has no opposite" if row["label"] == NOT_ENOUGH_INFO else None
 
-    def messages(self, row: Mapping[str, Any], shots: int) -> list[prompts.Message]:
+    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[prompts.Message]:
         values = {name: row[name] for name in ("claim", "evidence", "label")}
-        return prompts.messages(self.template, shots=shots, wanted=opposite(row["label"]), **values)
+        return prompts.messages(self.template, shots=shots, folder=folder, wanted=opposite(row["label"]), **values)
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         claim = " ".join(answer["claim"].split())

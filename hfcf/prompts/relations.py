@@ -38,11 +38,13 @@ def schema(candidates: Sequence[str]) -> str:
     return object_schema(dict(zip(Answer.__annotations__, types, strict=True)))
 
 
-def messages(row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1) -> list[prompts.Message]:
+def messages(
+    row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1, folder: str | None = None
+) -> list[prompts.Message]:  # fmt: skip
     """Ask for a sentence in which the entities of a row have another relation."""
     head, tail = entities(row)
     return prompts.messages(
-        "relations", shots=shots, candidates=candidates, sentence=" ".join(row["tokens"]), head=head, tail=tail,
+        "relations", shots=shots, folder=folder, candidates=candidates, sentence=" ".join(row["tokens"]), head=head, tail=tail,
         relation=row["label"],
     )  # fmt: skip
 
@@ -95,8 +97,8 @@ class RelationPrompt:
             return f"the relation {row['label']!r} is not in the setting `relations`: name the corpus's there"
         return overlap(row)
 
-    def messages(self, row: Mapping[str, Any], shots: int) -> list[prompts.Message]:
-        return messages(_readable(row), list(self.labels), shots)
+    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[prompts.Message]:
+        return messages(_readable(row), list(self.labels), shots, folder)
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         parts = Answer(**answer)

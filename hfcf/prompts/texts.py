@@ -43,9 +43,9 @@ class TextPrompt:
             return f"the label {row['label']!r} is not in the setting `relations`: name all labels there"
         return None
 
-    def messages(self, row: Mapping[str, Any], shots: int) -> list[prompts.Message]:
+    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[prompts.Message]:
         others = [label for label in self.labels if label != row["label"]]
-        return prompts.messages(self.template, shots=shots, text=row["text"], label=row["label"], others=others)
+        return prompts.messages(self.template, shots=shots, folder=folder, text=row["text"], label=row["label"], others=others)
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         text = answer["text"].strip()

@@ -55,9 +55,9 @@ class VerdictPrompt:
     known: Callable[[str], str | None]
     values: Callable[[Row, Mapping[str, str]], dict[str, Any]]
 
-    def contents(self) -> str:
+    def contents(self, folder: str | None = None) -> str:
         """Return the sha256 of template and examples."""
-        return prompts.contents(self.template)
+        return prompts.contents(self.template, folder)
 
     def check(self, model: Model, labels: Iterable[str]) -> None:
         """Raise `ValueError` unless the names cover all of these labels; the message has the line to type."""
@@ -78,7 +78,9 @@ class VerdictPrompt:
         names = self._names(model)
         strange = [row.get("label") if row.get("label") not in {None, *names.values()} else None for row in rows]
         asked = [row for row, label in zip(rows, strange, strict=True) if label is None]
-        messages = [prompts.messages(self.template, shots=self.shots, **self.values(row, names)) for row in asked]
+        messages = [
+            prompts.messages(self.template, shots=self.shots, folder=model.prompts, **self.values(row, names)) for row in asked
+        ]
         answers = iter(_ask(messages, names, model))
         return [next(answers) if label is None else _unknown(model, label) for label in strange]
 

@@ -150,7 +150,9 @@ def _ask_llm(views: Sequence[View], model: Model, labels: Sequence[str], repaire
         model=model.name.removeprefix(REMOTE), schema=arguments.schema(task, ways), temperature=0.1, max_tokens=1024, seed=seed
     )
     answers = []
-    for view, said in zip(views, engine.run([arguments.messages(each, ways=ways, shots=shots) for each in views]), strict=True):
+    for view, said in zip(
+        views, engine.run([arguments.messages(each, ways=ways, shots=shots, folder=model.prompts) for each in views]), strict=True
+    ):
         if "error" in said:
             answers.append(Answer(None, fault=said["error"]))
         elif task in WRITTEN:

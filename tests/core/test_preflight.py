@@ -63,6 +63,14 @@ def test_rows_in_another_language_are_counted_once_a_run(caplog: pytest.LogCaptu
         assert all("such as 'de'" in record.getMessage() for record in caplog.records)
 
 
+def test_the_offline_preset_is_named_where_there_is_one() -> None:
+    absent = Model("me/not-in-the-cache")
+    with pytest.raises(ValueError, match=r"choose preset='offline' \(--set preset=offline\), whose models"):
+        preflight.check(race(verifier=absent))
+    with pytest.raises(ValueError, match=r"give a folder or offline:NAME$"):
+        preflight.check(hfcf.LLM(model="m", verifier=absent))
+
+
 def test_a_column_of_the_last_stage_is_missed_before_the_first_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hfcf.core.system.map_stage", lambda *_: pytest.fail("a stage ran"))
     with pytest.raises(StageError, match=r"lack the column 'group_id', which \w+ and later") as error:

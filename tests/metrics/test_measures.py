@@ -19,7 +19,7 @@ from made_rows import EVIDENCE, claim_row, evidence_row, relation, relation_row,
 
 import hfcf
 from hfcf.core import edits, plugins, schema
-from hfcf.core.model_checks import NotInCache
+from hfcf.core.model_checks import NotCached
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
@@ -698,7 +698,7 @@ def test_a_metric_says_which_setting_it_wants_and_the_line_to_type(made: Dataset
 @pytest.mark.parametrize("name", ["fluency", "similarity", "coherence"])
 def test_a_metric_whose_model_is_not_there_names_no_preset(made: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str, where: str) -> None:
-        raise NotInCache(f"{where}: offline mode is on")
+        raise NotCached(f"{where}: offline mode is on")
 
     monkeypatch.setattr("hfcf.core.model_checks.check_hub_id", absent)
     with pytest.raises(RecipeError, match="offline mode is on") as caught:

@@ -17,6 +17,7 @@ from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import failure
+from hfcf.prompts import Prompt
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, learn_labels, learned_labels, model_columns, rewriting_of
@@ -41,6 +42,7 @@ class RewriteLlm(Stage):
         max_words: of a claim, or of a text that is not twice as long as its source.
         shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations and texts.
         attempts: how often a row is asked until the answer is valid.
+        prompts: a folder with prompts of your own in the place of ours; see docs/with_an_llm.md#prompts-of-your-own.
 
     >>> RewriteLlm(model="gpt-4o-mini").name
     'rewrite_llm'
@@ -59,15 +61,16 @@ class RewriteLlm(Stage):
     max_words: Positive = 100
     shots: NonNegative = 1
     attempts: Positive = 3
+    prompts: str | None = None
 
     def check(self) -> None:
-        prompts.check_shots(self._kind.template, self.shots)
+        prompts.check_shots(self._kind.template, self.shots, self.prompts)
         if not self.fit_inputs:
             _ = self._engine(self._prompt)  # checks the other settings
 
     def __getstate__(self) -> dict[str, Any]:
         # Other words in the prompt give other rows.
-        return {**super().__getstate__(), "prompt": prompts.contents(self._kind.template)}
+        return {**super().__getstate__(), "prompt": prompts.contents(self._kind.template, self.prompts)}
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:
@@ -77,15 +80,15 @@ class RewriteLlm(Stage):
         return learn_labels(ds)
 
     @property
-    def _kind(self) -> type[prompts.Prompt]:
+    def _kind(self) -> type[Prompt]:
         return resolve_name(rewriting_of(self.task).prompt)
 
     @property
-    def _prompt(self) -> prompts.Prompt:
+    def _prompt(self) -> Prompt:
         labels = self._kind.default_labels if self.relations is None else self.relations
         return self._kind(relations=learned_labels(self.fitted) if self.fitted else labels or (), max_words=self.max_words)
 
-    def _engine(self, prompt: prompts.Prompt) -> Remote:
+    def _engine(self, prompt: Prompt) -> Remote:
         return Remote(
             model=self.model, schema=prompt.schema(), temperature=self.temperature, max_tokens=self.max_tokens,
             seed=self.seed, attempts=self.attempts,
@@ -95,7 +98,7 @@ class RewriteLlm(Stage):
         prompt = self._prompt
         problems = [prompt.problem(row) for row in rows]
         readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
-        answers = iter(self._engine(prompt).run([prompt.messages(row, self.shots) for row in readable]))
+        answers = iter(self._engine(prompt).run([prompt.messages(row, self.shots, self.prompts) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
             if problem is not None:

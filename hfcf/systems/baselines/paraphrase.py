@@ -90,7 +90,7 @@ class RewriteParaphrase(Stage):
 
     def _ask(self, texts: Sequence[str]) -> list[Any]:
         number = self.num_return_sequences
-        messages = [prompts.messages(PROMPT, shots=2, text=text, number=number) for text in texts]
+        messages = [prompts.messages(PROMPT, shots=2, folder=self.generator.prompts, text=text, number=number) for text in texts]
         return ask_texts(
             self.generator, "texts", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
         )

@@ -265,8 +265,9 @@ class EditRelation(Stage):
         # A blank for the first causal term and none for the others, as they are edited.
         words = ("[BLANK]" if i == first else token for i, token in enumerate(tokens) if i not in others)
         return prompts.messages(
-            PROMPT, shots=2, sentence=" ".join(words), relation=roles(relation), known=list(known[:SHOWN]),
-            number=self.num_candidates, closed=self.closed, head=head, tail=tail,
+            PROMPT, shots=2, folder=self.editor.prompts if self.editor else None, sentence=" ".join(words),
+            relation=roles(relation), known=list(known[:SHOWN]), number=self.num_candidates, closed=self.closed, head=head,
+            tail=tail,
         )  # fmt: skip
 
 

@@ -171,7 +171,7 @@ class IdentifyCausalTerms(Stage):
                 "relation": roles(row["label"]),
                 "words": [tokens[i] for i in words],
             }
-            messages.append(prompts.messages(PROMPT, shots=2, sentence=" ".join(tokens), **values))
+            messages.append(prompts.messages(PROMPT, shots=2, folder=model.prompts, sentence=" ".join(tokens), **values))
         fields = {"terms": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
         answers = ask(model, fields, messages, max_tokens=128, seed=self.seed)
         return [_named_places(*group) for group in zip(answers, rows, allowed, strict=True)]

@@ -51,7 +51,8 @@ class Chat:
     ) -> list[dict[str, Any]]:
         """Ask all questions with a template of `hfcf.prompts.dialogue`; return `{"answer": …}` or `{"error": why}` for each."""
         return ask(
-            self.model, schema, [prompts.dialogue(template, shots=self.shots, **values) for values in questions],
+            self.model, schema,
+            [prompts.dialogue(template, shots=self.shots, folder=self.model.prompts, **values) for values in questions],
             temperature=self.temperature, max_tokens=self.max_tokens, seed=seed, attempts=self.attempts,
         )  # fmt: skip
 
@@ -66,7 +67,7 @@ class ChatStage(Stage):
     chat: Annotated[Chat, Flat()] = Chat()
 
     def check(self) -> None:
-        prompts.check_shots(self.template, self.chat.shots)
+        prompts.check_shots(self.template, self.chat.shots, self.chat.model.prompts)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "prompt": prompts.contents(self.template)}
+        return {**super().__getstate__(), "prompt": prompts.contents(self.template, self.chat.model.prompts)}

@@ -150,7 +150,12 @@ class GenerateNegativeClaim(Stage):
 
     def _ask(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         number = self.num_candidates
-        messages = [prompts.messages(PROMPT, shots=2, claim=row["claim"], evidence=row["evidence"], number=number) for row in rows]
+        messages = [
+            prompts.messages(
+                PROMPT, shots=2, folder=self.generator.prompts, claim=row["claim"], evidence=row["evidence"], number=number
+            )
+            for row in rows
+        ]
         return ask_texts(
             self.generator, "claims", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
         )

@@ -131,7 +131,15 @@ class Explain(Stage):
     def _named(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         """Ask a language model which words and pieces of the evidence decide each row's label."""
         messages = [
-            prompts.messages(PROMPT, shots=2, claim=row["claim"], evidence=row["evidence"], label=row["label"]) for row in rows
+            prompts.messages(
+                PROMPT,
+                shots=2,
+                folder=self.language_model.prompts,
+                claim=row["claim"],
+                evidence=row["evidence"],
+                label=row["label"],
+            )
+            for row in rows
         ]
         fields = {"words": _WORDS, "pieces": {"type": "array", "items": {"type": "integer"}}}
         answers = ask(self.language_model, fields, messages, seed=self.seed)

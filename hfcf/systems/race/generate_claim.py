@@ -253,7 +253,15 @@ class GenerateClaim(Stage):
         # A language model may ignore the constraints, so `_candidate` checks them again.
         number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
         messages = [
-            prompts.messages(PROMPT, shots=2, evidence=pieces, clauses=constraints, refuted=label == REFUTES, number=number)
+            prompts.messages(
+                PROMPT,
+                shots=2,
+                folder=self.generator.prompts,
+                evidence=pieces,
+                clauses=constraints,
+                refuted=label == REFUTES,
+                number=number,
+            )
             for pieces, constraints, label in zip(evidence, required, labels, strict=True)
         ]
         return ask_texts(self.generator, "claims", messages, number=number, max_tokens=max_tokens, seed=self.seed)

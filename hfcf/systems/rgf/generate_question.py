@@ -141,5 +141,5 @@ def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: in
         window = mark_answer(context, start, end)[first[0] if first else 0 :]
         window = window[: len(window) - (len(context) - end - last[0])] if last else window
         values = {"title": title, "marked": window, "answer": context[start:end], "number": number}
-        messages.append(prompts.messages("questions", shots=2, **values))
+        messages.append(prompts.messages("questions", shots=2, folder=engine.model.prompts, **values))
     return ask_texts(engine.model, "questions", messages, number=number, max_tokens=engine.max_new_tokens * number, seed=seed)

@@ -256,7 +256,7 @@ def read_answers(engine: Reader, requests: Sequence[Any], seed: int, floor: floa
     for question, context, title in requests:
         last = [match.end() for match in re.finditer(r"\S+", context)][: 2 * WORDS][-1:]
         values = {"title": title, "context": context[: last[0]] if last else "", "question": question, "number": engine.n_best}
-        messages.append(prompts.messages("answers", shots=2, **values))
+        messages.append(prompts.messages("answers", shots=2, folder=engine.model.prompts, **values))
     answers = ask_texts(engine.model, "answers", messages, number=engine.n_best, max_tokens=64 + 64 * engine.n_best, seed=seed)
     results = []
     for answer, (_, context, _) in zip(answers, requests, strict=True):
