@@ -60,7 +60,7 @@ def _train(
     else:
         network, loading = read_weights(
             AutoModelForSequenceClassification, hp.model, id2label=dict(enumerate(labels)), label2id=classes,
-            output_loading_info=True,
+            output_loading_info=True, ignore_mismatched_sizes=True,  # a head of other classes is made anew
         )  # fmt: skip
         # Tensors that the base model lacks are new, also the pooler of some encoders.
         head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))

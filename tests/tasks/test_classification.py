@@ -206,6 +206,12 @@ def test_from_training_to_a_result(tmp_path: Path, tiny_model: Callable[[str], s
         TRAINER.predict(rows, other, max_length=32, labels=())
 
 
+def test_a_classifier_of_other_classes_gets_a_new_head(tmp_path: Path, tiny_model: Callable[[str], str]) -> None:
+    data = [{"corpus": "texts", "data_files": str(sentiment(8, tmp_path, "train"))}]
+    train({"train": "model", "model": tiny_model("verifier"), "data": data, "epochs": 1, "max_length": 32}, tmp_path / "model")
+    assert text_spec(Model(str(tmp_path / "model"))).own == ("negative", "positive")
+
+
 @needs_wordnet
 def test_a_run_is_published_like_any_other(tmp_path: Path) -> None:
     data, out = sentiment(6, tmp_path, "train"), tmp_path / "out"

@@ -139,4 +139,7 @@ class LLM(System):
 
     chain = (RewriteLlm, JudgeCandidates)
     presets: ClassVar = {"paper": {}}
-    by_task: ClassVar = {"relation": {"model": "gpt-3.5-turbo", "max_tokens": 512, "max_length": 128}}
+    by_task: ClassVar = {
+        "relation": {"model": "gpt-3.5-turbo", "max_tokens": 512, "max_length": 128},
+        "classification": {"max_tokens": 1024},  # a whole review comes back
+    }
