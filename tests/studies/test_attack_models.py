@@ -277,6 +277,15 @@ def test_without_rows_the_numbers_are_empty() -> None:
     assert (summary["rows"], summary["success_rate"], summary["interval"]) == (0, None, [])
 
 
+def test_rows_without_a_label_or_an_answer_are_not_in_the_accuracy() -> None:
+    ends = [("a", "a", "succeeded", None), ("a", None, "skipped", "too long"), (None, "a", "skipped", "the row has no label")]
+    own = {"queries": 4, "words": 10, "changed": 2}
+    made = [{"label": label, "predicted": told, "outcome": end, "reason": why, **own} for label, told, end, why in ends]
+    summary = summarise(made)
+    assert (summary["rows"], summary["asked"], summary["accuracy"], summary["accuracy_under_attack"]) == (3, 1, 1.0, 0.0)
+    assert (summary["skipped"], summary["words_changed"]) == ({"too long": 1, "the row has no label": 1}, 0.2)
+
+
 @pytest.mark.parametrize("task", ["verification", "relation"])
 def test_batches_do_not_change_the_result(
     task: str, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, rows: Dataset
