@@ -59,8 +59,7 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     try:
         task, source, rows = describe_file(data, cls.works_on(), {key: given[key] for key in ("columns", "labels") if key in given})
     except LayoutError as error:
-        keys = " ".join(f"--set '{key}={{…}}'" for key in next(iter(error.cures.values())))
-        raise RecipeError(f"{error.in_recipe()}\nGive it to hfcf new as {keys}") from error
+        raise RecipeError(error.in_recipe("hfcf new")) from error
     except CorpusError as error:
         raise RecipeError(f"--data {error}") from error
     settings = {"task": task} if "task" in cls.schema else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import Task, apply_edits, get_task, revert_edits
 from hfcf.studies.attack.models import WRONG, summarise
+from hfcf.studies.attack.publish import attack_rows
 from hfcf.studies.attack.search import Answer, Found, Search, Target, search_all
 from hfcf.studies.attack.words import find_places
 from hfcf.tasks.verification import Verification
@@ -277,6 +279,15 @@ def test_without_rows_the_numbers_are_empty() -> None:
     assert (summary["rows"], summary["success_rate"], summary["interval"]) == (0, None, [])
 
 
+def test_rows_without_a_label_or_an_answer_are_not_in_the_accuracy() -> None:
+    ends = [("a", "a", "succeeded", None), ("a", None, "skipped", "too long"), (None, "a", "skipped", "the row has no label")]
+    own = {"queries": 4, "words": 10, "changed": 2}
+    made = [{"label": label, "predicted": told, "outcome": end, "reason": why, **own} for label, told, end, why in ends]
+    summary = summarise(made)
+    assert (summary["rows"], summary["asked"], summary["accuracy"], summary["accuracy_under_attack"]) == (3, 1, 1.0, 0.0)
+    assert (summary["skipped"], summary["words_changed"]) == ({"too long": 1, "the row has no label": 1}, 0.2)
+
+
 @pytest.mark.parametrize("task", ["verification", "relation"])
 def test_batches_do_not_change_the_result(
     task: str, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, rows: Dataset
@@ -337,6 +348,13 @@ def test_the_command_writes_a_repository(tmp_path: Path, tiny_model: Callable[[s
     if notes["summary"]["succeeded"]:
         rows = load_dataset(str(out), split="train")
         assert rows.features["label"].names == ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
+
+
+def test_rows_that_can_not_be_read_are_named_with_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("nr,statement,source,verdict\n1,Rome is old.,It is.,yes\n", encoding="utf-8")
+    for name, told in (("mine.csv", "Give it to hfcf attack as --set 'columns={…}'"), ("none.csv", "there is no such file")):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            attack_rows(str(tmp_path / name), Model("me/verifier"), tmp_path / "out")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["candidates", "--help"], ["model", "--help"]])

@@ -41,13 +41,14 @@ class LayoutError(CorpusError):
         }
         super().__init__(_message(what, {use: f"{call}, {given})" for use, given in arguments_of.items()}))
 
-    def in_recipe(self) -> str:
-        """Return the message with a recipe's keys instead of Python's arguments."""
+    def in_recipe(self, command: str = "") -> str:
+        """Return the message with a recipe's keys instead of Python's arguments, and a command's option that takes them."""
         keys = {
             use: ", ".join(f"{name}: {_literal(value)}" for name, value in arguments.items())
             for use, arguments in self.cures.items()
         }
-        return _message(self.what, keys)
+        options = " ".join(f"--set '{key}={{…}}'" for key in next(iter(self.cures.values())))
+        return _message(self.what, keys) + (f"\nGive it to {command} as {options}" if command else "")
 
 
 @dataclass(frozen=True)

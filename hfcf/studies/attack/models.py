@@ -126,7 +126,7 @@ def summarise(results: Iterable[Row]) -> dict[str, Any]:
     """Count over the results of an attack, in the terms of TextAttack.
 
     Returns:
-        `rows`; `skipped`, {reason: rows}; `asked`, the rows about which the model gave an answer; `accuracy` and
+        `rows`; `skipped`, {reason: rows}; `asked`, the rows with a label about which the model answered; `accuracy` and
         `accuracy_under_attack` on them; `attacked`, those that it got right; `succeeded`, `success_rate` and its 95 % interval of
         Wilson (null where nothing was attacked); `failed`, {reason: rows}; `queries`, the mean of the attacked rows;
         `words_changed`, the mean share in the rows that misled it.
@@ -137,7 +137,7 @@ def summarise(results: Iterable[Row]) -> dict[str, Any]:
     attacked = [row for row in every if row["outcome"] != SKIPPED]
     succeeded = [row for row in attacked if row["outcome"] == SUCCEEDED]
     reasons = {outcome: Counter(row["reason"] for row in every if row["outcome"] == outcome) for outcome in (SKIPPED, FAILED)}
-    asked = sum(row["predicted"] is not None for row in every)
+    asked = sum(None not in (row["label"], row["predicted"]) for row in every)
     n, k = len(attacked), len(succeeded)
     interval = binomtest(k, n).proportion_ci(method="wilson") if n else ()
     return {
@@ -217,6 +217,8 @@ def _why_skip(target: Target, row: Row, answer: Answer) -> str | None:
         return why
     if not isinstance(answer, Mapping):
         return no_label(answer, "the model")
+    if row["label"] is None:
+        return "the row has no label"
     if row["label"] not in answer:
         return f"the model has no class {row['label']}"
     return None if target.label(answer) == row["label"] else WRONG

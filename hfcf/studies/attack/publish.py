@@ -19,6 +19,7 @@ from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model, named
 from hfcf.core.redact import short_path
 from hfcf.core.task import Task, task_of
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.detect import describe_file
 from hfcf.corpora.custom.schema import FORMS
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
@@ -30,6 +31,7 @@ from hfcf.pipeline.run import load_rows
 from hfcf.studies.attack.models import Attacked, attack
 
 SUMMARY = "attack.json"
+_FILES = (".csv", ".jsonl", ".parquet")
 
 
 def attack_rows(
@@ -71,9 +73,12 @@ def _command(rows: str, model: Model, out: Path, changes: Sequence[str], limit: 
 def _content(rows: str, changes: Sequence[str]) -> dict[str, Any]:
     """Return the recipe of rows; an unreadable one is a skipped row."""
     given = {key: value for key, value in recipes.apply_changes({}, changes).items() if key != "preset"}
-    if not Path(rows).expanduser().is_file():
+    if not Path(rows).expanduser().is_file() and Path(rows).suffix not in _FILES:
         return {"corpus": rows, "on_error": "reject", **given}
-    _, source, _ = describe_file(rows, list(FORMS), given)
+    try:
+        _, source, _ = describe_file(rows, list(FORMS), given)
+    except LayoutError as error:
+        raise recipes.RecipeError(error.in_recipe("hfcf attack")) from error
     return {**source, "on_error": "reject", **given}
 
 
