@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from hfcf.core import edits, schema
 from hfcf.core.candidates import Candidate, log_probability, reject, settle
 from hfcf.core.model import Model
-from hfcf.core.settings import Positive
+from hfcf.core.settings import Positive, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
@@ -103,8 +103,7 @@ class RewritePolyjuice(Stage):
     max_new_tokens: Positive = 200
 
     def check(self) -> None:
-        if self.num_return_sequences > self.num_beams:
-            raise ValueError(f"num_return_sequences must be at most num_beams ({self.num_beams}), got {self.num_return_sequences}")
+        check_search(self.num_beams, num_return_sequences=self.num_return_sequences)
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         engine = Continuation(
