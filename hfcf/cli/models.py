@@ -18,7 +18,7 @@ def train(
     recipe: Annotated[str, typer.Argument(help="A training recipe: train_verifier, train_generator or a YAML file.")],
     out: Annotated[Path, typer.Option(help="The folder for the model, its scores and its card.")],
     set_: Set = None,
-    limit: Annotated[int | None, typer.Option(help="Train only on the first rows, to try a recipe out.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Train only on the first rows, to try a recipe out.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model, a relation or text classifier.

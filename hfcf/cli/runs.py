@@ -159,7 +159,7 @@ def peek(
 
 def report(
     folder: Annotated[Path, typer.Argument(help="The folder of hfcf run or hfcf compare.")],
-    limit: Annotated[int, typer.Option(help="Rows that the page holds at most.")] = 50_000,
+    limit: Annotated[int, typer.Option(min=1, help="Rows that the page holds at most.")] = 50_000,
 ) -> None:
     """Write the page of a run again, for example after metrics, ratings or a comparison were added to its folder."""
     from hfcf.report import report as write_report

@@ -83,7 +83,7 @@ def attack_candidates(
     recipe: Annotated[str, typer.Argument(help="attack_semeval or a YAML file.")],
     out: Annotated[Path, typer.Option(help="The folder for the candidates; a person marks the best in candidates.csv.")],
     set_: Set = None,
-    limit: Annotated[int | None, typer.Option(help="Alter only the first rows; entities come from all.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Alter only the first rows; entities come from all.")] = None,
 ) -> None:
     """Replace causal terms and entities of a test set, and keep the least perplexing sentences."""
     console.silence_libraries()
@@ -110,7 +110,9 @@ def attack_choose(
     automatic: Annotated[
         bool, typer.Option("--automatic", help="Take the least perplexing sentences, which nobody has read.")
     ] = False,
-    ratio: Annotated[float, typer.Option(help="With --automatic: the highest perplexity, as a multiple of the source's.")] = 1.5,
+    ratio: Annotated[
+        float, typer.Option(min=0, help="With --automatic: the highest perplexity, as a multiple of the source's.")
+    ] = 1.5,
 ) -> None:
     """Make the attack set from the marked sentences: at most one of each row and kind."""
     console.silence_libraries()
@@ -134,9 +136,9 @@ def rate_export(
         str | None,
         typer.Option(help="The source rows, for sets that are not the folder of a run; for checkwhy_preference, the references."),
     ] = None,
-    raters: Annotated[int, typer.Option(help="The number of raters.")] = 3,
-    seed: Annotated[int, typer.Option(help="The seed of the draw and the order.")] = 13,
-    rows: Annotated[int | None, typer.Option(help="Rows of each method (and label), instead of the paper's number.")] = None,
+    raters: Annotated[int, typer.Option(min=1, help="The number of raters.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the draw and the order.")] = 13,
+    rows: Annotated[int | None, typer.Option(min=1, help="Rows of each method (and label), instead of the paper's number.")] = None,
 ) -> None:
     """Write a rating sheet for each rater, instructions, and the key to the methods."""
     from dataclasses import replace
@@ -178,9 +180,9 @@ def review_export(
     rows: Annotated[str, typer.Argument(help="The folder of a run, or Parquet or JSON lines.")],
     out: Annotated[Path, typer.Option(help="The folder for the reviews and the key.")],
     form: Annotated[str, typer.Option("--as", help="page, csv, jsonl or argilla.")] = "page",
-    people: Annotated[int, typer.Option(help="How many review; the last one resolves where they differ.")] = 3,
-    seed: Annotated[int, typer.Option(help="The seed of each person's order.")] = 13,
-    limit: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
+    people: Annotated[int, typer.Option(min=1, help="How many review; the last one resolves where they differ.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of each person's order.")] = 13,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
 ) -> None:
     """Write the pages on which people edit claims, evidence and structures, and mark the four criteria: a page for each person."""
     from hfcf.studies.human.export import RATERS

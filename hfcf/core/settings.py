@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,14 +17,20 @@ from pydantic_core import ErrorDetails
 from hfcf.core.model import Model, is_remote
 from hfcf.core.names import check_settings
 
-Positive = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
+"""The seed of a random generator: an integer that NumPy takes too."""
+Positive = Annotated[int, Field(ge=1, strict=True)]
 """An integer of at least 1."""
-NonNegative = Annotated[int, Field(ge=0)]
+NonNegative = Annotated[int, Field(ge=0, strict=True)]
 """An integer of at least 0."""
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 """A number from 0 to 1."""
-Loss = Annotated[float, Field(ge=0)]
+Loss = Annotated[float, Field(ge=0, strict=True)]
 """A number of nats from 0 on."""
+LogProbability = Annotated[float, Field(le=0, strict=True)]
+"""The logarithm of a probability."""
+Weight = Annotated[float, Field(ge=0, strict=True)]
+"""A number of at least 0."""
 Models = Annotated[tuple[Model, ...], BeforeValidator(lambda value: [value] if isinstance(value, Model | str | Mapping) else value)]
 """Several models; a single model counts as a list of one."""
 
@@ -90,6 +96,18 @@ class Setting:
         """The type in plain words: "int | None"."""
         return _type_name(self.annotation)
 
+    @property
+    def range(self) -> str:
+        """The declared range of a number in words: "at least 0 and at most 1"; "" if none is declared."""
+        marks = list(_bounds(self.annotation))
+        bounds = {words: getattr(mark, name) for words, name in BOUNDS.values() for mark in marks if hasattr(mark, name)}
+        return " and ".join(f"{words} {bound:g}" for words, bound in bounds.items())
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, or several."""
+        return bool({int, float} & _scalars(self.annotation))
+
     def validate(self, value: Any) -> Any:
         """Convert a value to the declared type: a name to a `Model`, a list to a tuple, a mapping to a dataclass.
 
@@ -107,7 +125,7 @@ class Setting:
         try:
             value = _adapter(self.annotation).validate_python(value)
         except ValidationError as error:
-            raise ValueError(f"{self.name} {problem(error.errors(include_url=False)[0], self.type)}") from None
+            raise ValueError(f"{self.name} {problem(error.errors(include_url=False)[0], self.type, self.range)}") from None
         for model in value if isinstance(value, tuple) else (value,):
             if isinstance(model, Model) and is_remote(model) and self.marker(Endpoint) is None:
                 why = self.marker(NeedsWeights)
@@ -135,6 +153,25 @@ def check_fields(config: Any) -> None:
         setting.validate(getattr(config, name))
 
 
+def check_numbers(config: Any) -> None:
+    """Raise `ValueError` for a number among a dataclass's fields that has another type than is declared, or is out of range."""
+    for name, setting in settings_of(type(config)).items():
+        if setting.is_number:
+            setting.validate(getattr(config, name))
+
+
+def check_search(num_beams: int, **numbers: int) -> None:
+    """Raise `ValueError` where a beam search can't return so many hypotheses; the setting with their number is named.
+
+    >>> check_search(4, num_candidates=10)
+    Traceback (most recent call last):
+    ValueError: num_candidates must be at most num_beams (4), got 10
+    """
+    for name, number in numbers.items():
+        if number > num_beams:
+            raise ValueError(f"{name} must be at most num_beams ({num_beams}), got {number}")
+
+
 def models_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Model]]:
     """Yield the models among settings, with names such as "verifier" or "judges[0]"; models inside groups are left out."""
     for name, value in values.items():
@@ -157,7 +194,7 @@ def plain(value: Any) -> Any:
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     # Numbers and texts are not converted: "3" is not a number. Lists become tuples, and mappings become dataclasses.
     plain_types = _kinds(annotation) <= {int, float, bool, str, type(None)}
-    return TypeAdapter(annotation, config=ConfigDict(strict=True) if plain_types else None)
+    return TypeAdapter(annotation, config=ConfigDict(strict=True, allow_inf_nan=False) if plain_types else None)
 
 
 def _kinds(annotation: Any) -> set[Any]:
@@ -176,6 +213,20 @@ def _marks(annotation: Any) -> Iterator[Any]:
         annotation = get_args(annotation)[0]
     for part in get_args(annotation):
         yield from _marks(part)
+
+
+def _bounds(annotation: Any) -> Iterator[Any]:
+    for mark in _marks(annotation):
+        yield mark
+        yield from getattr(mark, "metadata", ())
+
+
+def _scalars(annotation: Any) -> set[Any]:
+    """Return the types at the leaves of an annotation."""
+    if get_origin(annotation) is Annotated:
+        return _scalars(get_args(annotation)[0])
+    parts = get_args(annotation)
+    return set().union(*map(_scalars, parts)) if parts and get_origin(annotation) is not Literal else {annotation}
 
 
 def _type_name(annotation: Any) -> str:
@@ -198,8 +249,8 @@ BOUNDS = {
 }  # fmt: skip
 
 
-def problem(error: ErrorDetails, type_name: str) -> str:
-    """Say what is wrong with a value: "must be at least 1, got -3"."""
+def problem(error: ErrorDetails, type_name: str, range_: str = "") -> str:
+    """Say what is wrong with a value: "must be at least 1, got -3"; `range_` is that of the whole setting."""
     got, kind = quote(error["input"]), error["type"]
     if kind in BOUNDS:
         words, bound = BOUNDS[kind]
@@ -208,7 +259,9 @@ def problem(error: ErrorDetails, type_name: str) -> str:
         return f"must be one of {error['ctx']['expected']}, got {got}"
     if kind == "value_error":
         return f"can't be {got}: {error['ctx']['error']}"
-    return f"must be of type {type_name}, got {got}"
+    if kind == "finite_number":
+        return f"must be finite{' and ' if range_ else ''}{range_}, got {got}"
+    return f"must be of type {type_name}, got {got}{f' ({range_})' if range_ else ''}"
 
 
 def quote(value: Any) -> str:

@@ -23,7 +23,7 @@ from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_settings
 from hfcf.core.prepare import prepare
-from hfcf.core.settings import settings_of
+from hfcf.core.settings import Seed, settings_of
 from hfcf.core.task import nearest_task
 from hfcf.core.workers import bind_workers
 from hfcf.text.check import shorten
@@ -92,7 +92,7 @@ class Stage:
     batch_size: ClassVar[int] = 256
     """The number of rows that `System` passes at once: engines sort them by length, so more rows mean less padding."""
 
-    seed: int = 13
+    seed: Seed = 13
     strict: bool = False
     fitted: str | None = field(default=None, init=False, repr=False)
     """The sha256 of what `fit` learned; None before `fit`."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
 from hfcf.engines.classifier_spec import read_spec
@@ -32,9 +33,9 @@ class Attribution(Engine):
     """
 
     model: Model
-    max_length: int
+    max_length: Positive
     method: str = "gradient_x_input"
-    steps: int = 20
+    steps: Positive = 20
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), **read_spec(self.model).settings()}

@@ -24,6 +24,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from hfcf.core import progress
 from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model, is_remote
+from hfcf.core.settings import check_numbers
 from hfcf.core.workers import is_worker
 from hfcf.engines.cache import open_cache
 
@@ -164,6 +165,9 @@ class Engine:
     """Increase it when equal requests get different answers: it is part of the cache key."""
     AHEAD: ClassVar[bool] = False
     """Whether `encode` may run during `forward`: only if `forward` uses the tokenizer for nothing but padding."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
 
     @property
     def width(self) -> int:

@@ -12,6 +12,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine
 from hfcf.engines.perplexity import Perplexity
 
@@ -45,7 +46,7 @@ class Branches(Engine):
     AHEAD: ClassVar = True
 
     model: Model
-    max_length: int = 512
+    max_length: Positive = 512
 
     def load(self, device: torch.device) -> Any:
         return Perplexity(model=self.model, max_length=self.max_length).load(device)

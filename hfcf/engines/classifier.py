@@ -12,6 +12,7 @@ import torch
 from hfcf.core.decisions import is_close, reaches
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.networks import load_network
@@ -90,7 +91,7 @@ class Classifier(Engine):
     AHEAD: ClassVar = True
 
     model: Model
-    max_length: int
+    max_length: Positive
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), **read_spec(self.model).settings()}
@@ -124,7 +125,7 @@ class Acceptability(Engine):
 
     model: Model
     acceptable: str = "LABEL_1"
-    max_length: int = 256
+    max_length: Positive = 256
 
     def load(self, device: torch.device) -> Any:
         network, tokenizer = load_classifier(self.model, device, self.dtype())

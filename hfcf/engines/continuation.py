@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive, check_search
 from hfcf.engines.base import Encoded, Engine
 from hfcf.engines.generator import load_generator, load_tokenizer, search
 
@@ -40,12 +41,16 @@ class Continuation(Engine):
     """
 
     model: Model
-    num_beams: int = 5
-    num_return_sequences: int = 1
-    max_new_tokens: int = 96
-    max_length: int = 512
+    num_beams: Positive = 5
+    num_return_sequences: Positive = 1
+    max_new_tokens: Positive = 96
+    max_length: Positive = 512
     source: str | None = None
     target: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_search(self.num_beams, num_return_sequences=self.num_return_sequences)
 
     @property
     def width(self) -> int:

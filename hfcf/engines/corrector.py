@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded
 from hfcf.engines.generator import Generator, search, two_sided
 
@@ -97,10 +98,10 @@ class Corrector(Generator):
     VERSION = "1"
     prompt: ClassVar[str] = "{}"
 
-    num_beams: int = 4
-    num_return_sequences: int = 2
-    max_new_tokens: int = 48
-    max_length: int = 320
+    num_beams: Positive = 4
+    num_return_sequences: Positive = 2
+    max_new_tokens: Positive = 48
+    max_length: Positive = 320
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         texts = super().encode(loaded, [[masked(*request), []] for request in requests])

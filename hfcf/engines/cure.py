@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from hfcf.core.model import Model, find_file
+from hfcf.core.settings import Positive
 from hfcf.engines.attribution import words_of
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
@@ -176,7 +177,7 @@ class Cure(Engine):
 
     verifier: Model
     explainer: Model
-    max_length: int
+    max_length: Positive
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), **read_spec(self.verifier).settings()}

@@ -14,6 +14,7 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer
+from hfcf.core.settings import Positive, check_search
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.search import NONE
@@ -44,10 +45,14 @@ class Generator(Engine):
     """The prompt of a decoder-only model: a subclass that writes other texts has its own, and its name in the cache's keys."""
 
     model: Model
-    num_beams: int = 30
-    num_return_sequences: int = 10
-    max_new_tokens: int = 96
-    max_length: int = 512
+    num_beams: Positive = 30
+    num_return_sequences: Positive = 10
+    max_new_tokens: Positive = 96
+    max_length: Positive = 512
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_search(self.num_beams, num_return_sequences=self.num_return_sequences)
 
     @property
     def width(self) -> int:
@@ -144,10 +149,10 @@ class ProgramWriter(Generator):
     VERSION = "1"
     prompt: ClassVar[str] = "{}\n# Program:"
 
-    num_beams: int = 1
-    num_return_sequences: int = 1
-    max_new_tokens: int = 400
-    max_length: int = 512
+    num_beams: Positive = 1
+    num_return_sequences: Positive = 1
+    max_new_tokens: Positive = 400
+    max_length: Positive = 512
 
 
 _WORD = re.compile(r"\w+")

@@ -14,6 +14,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import label_probabilities
 from hfcf.engines.classifier_spec import output_names
@@ -179,7 +180,7 @@ class GraphClassifier(Engine):
     """
 
     model: Model
-    max_length: int
+    max_length: Positive
 
     def load(self, device: torch.device) -> Any:
         return load_graph_verifier(self.model, device, self.dtype())

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, Usage, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.classifier import ROUND, choose
@@ -51,12 +52,8 @@ class Intervention(Engine):
     """
 
     indicator: Model
-    max_length: int = 128
-    patience: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.patience is not None and self.patience < 1:
-            raise ValueError(f"patience must be at least 1, or None to try every fill, got {self.patience}")
+    max_length: Positive = 128
+    patience: Positive | None = None
 
     @property
     def classifier(self) -> RelationClassifier:

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers.modeling_outputs import BaseModelOutput
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.generator import load_generator, load_tokenizer
@@ -34,7 +35,7 @@ class Likelihood(Engine):
     """
 
     model: Model
-    max_length: int = 512
+    max_length: Positive = 512
 
     def load(self, device: torch.device) -> Any:
         tokenizer = load_tokenizer(self.model)

@@ -14,6 +14,7 @@ import torch
 from hfcf.core.decisions import ranked
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.networks import load_network
@@ -48,9 +49,11 @@ class MaskFiller(Engine):
     'born'
     """
 
+    VERSION = "2"
+
     model: Model
-    top: int = 10
-    max_length: int = 128
+    top: Positive = 10
+    max_length: Positive = 128
 
     def load(self, device: torch.device) -> Any:
         from transformers import AutoModelForMaskedLM

@@ -51,6 +51,7 @@ class Ner(Engine):
     processors: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_backend(self.backend)
 
     def check_available(self, where: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from hfcf.core.decisions import ranked
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
+from hfcf.core.settings import Weight
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.reader import Reader
 from hfcf.engines.retriever import Retriever
@@ -43,7 +44,7 @@ class OpenReader:
 
     reader: Reader
     retriever: Retriever
-    scale: float = 1.0
+    scale: Weight = 1.0
 
     def run(self, questions: Sequence[str]) -> list[list[dict[str, Any]]]:
         """Answer every question, in order."""

@@ -48,6 +48,7 @@ class Parser(Engine):
     processors: ClassVar[str] = "tokenize,pos,lemma,depparse"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_backend(self.backend)
 
     def check_available(self, where: str) -> None:

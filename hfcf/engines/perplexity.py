@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.networks import load_network
 
@@ -50,7 +51,7 @@ class Perplexity(Engine):
     AHEAD: ClassVar = True
 
     model: Model
-    max_length: int = 1024
+    max_length: Positive = 1024
 
     @property
     def width(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, skip_empty
 from hfcf.engines.generator import Generator
 from hfcf.engines.token_cuts import count_tokens, cut_head, cut_tail, find_tokens
@@ -32,10 +33,10 @@ class QuestionGenerator(Generator):
     VERSION = "1"
     prompt: ClassVar[str] = "{}\nQuestion:"
 
-    num_beams: int = 15
-    num_return_sequences: int = 15
-    max_new_tokens: int = 256
-    max_length: int = 640
+    num_beams: Positive = 15
+    num_return_sequences: Positive = 15
+    max_new_tokens: Positive = 256
+    max_length: Positive = 640
 
     def texts(self, tokenizer: Any, requests: Sequence[Any]) -> list[str | None]:
         """Write each request as the model reads it."""
@@ -62,7 +63,7 @@ class AnswerGenerator(QuestionGenerator):
 
     prompt: ClassVar[str] = "{}\nAnswer:"
 
-    max_new_tokens: int = 32
+    max_new_tokens: Positive = 32
 
     def texts(self, tokenizer: Any, requests: Sequence[Any]) -> list[str | None]:
         return [join_parts(title, context) for title, context in requests]
@@ -81,8 +82,8 @@ class Decomposer(QuestionGenerator):
 
     prompt: ClassVar[str] = "{}\nReferences:"
 
-    num_beams: int = 4
-    num_return_sequences: int = 1
+    num_beams: Positive = 4
+    num_return_sequences: Positive = 1
 
     def texts(self, tokenizer: Any, requests: Sequence[Any]) -> list[str | None]:
         return [

@@ -14,6 +14,7 @@ import torch
 from hfcf.core.decisions import exceeds, ranked, reaches
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
+from hfcf.core.settings import NonNegative, Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.generator import Generator, load_tokenizer, two_sided
@@ -53,13 +54,13 @@ class Reader(Engine):
         overlapping: whether an answer may overlap with a likelier one.
     """
 
-    VERSION = "2"
+    VERSION = "3"
 
     model: Model
-    max_length: int = 384
-    stride: int = 128
-    n_best: int = 5
-    max_answer: int = 30
+    max_length: Positive = 384
+    stride: NonNegative = 128
+    n_best: Positive = 5
+    max_answer: Positive = 30
     overlapping: bool = True
 
     def run(self, requests: Sequence[Any]) -> list[Any]:

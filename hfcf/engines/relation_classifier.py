@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import label_probabilities, load_classifier
 from hfcf.engines.classifier_spec import ClassifierSpec, check_relation, encode_sentences, is_rbert, relation_spec, rename_classes
@@ -35,7 +36,7 @@ class RelationClassifier(Engine):
     """
 
     model: Model
-    max_length: int = 128
+    max_length: Positive = 128
 
     def load(self, device: torch.device) -> Any:
         check_relation(self.model)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.metric import RACE, TEXT, Metric
 
@@ -38,7 +39,7 @@ class MeasureFluency(Metric):
     outputs: ClassVar = {"fluency": schema.FLOAT}
 
     model: Model = Model("gpt2")
-    max_length: int = 1024
+    max_length: Positive = 1024
 
     def scores(self, predictions: Sequence[str], references: Sequence[Any]) -> list[float | None]:
         return Perplexity(model=self.model, max_length=self.max_length).run(list(predictions))

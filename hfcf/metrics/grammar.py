@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import schema
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.classifier import Acceptability
 from hfcf.metrics.shared.metric import TEXT, Metric
 
@@ -41,7 +42,7 @@ class MeasureGrammar(Metric):
 
     model: Model
     acceptable: str = "LABEL_1"
-    max_length: int = 256
+    max_length: Positive = 256
 
     def scores(self, predictions: Sequence[str], references: Sequence[Any]) -> list[float | None]:
         engine = Acceptability(model=self.model, acceptable=self.acceptable, max_length=self.max_length)

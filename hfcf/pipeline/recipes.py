@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema, field_validator, model_validator
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
-from hfcf.core.settings import settings_of
+from hfcf.core.settings import NonNegative, Positive, Seed, settings_of
 from hfcf.engines.ner import Ner
 from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
@@ -36,8 +36,8 @@ class RunRecipe(RowsRecipe):
     """One of `hfcf list systems`."""
     settings: dict[str, Any] | None = None
     """Settings of the system, which replace the settings of its preset."""
-    seed: int = 13
-    limit: Annotated[int | None, Field(ge=1)] = None
+    seed: Seed = 13
+    limit: Positive | None = None
     """Run only the first rows, after fitting on all."""
     streaming: bool = False
     """Read, transform and write the rows as a stream, in bounded memory: no Arrow file of a stage is written, and the result is
@@ -87,13 +87,13 @@ class TrainRecipe(Recipe):
     """Rows whose texts may not be trained on."""
     split: Text | None = None
     """Replaces the split of every source in `data`."""
-    half: int | None = None
+    half: Literal[0, 1] | None = None
     """0 or 1: train on one half of the groups of every source in `data`, as a member of an ensemble does."""
-    limit: Annotated[int | None, Field(ge=1)] = None
+    limit: Positive | None = None
     """Train on the first rows only, to try a recipe out."""
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the groups that is held out, to score on."""
-    ways: int = 3
+    ways: Annotated[int, Field(ge=2, le=3)] = 3
     """3, or 2: without NOT ENOUGH INFO."""
 
     @model_validator(mode="before")
@@ -167,7 +167,7 @@ class CorrectorRecipe(TrainRecipe):
     model: StartModel
     ner: Tagger = Tagger()
     """What finds the entities to mask."""
-    masks: Annotated[int, Field(ge=1)] = 2
+    masks: Positive = 2
     """How many times each claim is masked, each time elsewhere."""
 
 
@@ -175,7 +175,7 @@ class Judge(Recipe):
     """A verifier that judges what a rewriter writes."""
 
     model: ModelReference
-    max_length: int = 130
+    max_length: Positive = 130
     """Tokens that it reads."""
 
 
@@ -249,7 +249,7 @@ class RelationRecipe(TrainRecipe):
 class Clozes(Tagger):
     """Questions made of claims, see `hfcf.training.cloze.cloze_questions`; `data` then has claims with evidence."""
 
-    words: int = 90
+    words: Positive = 90
     """Words that a passage is filled up to."""
 
 
@@ -295,7 +295,7 @@ class QuestionWriterRecipe(TrainRecipe):
 class DerivedLabels(Recipe):
     """Rows of three labels from trees that all support their claim, see `hfcf.training.derived_labels.derive_labels`."""
 
-    distractors: int = 3
+    distractors: NonNegative = 3
     """The number of distractors of a SUPPORTS or REFUTES row."""
 
 

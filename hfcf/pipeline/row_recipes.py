@@ -64,7 +64,7 @@ class Source(BaseModel):
     """Keep only the first rows."""
     skip: Annotated[int | None, Field(ge=0)] = None
     """Skip the first rows."""
-    half: int | None = None
+    half: Literal[0, 1] | None = None
     """0 or 1: keep one half of the groups."""
     distractors: Distractors | None = None
 

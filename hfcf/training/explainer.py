@@ -35,7 +35,7 @@ from datasets import Dataset
 from pydantic import Field
 
 from hfcf.core.model import Model
-from hfcf.core.settings import check_fields
+from hfcf.core.settings import Weight, check_fields
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.classifier import Classifier, load_classifier
 from hfcf.engines.classifier_spec import ClassifierSpec, read_spec
@@ -74,10 +74,10 @@ class Weights:
         sentence_budget: share of its pieces of evidence that may be marked; one piece is always allowed.
     """
 
-    fidelity: float = 1.0
-    complement: float = 0.5
-    consistency: float = 1.0
-    salience: float = 10.0
+    fidelity: Weight = 1.0
+    complement: Weight = 0.5
+    consistency: Weight = 1.0
+    salience: Weight = 10.0
     token_budget: Annotated[float, Field(gt=0, le=1)] = 0.3
     sentence_budget: Annotated[float, Field(gt=0, le=1)] = 0.5
 

@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from hfcf.core.recipe import ModelReference, Recipe, Text
+from hfcf.core.settings import Positive, Weight
 from hfcf.corpora import passages as collections
 from hfcf.corpora.passages import PassageSource
 from hfcf.engines.retriever import Retriever
@@ -25,8 +26,8 @@ class OpenHyperparameters(Hyperparameters):
     """
 
     retriever: Retriever
-    scale: float = 1.0
-    no_answer: float = 1.0
+    scale: Weight = 1.0
+    no_answer: Weight = 1.0
 
 
 class OpenDomain(Recipe):
@@ -39,7 +40,7 @@ class OpenDomain(Recipe):
     passages: Text | list[Text] | PassageSource
     """The collection in the recipe's `data_dir`: a file, several files, or a mapping as in
     `hfcf.corpora.passages.PassageSource`."""
-    k: int = 5
+    k: Positive = 5
     """Number of passages for each question, in training and afterwards."""
     retrieval: Literal["bm25", "dense"] = "bm25"
     encoder: ModelReference | None = None
@@ -49,15 +50,13 @@ class OpenDomain(Recipe):
     pooling: Literal["mean", "cls", "pooler"] = "mean"
     normalise: bool = False
     """With "dense": compare by the cosine. Raise `scale` with it, because cosines lie close together."""
-    scale: float = 1.0
+    scale: Weight = 1.0
     """Factor of the retriever's scores in the softmax."""
-    no_answer: float = 1.0
+    no_answer: Weight = 1.0
     """Weight of the loss on passages without the answer."""
 
     @model_validator(mode="after")
     def _check_retrieval(self) -> Self:
-        if self.k < 1:
-            raise ValueError(f"k must be at least 1, got {self.k}")
         if (self.retrieval == "dense") != (self.encoder is not None):
             raise ValueError(": retrieval: dense needs the key encoder, and bm25 takes none")
         return self

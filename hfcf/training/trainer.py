@@ -20,7 +20,7 @@ from torch.utils.data import Sampler
 from hfcf.core.model import Model
 from hfcf.core.progress import Bar, is_shown, time_left
 from hfcf.core.redact import short_path
-from hfcf.core.settings import Positive, Share, check_fields
+from hfcf.core.settings import Positive, Seed, Share, check_fields
 from hfcf.engines.networks import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
@@ -75,7 +75,7 @@ class Hyperparameters:
     tune: Literal["full", "lora", "lowrank"] = "full"
     rank: Positive = 16
     bf16: bool = False
-    seed: int = 13
+    seed: Seed = 13
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", Model.of(self.model))

@@ -535,7 +535,7 @@ def test_every_keyword_is_checked_and_the_first_fault_named(start: Start, schema
 
 @pytest.mark.parametrize("name", ["attempts", "max_tokens"])
 def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=rf"{name}=0.*1"):
+    with pytest.raises(ValueError, match=rf"{name} must be at least 1, got 0"):
         engine(**{name: 0})
 
 

@@ -105,7 +105,7 @@ def leaking(number: int, *, leak: float, truth: float, seed: int) -> Dataset:
         ({"kind": "reweight", "sizes": [0]}, r"sizes must be at least 1, got 0"),
         ({"kind": "reweight", "penalty": "1e-3"}, r"penalty must be.*float.*'1e-3'"),
         ({"kind": "contrast", "temperature": True}, r"temperature must be.*float.*True"),
-        ({"kind": "contrast", "weight": float("nan")}, r"weight must be at least 0, got nan"),
+        ({"kind": "contrast", "weight": float("nan")}, r"weight must be finite and at least 0, got nan"),
         ({"kind": "poe", "folds": 2.5}, r"folds must be.*int.*2\.5"),
         ({"kind": "reweight", "top": None}, r"top must be.*int.*None"),
         ("poe", r"mapping.*{kind: poe}.*'poe'"),

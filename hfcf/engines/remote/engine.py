@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hfcf.core import progress
+from hfcf.core.settings import Positive, Seed, Weight
 from hfcf.engines.base import Engine, Usage, counted, request_key, usage
 from hfcf.engines.cache import RequestCache, open_cache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
@@ -63,17 +64,15 @@ class Remote(Engine):
 
     model: str
     schema: str
-    temperature: float | None = 0.0
-    max_tokens: int = 512
-    seed: int = 13
-    attempts: int = 3
-    alternatives: int | None = None
+    temperature: Weight | None = 0.0
+    max_tokens: Positive = 512
+    seed: Seed = 13
+    attempts: Positive = 3
+    alternatives: Positive | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         schema_validator(self.schema)
-        for name in ("max_tokens", "attempts"):
-            if (value := getattr(self, name)) < 1:
-                raise ValueError(f"{name}={value}: give at least 1")
 
     def settings(self) -> dict[str, Any]:
         """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""

@@ -16,6 +16,7 @@ from filelock import FileLock
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
 from hfcf.core.paths import cache_dir, fill_once
+from hfcf.core.settings import Positive, Share, Weight
 from hfcf.engines.base import Engine
 from hfcf.engines.retriever import bm25, dense
 
@@ -70,22 +71,19 @@ class Retriever(Engine):
 
     passages: Passages
     method: str = "bm25"
-    k: int = 20
-    k1: float = 1.5
-    b: float = 0.75
+    k: Positive = 20
+    k1: Weight = 1.5
+    b: Share = 0.75
     model: Model | None = None
     passage_model: Model | None = None
     pooling: str = "mean"
     normalise: bool = False
-    max_length: int = 256
+    max_length: Positive = 256
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r}: use {' or '.join(map(repr, METHODS))}")
-        if self.k < 1:
-            raise ValueError(f"k={self.k}: at least one passage")
-        if self.k1 < 0 or not 0 <= self.b <= 1:
-            raise ValueError(f"k1={self.k1}, b={self.b}: k1 is 0 or more, and b from 0 to 1")
         if self.method == "dense":
             self._encoder(self.model)
 
@@ -180,9 +178,10 @@ class Rescorer(Engine):
     passages: Passages
     model: Model
     pooling: str = "mean"
-    max_length: int = 256
+    max_length: Positive = 256
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self._retriever  # checks the settings
 
     @property

@@ -13,6 +13,7 @@ import torch
 from hfcf.core.decisions import TOLERANCE
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.networks import load_network
@@ -39,9 +40,10 @@ class Encoder(Engine):
     model: Model
     pooling: str
     normalise: bool
-    max_length: int
+    max_length: Positive
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.pooling not in POOLINGS:
             raise ValueError(f"pooling={self.pooling!r}: use {', '.join(map(repr, POOLINGS))}")
 

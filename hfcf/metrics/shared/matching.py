@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer, read_weights
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.metrics.shared.batching import windows
 
@@ -53,8 +54,8 @@ class Matching(Engine):
     """
 
     model: Model
-    layer: int | None = None
-    max_length: int = 512
+    layer: Positive | None = None
+    max_length: Positive = 512
 
     def load(self, device: torch.device) -> Any:
         from transformers import AutoModel

@@ -17,6 +17,7 @@ import torch
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer, read_weights
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.metrics.shared.batching import windows
 
@@ -49,12 +50,8 @@ class MoverScore(Engine):
 
     model: Model
     idf: str | None = None
-    max_length: int = 512
-    n_gram: int = 1
-
-    def __post_init__(self) -> None:
-        if self.n_gram < 1:
-            raise ValueError(f"n_gram must be at least 1, got {self.n_gram}")
+    max_length: Positive = 512
+    n_gram: Positive = 1
 
     def load(self, device: torch.device) -> Any:
         from transformers import AutoModel

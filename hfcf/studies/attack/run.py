@@ -20,6 +20,7 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.prepare import prepare
 from hfcf.core.recipe import Files, ModelReference, Recipe, Text
 from hfcf.core.redact import redact_values
+from hfcf.core.settings import Positive, Seed
 from hfcf.core.system import check_limit
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
@@ -37,9 +38,9 @@ class Attack(Recipe):
 
     model: ModelReference
     """The language model that says how perplexing a sentence is."""
-    candidates: int | None = None
-    per_row: int | None = None
-    max_length: int | None = None
+    candidates: Positive | None = None
+    per_row: Positive | None = None
+    max_length: Positive | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the given arguments of `build_attack`."""
@@ -63,7 +64,7 @@ class AttackRecipe(Recipe):
     settings: dict[str, Any] | None = None
     """Of CCG, instead of its preset's."""
     preset: str = "paper"
-    seed: int = 13
+    seed: Seed = 13
 
 
 def parse_attack(content: Mapping[str, Any], where: str = "the recipe") -> tuple[AttackRecipe, CCG]:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
+from hfcf.core.settings import Positive, Seed
 from hfcf.training.open_domain import OpenDomain
 from hfcf.training.trainer import Hyperparameters
 
@@ -79,18 +80,17 @@ class SetMethod(ColumnMethod):
 class LowResource(Recipe):
     """Small samples of the training rows: every size × every sample."""
 
-    sizes: list[int]
+    sizes: list[Positive]
     """Rows of a sample."""
-    samples: list[int]
+    samples: list[Seed]
     """Seeds of the samples."""
 
     @field_validator("sizes", "samples")
     @classmethod
     def _check_numbers(cls, numbers: list[int], info: Any) -> list[int]:
-        least = 1 if info.field_name == "sizes" else 0
-        if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < least:
-            raise ValueError(f"{numbers}: give different whole numbers, {least} or more")
-        return sorted(numbers) if least else numbers
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise ValueError(f"{numbers}: give different whole numbers")
+        return sorted(numbers) if info.field_name == "sizes" else numbers
 
 
 class Pairs(Recipe):
@@ -159,9 +159,9 @@ class _Shared(Recipe):
     preset: str = "paper"
     data_dir: Text | None = None
     """The folder in which the sources' folders and files lie."""
-    seed: int = 13
+    seed: Seed = 13
     """Of the systems."""
-    seeds: list[int]
+    seeds: list[Seed]
     """Of the compared models."""
     system: str | None = None
     """The system of the methods that name none."""
@@ -197,11 +197,11 @@ class SetComparison(_Shared):
     compare: Literal["verifiers", "models"]
     split: Text | None = None
     """In the place of the training rows' split."""
-    take: int | None = None
+    take: Positive | None = None
     """Train on the first rows alone; systems see no others."""
     train: Source
     """The training rows."""
-    ways: int | None = None
+    ways: Annotated[int, Field(ge=2)] | None = None
     """How many of the task's labels the models tell apart."""
     methods: dict[Text, SetMethod | None]
     """By name; null adds nothing."""
@@ -212,7 +212,7 @@ class SetComparison(_Shared):
     language_model: ModelReference | None = None
     """Of the fluency (perplexity) among the intrinsic scores; without it they have none."""
     evaluate: list[Evaluation]
-    evaluate_take: int | None = None
+    evaluate_take: Positive | None = None
     """Evaluate on as many rows of each set."""
     unseen: list[Literal["train", "evaluate"]] = Field(default=["evaluate"])
     """Which rows are left out if a model of a method was trained on them, as far as that is known."""
@@ -253,7 +253,7 @@ class Run(Recipe):
 
     methods: list[Text] | None = None
     columns: list[Text] | None = None
-    seeds: list[int] | None = None
+    seeds: list[Seed] | None = None
 
 
 class Paper(Recipe):
@@ -306,13 +306,13 @@ class RationaleComparison(Recipe):
     verifier: ModelReference
     explainer: ModelReference
     corpora: list[Source]
-    max_length: int
+    max_length: Positive
     """Tokens that the verifier reads."""
-    rows: int | None = 400
+    rows: Positive | None = 400
     """Of each corpus."""
-    seeds: list[int]
+    seeds: list[Seed]
     """Of the random baseline."""
-    seed: int | None = None
+    seed: Seed | None = None
     """The first of as many seeds as `seeds` has."""
 
 

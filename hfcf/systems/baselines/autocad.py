@@ -16,7 +16,7 @@ from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import Candidate, reject, scored, settle
 from hfcf.core.model import Model
-from hfcf.core.settings import NonNegative, Positive
+from hfcf.core.settings import NonNegative, Positive, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
@@ -31,7 +31,7 @@ from hfcf.systems.baselines._shared.relation_editing import (
     editor_terms,
     learn_terms,
 )
-from hfcf.systems.ccg.editor import EDITOR, EditorTraining, answer, check_search, prompt, readable
+from hfcf.systems.ccg.editor import EDITOR, EditorTraining, answer, prompt, readable
 from hfcf.systems.ccg.indicator import COLUMNS
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.judge import JudgeCandidates
@@ -85,7 +85,7 @@ class FillTerms(Stage):
 
     def check(self) -> None:
         check_full_tuning("editor_training", self.editor_training)
-        check_search(self.num_candidates, self.num_beams)
+        check_search(self.num_beams, num_candidates=self.num_candidates)
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:

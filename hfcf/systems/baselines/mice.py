@@ -15,7 +15,7 @@ from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import Candidate, reject, scored, settle
 from hfcf.core.decisions import best, settled
 from hfcf.core.model import Model
-from hfcf.core.settings import NonNegative, Positive
+from hfcf.core.settings import NonNegative, Positive, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.classifier import choose, in_doubt
@@ -32,7 +32,7 @@ from hfcf.systems.baselines._shared.relation_editing import (
     learn_terms,
     read_fitted,
 )
-from hfcf.systems.ccg.editor import EDITOR, EditorTraining, check_search, train_editor
+from hfcf.systems.ccg.editor import EDITOR, EditorTraining, train_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import CLASSIFIER, COLUMNS, IndicatorModel, IndicatorTraining, ask_indicators, learn_indicators
@@ -135,7 +135,7 @@ class EditMinimally(Stage):
     def check(self) -> None:
         check_full_tuning("classifier", self.classifier)
         check_full_tuning("editor_training", self.editor_training)
-        check_search(self.num_candidates, self.num_beams)
+        check_search(self.num_beams, num_candidates=self.num_candidates)
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from hfcf import prompts
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.model import Model, is_remote
 from hfcf.core.parts import Part
-from hfcf.core.settings import Endpoint, Positive, TrainedBy
+from hfcf.core.settings import Endpoint, Positive, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
@@ -64,8 +64,8 @@ class RewriteParaphrase(Stage):
     max_length: Positive = 512
 
     def check(self) -> None:
-        if self.num_return_sequences > self.num_beams and not is_remote(self.generator):
-            raise ValueError(f"num_return_sequences must be at most num_beams ({self.num_beams}), got {self.num_return_sequences}")
+        if not is_remote(self.generator):
+            check_search(self.num_beams, num_return_sequences=self.num_return_sequences)
         if self.prompt is not None:
             check_prompt(self.prompt, "prompt")
             if is_remote(self.generator):

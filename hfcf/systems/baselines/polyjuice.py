@@ -17,7 +17,7 @@ from datasets import Dataset, IterableDataset
 from hfcf.core import edits
 from hfcf.core.candidates import Candidate, log_probability, reject, settle
 from hfcf.core.model import Model
-from hfcf.core.settings import Positive
+from hfcf.core.settings import Positive, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns, get_task
@@ -118,8 +118,7 @@ class RewritePolyjuice(Stage):
     max_new_tokens: Positive = 200
 
     def check(self) -> None:
-        if self.num_return_sequences > self.num_beams:
-            raise ValueError(f"num_return_sequences must be at most num_beams ({self.num_beams}), got {self.num_return_sequences}")
+        check_search(self.num_beams, num_return_sequences=self.num_return_sequences)
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:

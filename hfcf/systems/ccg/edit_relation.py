@@ -15,7 +15,7 @@ from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.candidates import Candidate, reject, scored, settle
 from hfcf.core.decisions import exceeds
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, Loss, NonNegative, Positive
+from hfcf.core.settings import Endpoint, Loss, NonNegative, Positive, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.branches import Branches
 from hfcf.engines.continuation import Continuation
@@ -136,7 +136,7 @@ class EditRelation(Stage):
 
     def check(self) -> None:
         check_full_tuning("editor_training", self.editor_training)
-        editor.check_search(self.num_candidates, self.num_beams)
+        check_search(self.num_beams, num_candidates=self.num_candidates)
         if self.by_sense and self.tagger is None:
             raise ValueError(
                 "phrases with a language_model need a tagger, which finds the predicate between the entities: "

@@ -35,12 +35,6 @@ _TEMPLATE = "sentence1: {first} ({role}) {mask} {second} sentence2: {first} ({ro
 _SHORT = "{first} ({role}) {mask} {second}"
 
 
-def check_search(num_candidates: int, num_beams: int) -> None:
-    """Raise `ValueError` where a search can't return so many hypotheses."""
-    if num_candidates > num_beams:
-        raise ValueError(f"num_candidates must be at most num_beams ({num_beams}), got {num_candidates}")
-
-
 def engine_of(stage: Any, model: Model) -> Continuation:
     """Make the engine of an editor with a stage's settings of the search."""
     return Continuation(

@@ -11,6 +11,7 @@ from torch import nn
 
 from hfcf.core.decisions import ranked, reaches
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.intervention import word_places
@@ -39,7 +40,7 @@ class WordGradients(Engine):
     """
 
     indicator: Model
-    max_length: int = 128
+    max_length: Positive = 128
 
     def load(self, device: torch.device) -> Any:
         return RelationClassifier(model=self.indicator, max_length=self.max_length).load_rbert(device)

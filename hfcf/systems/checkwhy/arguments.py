@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.core.settings import Flat, Positive
+from hfcf.core.settings import Flat, Positive, check_numbers
 from hfcf.core.stage import Reject
 from hfcf.engines.remote.llm_backend import failure
 from hfcf.systems.checkwhy.causal_claims import PAIR, sentence_problem
@@ -56,6 +56,7 @@ class Loop:
     min_inferences: Positive = 2
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.min_inferences >= self.max_steps:
             raise ValueError(f"min_inferences must be less than max_steps ({self.max_steps}), got {self.min_inferences}")
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core.model import REMOTE, Model
-from hfcf.core.settings import Endpoint, Flat, NonNegative, Positive
+from hfcf.core.settings import Endpoint, Flat, NonNegative, Positive, check_numbers
 from hfcf.core.stage import Stage
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import ask
@@ -43,6 +43,7 @@ class Chat:
     shots: NonNegative = 1
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if not self.model.name.removeprefix(REMOTE) or not self.model.name.startswith(REMOTE):
             raise ValueError(f"model must be a language model behind an endpoint, {REMOTE}NAME, got {self.model.name!r}")
 

@@ -15,7 +15,7 @@ from hfcf.core import schema
 from hfcf.core.decisions import best, exceeds, is_close, settled
 from hfcf.core.edits import opcodes
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, GoesWith, NeedsWeights, Positive
+from hfcf.core.settings import Endpoint, GoesWith, NeedsWeights, Positive, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
@@ -121,8 +121,8 @@ class GenerateNegativeClaim(Stage):
 
     def check(self) -> None:
         check_judges(self.verifier, self.judges, self.certainty)
-        if self.num_candidates > self.num_beams and not is_remote(self.generator):
-            raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
+        if not is_remote(self.generator):
+            check_search(self.num_beams, num_candidates=self.num_candidates)
 
     def __getstate__(self) -> dict[str, Any]:
         verdicts = TASK.verdict_state(self.verifier, *self.judges)

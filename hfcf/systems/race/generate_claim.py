@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
-
 from hfcf import prompts
 from hfcf.core import edits, schema
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.decisions import is_close, reaches, settled
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, NeedsWeights, NonNegative, Positive, TrainedBy
+from hfcf.core.settings import Endpoint, LogProbability, NeedsWeights, NonNegative, Positive, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.corrector import Corrector, check_corrector
 from hfcf.engines.generator import Generator, restore_words
@@ -163,11 +161,10 @@ class GenerateClaim(Stage):
         Annotated[Model, TrainedBy("train_corrector"), NeedsWeights("it fills marks that only T5's vocabulary has")] | None
     ) = None
     max_unsupported: NonNegative | None = None
-    min_log_probability: Annotated[float, Field(le=0)] | None = None
+    min_log_probability: LogProbability | None = None
 
     def check(self) -> None:
-        if self.num_candidates > self.num_beams:
-            raise ValueError(f"num_candidates must be at most num_beams ({self.num_beams}), got {self.num_candidates}")
+        check_search(self.num_beams, num_candidates=self.num_candidates)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator)}

@@ -13,7 +13,7 @@ from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
 from hfcf.core.decisions import is_close, reaches, settled
 from hfcf.core.edits import plain_words
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, Positive, TrainedBy
+from hfcf.core.settings import Endpoint, LogProbability, Positive, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.remote.engine import Remote
@@ -60,11 +60,10 @@ class GenerateQuestion(Stage):
     num_beams: Positive = 15
     max_new_tokens: Positive = 256
     max_length: Positive = 640
-    min_log_probability: float | None = None
+    min_log_probability: LogProbability | None = None
 
     def check(self) -> None:
-        if self.questions > self.num_beams:
-            raise ValueError(f"questions must be at most num_beams ({self.num_beams}), got {self.questions}")
+        check_search(self.num_beams, questions=self.questions)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}
