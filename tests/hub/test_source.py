@@ -16,8 +16,8 @@ from hfcf.corpora import builder_class
 from hfcf.hub.existing import FILE, read_source
 
 
-@pytest.mark.parametrize("name", ["demo", "demo_relations", "demo_qa", "demo_structures"])
-def test_the_demos_are_this_projects(name: str) -> None:
+@pytest.mark.parametrize("name", ["demo", "demo_relations", "demo_qa", "demo_structures", "compare_classification"])
+def test_the_rows_beside_recipes_are_this_projects(name: str) -> None:
     source = read_source({"data_dir": f"recipes:{name}"})
     assert source["licence"] == "apache-2.0"
     assert "hfcf" in source["title"]
@@ -25,9 +25,9 @@ def test_the_demos_are_this_projects(name: str) -> None:
     assert (info.paper, info.citation, info.hub_id) == ("", "", None)
 
 
-def test_every_demo_has_the_file() -> None:
+def test_every_folder_of_rows_has_the_file() -> None:
     shipped = {path.parent.name for path in recipes.folder().glob(f"*/{FILE}")}
-    assert shipped == {path.name for path in recipes.folder().glob("demo*") if path.is_dir()}
+    assert shipped == {path.name for path in recipes.folder().glob("demo*") if path.is_dir()} | {"compare_classification"}
 
 
 def test_the_card_and_the_report_of_the_demo_name_this_project(tmp_path: Path) -> None:
