@@ -10,7 +10,7 @@ from typing import Any
 
 from hfcf.core import offline
 from hfcf.core.model import Model, is_remote
-from hfcf.core.pretrained import UnsafeModel, refuse_pickles
+from hfcf.core.pretrained import UnsafeModel, read_tokenizer, refuse_pickles
 
 
 class NoFolder(ValueError):
@@ -23,6 +23,8 @@ _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
 """Types of models with relative positions: the length in their configuration is not a limit."""
 _TOKENIZER = ("tokenizer", "vocab", "spiece", "sentencepiece", "spm", "merges")
 """Every tokenizer has a file with one of these in its name."""
+_ANY_LENGTH, _USUAL = 1_000_000, 512
+"""From this length on, a tokenizer names none; such a model reads what the encoders of the papers read."""
 _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
 """Types of models whose first positions, up to the padding id, hold no token."""
 
@@ -127,6 +129,30 @@ def longest_input(model: Model) -> int | None:
     if not isinstance(positions, int) or unbound:
         return None
     return positions - (config.get("pad_token_id", 1) or 0) - 1 if kind in _PADDED else positions
+
+
+def check_length(model: Model, max_length: int | None) -> None:
+    """Raise `ValueError` for a length that the model has no positions for; the positions past its own would be wrong."""
+    longest = longest_input(model)
+    if max_length and longest and max_length > longest:
+        raise ValueError(f"max_length must be at most {longest}, the tokens that {model.name} reads, got {max_length}")
+
+
+def read_length(model: Model, max_length: int | None = None) -> int:
+    """Return the tokens of an input that are read: `max_length`, else as many as the model can.
+
+    A model with relative positions says by its tokenizer how long its texts were.
+    """
+    if is_remote(model):
+        return max_length or 0
+    if max_length is not None:
+        check_length(model, max_length)
+        return max_length
+    own = int(read_tokenizer(model).model_max_length)  # converts an offline model, whose configuration is read next
+    longest = longest_input(model)
+    if own >= _ANY_LENGTH:
+        return longest or _USUAL
+    return min(own, longest or own)
 
 
 def _config(model: Model) -> dict[str, Any]:

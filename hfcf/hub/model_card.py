@@ -71,7 +71,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     shown |= {**(recipe.get("explainer") or {}), **(recipe.get("open_domain") or {})}
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
     return render(
-        f"model_{kind}.md.jinja", front=front.to_yaml() + "\n", kind=kind, ways=recipe.get("ways", 3),
+        f"model_{kind}.md.jinja", front=front.to_yaml() + "\n", kind=kind, ways=recipe.get("ways") or 3,
         view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")), command=command, settings=shown, exclude=recipe.get("exclude"),

@@ -25,7 +25,8 @@ class Clock:
         seconds, costs = time.perf_counter() - start, _totals()
         costs.subtract(before)
         counts = {key: costs[key] for key in ("calls", "cached", "tokens")}
-        remote = {key: costs[key] for key in ("attempts", "written", "cost") if costs[key]}  # of remote models only
+        # Of remote models only, and of texts that were cut.
+        remote = {key: costs[key] for key in ("attempts", "written", "cost", "cut") if costs[key]}
         times = {"seconds": round(seconds, 2), "model_seconds": round(costs["seconds"], 2)}
         self.stages.append({"stage": stage.name, **times, **counts, **remote})
         return result

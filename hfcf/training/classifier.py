@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.classifier_spec import MARK, check_head, load_config, output_names, verdicts
 from hfcf.engines.networks import load_network
-from hfcf.engines.verifier_inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
+from hfcf.engines.verifier_inputs import CLAIM_FIRST, cut_pairs, encode_pairs, join_for, parse_form
 from hfcf.training.trainer import Hyperparameters, Loss, fit
+
+log = logging.getLogger(__name__)
 
 
 def train_classifier(
@@ -50,6 +53,9 @@ def train_classifier(
         pairs = _pairs(hp.model, batch["claim"], batch["evidence"], claim_only)
         return {**encode_pairs(tokenizer, pairs, hp.max_length, form), "labels": [classes[label] for label in batch["label"]]}
 
+    pairs = _pairs(hp.model, rows["claim"], rows["evidence"], claim_only)
+    if cut := sum(cut_pairs(tokenizer, pairs, hp.max_length, form)):
+        log.warning("%d of %d rows have more than max_length=%d tokens, and are cut", cut, len(rows), hp.max_length)
     encoded = rows.map(encode, batched=True, remove_columns=rows.column_names, desc="tokenise")
     for name, values in (columns or {}).items():
         encoded = encoded.add_column(name, values)
@@ -60,7 +66,12 @@ def train_classifier(
 
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
-    return list(engine.run(_pairs(engine.model, rows["claim"], rows["evidence"], claim_only)))
+    return list(engine.run(pairs_of(rows, engine.model, claim_only=claim_only)))
+
+
+def pairs_of(rows: Dataset, model: Model, *, claim_only: bool = False) -> list[list[str]]:
+    """Return the pairs of claim and evidence that a verifier reads, as `Classifier` takes them."""
+    return _pairs(model, rows["claim"], rows["evidence"], claim_only)
 
 
 def _order(model: Model, labels: Sequence[str]) -> Sequence[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -373,7 +374,10 @@ def test_a_claim_only_verifier_sees_no_evidence(tiny_model: Tiny, tmp_path: Path
 class Fixed(Engine):
     """Answers by claim."""
 
-    model = Model("fixed")
+    model, labels, max_length = Model("fixed"), LABELS, 130
+
+    def count_cut(self, requests: Any) -> int:
+        return 0
 
     def run(self, requests: Any) -> list[dict[str, float]]:
         return [json.loads(claim) for claim, _ in requests]
@@ -393,13 +397,13 @@ def test_scores_are_those_counted_by_hand() -> None:
         (REFUTES, 0.4, 0.3, 0.3), (NOT_ENOUGH_INFO, 0.1, 0.2, 0.7),
     )  # fmt: skip
     # Three ways: S→S, S→N, S→R, R→N, R→S, N→N. F1 of S: p 1/2, r 1/3 = 0.4; of R: 0; of N: p 1/3, r 1 = 0.5.
-    assert evaluate_verifier(ds, Fixed(), ways=3) == {"rows": 6, "accuracy": 0.3333, "macro_f1": 0.3, "majority": 0.5}  # type: ignore[arg-type]
+    assert evaluate_verifier(ds, Fixed(), ways=3).scores == {"rows": 6, "accuracy": 0.3333, "macro_f1": 0.3, "majority": 0.5}  # type: ignore[arg-type]
     # Two ways: S→S, S→S, S→R, R→R, R→S. F1 of S: p 2/3, r 2/3; of R: p 1/2, r 1/2.
-    assert evaluate_verifier(ds, Fixed()) == {"rows": 5, "accuracy": 0.6, "macro_f1": 0.5833, "majority": 0.6}  # type: ignore[arg-type]
+    assert evaluate_verifier(ds, Fixed(), ways=2).scores == {"rows": 5, "accuracy": 0.6, "macro_f1": 0.5833, "majority": 0.6}  # type: ignore[arg-type]
 
 
 def test_a_set_without_rows_has_no_scores() -> None:
-    assert evaluate_verifier(judged((NOT_ENOUGH_INFO, 0.1, 0.2, 0.7)), Fixed()) == {"rows": 0}  # type: ignore[arg-type]
+    assert evaluate_verifier(judged((NOT_ENOUGH_INFO, 0.1, 0.2, 0.7)), Fixed(), ways=2).scores == {"rows": 0}  # type: ignore[arg-type]
 
 
 def test_a_label_that_is_only_predicted_is_no_class_of_the_mean() -> None:
@@ -556,6 +560,27 @@ def test_a_recipe_trains_a_two_way_verifier(tiny_model: Tiny, tmp_path: Path) ->
     with pytest.raises(ExistingResultError, match="all rows there, and the first 8 here"):
         train(recipe, tmp_path / "out", limit=8)
     assert json.loads((tmp_path / "out" / "config.json").read_text())["label2id"] == {SUPPORTS: 0, REFUTES: 1}
+
+
+def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    encoder = tmp_path / "encoder"
+    BertModel.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    recipe = recipe_of(tmp_path, str(encoder), nei=[], evaluate=[], baselines=False, held_out=0.0, max_length=24)
+    with caplog.at_level(logging.WARNING):
+        train(recipe, tmp_path / "two")
+    assert set(json.loads((tmp_path / "two" / "config.json").read_text())["label2id"]) == {SUPPORTS, REFUTES}
+    assert re.search(r"\d+ of 37 rows have more than max_length=24 tokens, and are cut", caplog.text)
+    third = [
+        {**row, "id": f"n{i}", "group_id": f"n{i}", "claim": f"New {i}.", "label": NOT_ENOUGH_INFO} for i, row in enumerate(rows(4))
+    ]
+    jsonl(tmp_path / "third.jsonl", Dataset.from_list(third))
+    recipe["data"] = [*recipe["data"], {"corpus": "jsonl", "data_files": "third.jsonl", "split": "train"}]
+    train(recipe, tmp_path / "three", limit=None)
+    assert set(json.loads((tmp_path / "three" / "config.json").read_text())["label2id"]) == set(LABELS)
+    with caplog.at_level(logging.WARNING):
+        train({**recipe, "ways": 2}, tmp_path / "two-of-three", limit=4)
+    assert "rows are not trained on: ways is 2, and they are neither SUPPORTS nor REFUTES" in caplog.text
 
 
 def test_a_recipe_trains_a_generator(tiny_model: Tiny, tmp_path: Path) -> None:
