@@ -64,9 +64,10 @@ def _train(
         raise ExistingResultError(
             f"{out / CHECKPOINTS} belongs to no training that hfcf began here: give another folder, or move it"
         )
-    training, held_out, dropped = _divide(parsed, limit)
-    if "label" in training.column_names:
+    training, held_out, dropped = _divide(parsed)
+    if "label" in training.column_names:  # of all rows: the first ones may lack a label
         parsed = parsed.model_copy(update={"ways": _ways(parsed, training)})
+    training = training if limit is None else training.select(range(min(limit, len(training))))
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
@@ -99,13 +100,12 @@ def _ways(recipe: recipes.TrainRecipe, rows: Dataset) -> int:
     return 3 if added or NOT_ENOUGH_INFO in rows["label"] else 2
 
 
-def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Dataset, int]:
+def _divide(recipe: recipes.TrainRecipe) -> tuple[Dataset, Dataset, int]:
     """Load a recipe's rows; return the rows to train on, the held-out rows, and the number that an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
     # Salted: the halves of `half` are chosen with the same seed.
     split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, groups=regroup(rows), salt="held out:")
-    training, held_out = split["train"], split["validation"]
-    return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
+    return split["train"], split["validation"], dropped
 
 
 def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
     if CALIBRATION in report["scores"]:
         raise ValueError(f"{out} is calibrated already: a second temperature would hide what the first one changed")
-    held_out = _divide(parsed, parsed.limit)[1]
+    held_out = _divide(parsed)[1]
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
     held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}

@@ -24,7 +24,8 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.hub.existing import ExistingResultError
-from hfcf.pipeline.train import train
+from hfcf.pipeline.recipes import parse_train
+from hfcf.pipeline.train import select_rows, train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
@@ -566,20 +567,20 @@ def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: 
     encoder = tmp_path / "encoder"
     BertModel.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
     AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
-    recipe = recipe_of(tmp_path, str(encoder), nei=[], evaluate=[], baselines=False, held_out=0.0, max_length=24)
+    recipe = recipe_of(tmp_path, str(encoder), nei=[], evaluate=[], baselines=False, held_out=0.0, max_length=24, limit=4)
     with caplog.at_level(logging.WARNING):
         train(recipe, tmp_path / "two")
     assert set(json.loads((tmp_path / "two" / "config.json").read_text())["label2id"]) == {SUPPORTS, REFUTES}
-    assert re.search(r"\d+ of 37 rows have more than max_length=24 tokens, and are cut", caplog.text)
+    assert re.search(r"\d+ of 4 rows have more than max_length=24 tokens, and are cut", caplog.text)
     third = [
         {**row, "id": f"n{i}", "group_id": f"n{i}", "claim": f"New {i}.", "label": NOT_ENOUGH_INFO} for i, row in enumerate(rows(4))
     ]
     jsonl(tmp_path / "third.jsonl", Dataset.from_list(third))
     recipe["data"] = [*recipe["data"], {"corpus": "jsonl", "data_files": "third.jsonl", "split": "train"}]
-    train(recipe, tmp_path / "three", limit=None)
+    train(recipe, tmp_path / "three")
     assert set(json.loads((tmp_path / "three" / "config.json").read_text())["label2id"]) == set(LABELS)
     with caplog.at_level(logging.WARNING):
-        train({**recipe, "ways": 2}, tmp_path / "two-of-three", limit=4)
+        assert set(select_rows(parse_train({**recipe, "ways": 2}))[0]["label"]) == {SUPPORTS, REFUTES}
     assert "rows are not trained on: ways is 2, and they are neither SUPPORTS nor REFUTES" in caplog.text
 
 
