@@ -40,7 +40,8 @@ def train(
 def evaluate(
     model: Annotated[str, typer.Argument(help="A Hub id, a folder, or offline:NAME.")],
     corpus: Annotated[
-        list[str], typer.Option(help="NAME=FOLDER or NAME=FILE, or with :SPLIT (default: validation); may be repeated.")
+        list[str],
+        typer.Option(help="NAME=FOLDER or NAME=FILE, or with :SPLIT (default: validation); or a file of yours. May be repeated."),
     ],
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
     max_length: Annotated[

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import offline
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_remote, source_of
+from hfcf.core.model_folders import explain_folder
 from hfcf.core.pretrained import UnsafeModel, read_tokenizer, refuse_pickles
 
 
@@ -33,28 +34,30 @@ def check_weights(model: Model, where: str) -> None:
     """Raise an error unless the weights and the adapter exist, without a request to the Hub."""
     if is_remote(model):
         return
-    _check_source(model.name, where)
+    _check_source(model.name, f"{where}: the base of the adapter {model.adapter}" if model.adapter else where)
     _check_tokenizer(model, where)
     _check_pickles(model.source(), model.name, where)
     if model.adapter:
-        _check_source(model.adapter, f"{where}: adapter")
+        _check_source(model.adapter, f"{where}: adapter", adapter=True)
         _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
 
 
-def _check_source(name: str, where: str) -> None:
+def _check_source(name: str, where: str, *, adapter: bool = False) -> None:
     if name.startswith("offline:"):
         try:
             offline.check_installed(name.removeprefix("offline:"))
         except (ValueError, FileNotFoundError) as error:
             raise type(error)(f"{where}: {error}") from None
         return
-    folder = Path(Model(name).source())
+    folder = Path(source_of(name))
     if name.startswith("hfcf:") and not folder.is_dir():
         there = ", ".join(sorted(f"hfcf:{path.name}" for path in folder.parent.iterdir() if path.is_dir()))
         raise ValueError(f"{where}: this library has no model {name!r}; it has {there}")
     if folder.is_dir():
         if not any(path.suffix in (".json", ".cfg") for path in folder.iterdir()):
             raise ValueError(f"{where}: the folder {name} holds no model: there is no config.json in it")
+        if why := None if adapter else explain_folder(str(folder)):
+            raise ValueError(f"{where}: the folder {name} holds no model: {why}")
     elif folder.is_file():
         raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
     elif name.startswith(_FOLDERS):

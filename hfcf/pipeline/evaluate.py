@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 
 from hfcf import corpora
 from hfcf.core import trainer
 from hfcf.core.contamination import seen_rows
 from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
+from hfcf.core.recipe import is_dataset
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Evaluation
+from hfcf.corpora.custom.rows import load_file
 from hfcf.metrics.scores.classes import class_scores
 
 
@@ -95,7 +97,8 @@ def evaluate(
 
     Args:
         model: of the task of the rows.
-        sources: "NAME=FOLDER" or "NAME=FILE", each with ":SPLIT" where it is not "validation".
+        sources: "NAME=FOLDER" or "NAME=FILE", each with ":SPLIT" where it is not "validation"; or the path of a file of rows, or of
+            a folder that holds a dataset.
         max_length: tokens of an input; by default as many as the model reads.
         ways: see `hfcf.core.trainer.evaluate`.
         limit: score only the first rows of each.
@@ -120,8 +123,11 @@ def evaluate(
 def read_source(source: str, limit: int | None = None) -> tuple[str, str, Dataset]:
     """Return the folder, the title and the rows of a source of `evaluate`."""
     name, equals, where = source.partition("=")
+    if not equals and Path(source).exists():
+        rows = first_rows(_read_path(source), limit)
+        return source, Path(source).name if limit is None else f"{Path(source).name} (first {len(rows)})", rows
     if not (equals and where):
-        raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT")
+        raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
     folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
     place: dict[str, Any] = {"data_files": {split: folder}} if Path(folder).is_file() else {"data_dir": folder}
     try:
@@ -129,3 +135,15 @@ def read_source(source: str, limit: int | None = None) -> tuple[str, str, Datase
     except ValueError as error:  # this command has no --set
         raise ValueError(str(error).replace("data_dir=", f"--corpus {name}=FOLDER")) from error
     return folder, f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})", rows
+
+
+def _read_path(path: str) -> Dataset:
+    """Read the rows of a file, or of a folder that holds a dataset."""
+    if Path(path).is_file():
+        return load_file(path)
+    if not is_dataset(path):
+        raise ValueError(f"--corpus {path}: the folder holds no dataset: write NAME=FOLDER, with the name of a corpus")
+    rows = corpora.load(path)
+    if isinstance(rows, DatasetDict) and len(rows) > 1:
+        raise ValueError(f"--corpus {path}: it has the splits {', '.join(rows)}: write {path}={path}:SPLIT")
+    return next(iter(rows.values())) if isinstance(rows, DatasetDict) else rows

@@ -28,6 +28,7 @@ from hfcf.hub.existing import RECORD, ExistingResultError, check_result, read_pa
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
+from hfcf.training.classifier import classes_of
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.trainer import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
 from hfcf.training.verifier import two_way
@@ -93,11 +94,11 @@ def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
 
 
 def _ways(recipe: recipes.TrainRecipe, rows: Dataset) -> int:
-    """Return how many labels a training has: the recipe's number, else those of the rows and of what is added to them."""
-    if recipe.ways is not None:
-        return recipe.ways
+    """Return how many labels a training has: the recipe's number, else those of the rows, of what is added, and of the model."""
+    if recipe.ways is not None or not isinstance(recipe, recipes.VerifierRecipe | recipes.StructuresRecipe):
+        return recipe.ways or 3
     added = getattr(recipe, "nei", ()) or getattr(recipe, "derive", None)
-    return 3 if added or NOT_ENOUGH_INFO in rows["label"] else 2
+    return 3 if added or NOT_ENOUGH_INFO in rows["label"] or NOT_ENOUGH_INFO in classes_of(recipe.model) else 2
 
 
 def _divide(recipe: recipes.TrainRecipe) -> tuple[Dataset, Dataset, int]:

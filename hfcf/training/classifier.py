@@ -10,9 +10,9 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model
-from hfcf.core.pretrained import read_tokenizer, read_weights
+from hfcf.core.pretrained import read_tokenizer, read_tuned_config, read_weights
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.classifier_spec import MARK, check_head, load_config, output_names, verdicts
+from hfcf.engines.classifier_spec import MARK, check_head, output_names, verdicts
 from hfcf.engines.networks import load_network
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, cut_pairs, encode_pairs, join_for, parse_form
 from hfcf.training.trainer import Hyperparameters, Loss, fit
@@ -40,6 +40,7 @@ def train_classifier(
     if hp.model.adapter:
         network, head = _load_tuned(hp, classes), ()
     else:
+        _check_outputs(hp.model, labels)
         network, loading = read_weights(
             AutoModelForSequenceClassification, hp.model, id2label=dict(enumerate(labels)), label2id=classes,
             output_loading_info=True,
@@ -76,15 +77,29 @@ def pairs_of(rows: Dataset, model: Model, *, claim_only: bool = False) -> list[l
 
 def _order(model: Model, labels: Sequence[str]) -> Sequence[str]:
     """Return labels in the order of the model's outputs if these are its classes, so that training does not swap them."""
-    if model.adapter:
-        return labels
-    config = load_config(model)
-    try:
-        check_head(model, config)
-        own = verdicts(model, output_names(config))
-    except ValueError:  # no verifier yet
-        return labels
+    own = () if model.adapter else classes_of(model)
     return own if sorted(own) == sorted(labels) else labels
+
+
+def classes_of(model: Model) -> tuple[str, ...]:
+    """Return the labels of a verifier's outputs; empty of a model that is no verifier yet."""
+    try:
+        config = read_tuned_config(model)
+        check_head(model, config)
+        return verdicts(model, output_names(config))
+    except ValueError:
+        return ()
+
+
+def _check_outputs(model: Model, labels: Sequence[str]) -> None:
+    """Raise `ValueError` where the head of a classifier has another number of outputs than there are labels."""
+    config = read_tuned_config(model)
+    kinds, own = list(config.architectures or ()), output_names(config)
+    if any(kind.endswith("ForSequenceClassification") for kind in kinds) and len(own) != len(labels):
+        raise ValueError(
+            f"{model.name} has the {len(own)} classes {', '.join(own)}, and the training has the {len(labels)} labels "
+            f"{', '.join(labels)}: set ways to 3 or 2, or start from a model without a classifier's head"
+        )
 
 
 def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:

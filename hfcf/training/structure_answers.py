@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hfcf.core.model import REMOTE, Model, find_file, is_remote
+from hfcf.core.pretrained import read_tuned_config
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.engines.classifier_spec import load_config, output_names, read_spec
+from hfcf.engines.classifier_spec import output_names, read_spec
 from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
 from hfcf.engines.remote.engine import Remote
@@ -77,7 +78,7 @@ def classes_of(model: Model, kind: str) -> Sequence[str]:
     """Return the labels that a model of some kind can answer with."""
     if kind == "classifier":
         return read_spec(model).names
-    return output_names(load_config(model)) if kind == "graph" else LABELS
+    return output_names(read_tuned_config(model)) if kind == "graph" else LABELS
 
 
 def count_cut(views: Sequence[View], model: Model, kind: str, max_length: int) -> int:

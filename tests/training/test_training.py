@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.settings import settings_of
 from hfcf.core.task import get_task
+from hfcf.corpora import load
+from hfcf.corpora.base import CorpusError
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
@@ -582,6 +585,24 @@ def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: 
     with caplog.at_level(logging.WARNING):
         assert set(select_rows(parse_train({**recipe, "ways": 2}))[0]["label"]) == {SUPPORTS, REFUTES}
     assert "rows are not trained on: ways is 2, and they are neither SUPPORTS nor REFUTES" in caplog.text
+
+
+def test_rows_of_a_folder_that_holds_a_dataset_are_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Dataset.from_list([{"claim": f"Claim {i}.", "evidence": "A text.", "label": LABELS[i % 2]} for i in range(4)])
+    own.save_to_disk(tmp_path / "saved")
+    (tmp_path / "hub" / "data").mkdir(parents=True)
+    own.to_parquet(tmp_path / "hub" / "data" / "train-0.parquet")
+    configs = "configs:\n- config_name: default\n  data_files:\n  - {split: train, path: data/train-*.parquet}"
+    (tmp_path / "hub" / "README.md").write_text(f"---\n{configs}\n---\n", encoding="utf-8")
+    shutil.copytree(tmp_path / "hub", tmp_path / "fever")  # of a corpus's name, which stays the corpus's
+    monkeypatch.chdir(tmp_path)
+    for corpus in ("saved", "hub"):
+        recipe = {"train": "verifier", "model": "x", "data": [{"corpus": corpus}]}
+        assert select_rows(parse_train(recipe))[0]["claim"][:] == own["claim"][:], corpus
+        recipe["data_dir"] = "elsewhere"
+        assert len(select_rows(parse_train(recipe))[0]) == 4
+    with pytest.raises(CorpusError, match="give either data_dir="):
+        load("fever")
 
 
 def test_a_recipe_trains_a_generator(tiny_model: Tiny, tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
+from hfcf.corpora.custom.rows import read_rows
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
 from hfcf.studies.compare.recipe import Evaluation, Pairs
 from hfcf.studies.compare.results import digest
 from hfcf.studies.human.collect import rated_correct
-from hfcf.studies.human.sets import read_rows
 from hfcf.systems import system_class
 from hfcf.training.data import drop_related, load_rows, unrelated
 from hfcf.training.verifier import of_labels
