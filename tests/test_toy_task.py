@@ -119,6 +119,18 @@ def test_from_its_files_to_the_hub(release: Path, tmp_path: Path, monkeypatch: p
         assert set(result.augmented["train"].column_names) >= {"question", "context", "answer"}
 
 
+def test_a_model_of_it_is_scored_by_its_own_trainer_and_scorer(release: Path, tmp_path: Path) -> None:
+    (model := tmp_path / "model").mkdir()
+    (model / "place.json").write_text("[0, 1]", encoding="utf-8")
+    command = ["evaluate", str(model), "--corpus", f"bridges={release}:test", "--out", str(tmp_path / "scores.json")]
+    answer = CliRunner().invoke(app, command)
+    assert answer.exit_code == 0, answer.exception
+    assert "bridges (test): 12 of 12 rows are scored." in answer.output
+    (found,) = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["sets"]
+    assert found["scores"] == {"rows": 12, "em": 1.0}
+    assert found["predictions"][0]["predicted"] == found["predictions"][0]["gold"]
+
+
 @pytest.mark.parametrize("form", ["sets", "columns"])
 def test_two_methods_are_compared(form: str, release: Path, tmp_path: Path) -> None:
     weights = tmp_path / "weights"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_path
 from hfcf.cli.tables import print_comparison, print_scores
+from hfcf.core.paths import replace_file
 
 
 def train(
@@ -39,11 +40,20 @@ def train(
 def evaluate(
     model: Annotated[str, typer.Argument(help="A Hub id, a folder, or offline:NAME.")],
     corpus: Annotated[
-        list[str], typer.Option(help="NAME=FOLDER or NAME=FILE, or with :SPLIT (default: validation); may be repeated.")
+        list[str],
+        typer.Option(help="NAME=FOLDER or NAME=FILE, or with :SPLIT (default: validation); or a file of yours. May be repeated."),
     ],
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
-    max_length: Annotated[int, typer.Option(help="Tokens of an input.")] = 130,
-    ways: Annotated[int, typer.Option(help="For a verifier: 2 drops NOT ENOUGH INFO, as RACE's evaluation does; 3 keeps it.")] = 2,
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of an input. By default, as many as the model reads.")
+    ] = None,
+    ways: Annotated[
+        int | None,
+        typer.Option(
+            help="For a verifier: 2 leaves NOT ENOUGH INFO out, as RACE's evaluation does; 3 keeps it. By default, the model's "
+            "labels that the rows have."
+        ),
+    ] = None,
     task: Annotated[int | None, typer.Option(help="For argument structures: one of CheckWhy's tasks, 1 to 4.")] = None,
     reader: Annotated[str | None, typer.Option(help="For argument structures: a second model, which gives the label.")] = None,
     repaired: Annotated[bool, typer.Option(help="For argument structures: repair the commonest slips of programs.")] = False,
@@ -56,49 +66,37 @@ def evaluate(
         typer.Option(help="How the model reads a row: evidence-claim, '{claim} [SEP] {evidence}' … (docs/your_model.md)."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first rows of each corpus.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A JSON file for the scores of each class, the confusion matrix and all predictions.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it is there.")] = False,
 ) -> None:
     """Score a model on corpora of its task: a verifier (with the majority baseline), a relation classifier or a reader.
 
     A model of argument structures is also scored by reasoning steps and distractors; MODEL may then be llm:NAME, with --task.
     """
     console.silence_libraries()
-    from hfcf import corpora
-    from hfcf.core.contamination import seen_rows
-    from hfcf.core.mapping import first_rows
-    from hfcf.core.model import Model
+    from hfcf import __version__
+    from hfcf.core.model import Model, named
     from hfcf.core.model_checks import check_weights
-    from hfcf.core.task import task_of
-    from hfcf.core.trainer import load_trainer, with_settings
+    from hfcf.pipeline.evaluate import evaluate as score
 
+    if out is not None and out.exists() and not overwrite:
+        raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
-    results: dict[str, dict[str, Any]] = {}
-    known: list[str] = []
     check_weights(reference, "MODEL")
-    for argument in corpus:
-        name, equals, where = argument.partition("=")
-        if not (equals and where):
-            raise ValueError(f"--corpus {argument}: write NAME=FOLDER or NAME=FOLDER:SPLIT")
-        folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
-        place: dict[str, Any] = {"data_files": {split: folder}} if Path(folder).is_file() else {"data_dir": folder}
-        try:
-            rows = first_rows(corpora.load(name, split=split, **place), limit)
-        except ValueError as error:  # this command has no --set
-            raise ValueError(str(error).replace("data_dir=", f"--corpus {name}=FOLDER")) from error
-        of_rows = task_of(rows.features)
-        if not of_rows.trainer:
-            raise ValueError(f"{name}: no model of this library answers {of_rows.name} rows")
-        trainer = with_settings(load_trainer(of_rows.trainer), settings)
-        scores = trainer.evaluate(rows, reference, max_length=max_length, ways=ways)
-        title = f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})"
-        title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
-        results[title] = scores
-        if seen := sum(seen_rows(rows, reference) or ()):
-            known.append(f"{title}: the model was trained on the group or a text of {seen} of the {len(rows)} rows")
-    print_scores(results)
-    for line in known:
-        console.err.print(f"{line}: its scores there are too good.", style="yellow", markup=False)
+    results = score(reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings)
+    print_scores({each.title: each.result.scores for each in results})
+    for line in (line for each in results for line in each.lines()):
+        console.print_hanging(console.data_text(f"{line}."), hang=2)
+    if out is not None:
+        content = {"model": named(reference), "hfcf": __version__, "sets": [each.as_json() for each in results]}
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(out) as part:
+            part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        print_path("scores, confusion and predictions: ", out)
 
 
 def _read_labels(options: list[str]) -> dict[str, str] | None:

@@ -117,7 +117,9 @@ _BY = (
 
 
 def peek(
-    what: Annotated[str, typer.Argument(help="The folder of a run, or the name of a corpus (with --set data_dir=FOLDER).")],
+    what: Annotated[
+        str, typer.Argument(help="The folder of a run, a file of rows, or a corpus's name (with --set data_dir=FOLDER).")
+    ],
     rows: Annotated[int, typer.Option(help="How many rows; with --config rejected, how many sources.", min=1)] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
     best: Annotated[int | None, typer.Option(help="Only the best N: see --by.", min=1)] = None,
@@ -143,6 +145,11 @@ def peek(
 
         content = recipes.apply_changes({"corpus": what}, set_ or [])
         print_lines(reader.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find))
+        return
+    if Path(what).is_file():
+        from hfcf.corpora.custom.rows import load_file
+
+        print_lines(reader.rows_of_corpus(load_file(what, on_error="reject"), rows, find))
         return
     if not funnel:
         print_lines(

@@ -130,7 +130,7 @@ def rate_export(
             help="pairs (of any task), race, ccg_terms, ccg_commonsense, checkwhy_validity, checkwhy_preference or rgf."
         ),
     ],
-    sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet or JSON lines.")],
+    sets: Annotated[list[str], typer.Argument(help="METHOD=FOLDER, one or more: of a run, or of Parquet, JSON lines or CSV.")],
     out: Annotated[Path, typer.Option(help="The folder for the sheets and the key.")],
     sources: Annotated[
         str | None,
@@ -177,7 +177,7 @@ def rate_import(
 
 @review.command("export")
 def review_export(
-    rows: Annotated[str, typer.Argument(help="The folder of a run, or Parquet or JSON lines.")],
+    rows: Annotated[str, typer.Argument(help="The folder of a run, or Parquet, JSON lines or CSV.")],
     out: Annotated[Path, typer.Option(help="The folder for the reviews and the key.")],
     form: Annotated[str, typer.Option("--as", help="page, csv, jsonl or argilla.")] = "page",
     people: Annotated[int, typer.Option(min=1, help="How many review; the last one resolves where they differ.")] = 3,

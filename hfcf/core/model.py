@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from hfcf.core.model_folders import find_base, find_module
 from hfcf.core.names import check_settings
 
 REMOTE = "llm:"
@@ -24,7 +25,8 @@ class Model:
     """A reference to weights, with everything that changes their answers.
 
     Args:
-        name: a Hub id ("me/roberta-hover"), a local folder, "offline:NAME" (`hfcf.core.offline` lists them), or "llm:NAME" for a
+        name: a Hub id ("me/roberta-hover"), a local folder (of a PEFT adapter too, which names its base, and of a cross-encoder in
+            modules of sentence-transformers), "offline:NAME" (`hfcf.core.offline` lists them), or "llm:NAME" for a
             language model behind an endpoint (`hfcf.engines.remote.engine.Remote`), where a system takes one.
         revision: the Hub revision; pin it, or a new upload changes your results.
         adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one that ships with this library.
@@ -59,9 +61,20 @@ class Model:
             raise ValueError(f"prompts are asked of {REMOTE}NAME, a language model behind an endpoint, got {self.name}")
         if self.samples < 1 or (self.samples > 1 and not is_remote(self)):
             raise ValueError(f"samples must be 1, or more for {REMOTE}NAME, got {self.samples}")
+        if self.adapter is None and os.path.isdir(self.name):
+            self._unfold()
         if self.labels is not None:
             pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
             object.__setattr__(self, "labels", tuple(pairs))
+
+    def _unfold(self) -> None:
+        """Point to the base of a PEFT adapter's folder, or to the classifier in a folder of modules."""
+        if (base := find_base(self.name)) is not None:
+            name, revision = base
+            for field, value in (("adapter", self.name), ("name", name), ("revision", revision)):
+                object.__setattr__(self, field, value)
+        elif (module := find_module(self.name)) is not None:
+            object.__setattr__(self, "name", module)
 
     @classmethod
     def of(cls, value: Model | str | dict[str, Any]) -> Model:
@@ -90,11 +103,11 @@ class Model:
 
     def source(self) -> str:
         """Return what `from_pretrained` takes: a folder or a Hub id."""
-        return _source(self.name)
+        return source_of(self.name)
 
     def adapter_source(self) -> str | None:
         """Return the adapter's folder or Hub id."""
-        return None if self.adapter is None else _source(self.adapter)
+        return None if self.adapter is None else source_of(self.adapter)
 
     def key(self) -> str:
         """Identify the weights in every cache: by contents for a folder, by commit for a Hub id."""
@@ -127,7 +140,8 @@ def is_remote(model: Model) -> bool:
     return model.name.startswith(REMOTE)
 
 
-def _source(name: str) -> str:
+def source_of(name: str) -> str:
+    """Return the folder or the Hub id of a model's name."""
     if name.startswith("offline:"):
         from hfcf.core import offline
 
@@ -139,19 +153,27 @@ def _source(name: str) -> str:
 
 def commit(model: Model) -> str | None:
     """Return the commit of a Hub model as the cache has it, else the revision of the `Model`; None for a folder."""
-    if model.name.startswith(("offline:", "hfcf:", REMOTE)) or os.path.isdir(model.name):
-        return model.revision
+    return _commit(model.name, model.revision)
+
+
+def _commit(name: str, revision: str | None) -> str | None:
+    if name.startswith(("offline:", "hfcf:", REMOTE)) or os.path.isdir(name):
+        return revision
     try:
-        revision = _identity(model.name, model.revision).rpartition("@")[2]
+        found = _identity(name, revision).rpartition("@")[2]
     except OSError:  # it was not read, or can't be: there is nothing to tell
-        return model.revision
-    return model.revision if revision == "None" else revision
+        return revision
+    return revision if found == "None" else found
 
 
 def named(model: Model) -> str:
     """Name a model as cards do: with its commit, and with its adapter and the adapter's commit."""
-    parts = [model, *([Model(model.adapter)] if model.adapter else [])]
-    return " + ".join(part.name + (f"@{at}" if (at := commit(part)) else "") for part in parts)
+    return " + ".join(named_part(*part) for part in ((model.name, model.revision), (model.adapter, None)) if part[0])
+
+
+def named_part(name: str, revision: str | None = None) -> str:
+    """Name a model or an adapter alone as cards do."""
+    return name + (f"@{at}" if (at := _commit(name, revision)) else "")
 
 
 def _identity(source: str, revision: str | None) -> str:

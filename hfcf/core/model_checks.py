@@ -10,8 +10,9 @@ from pkgutil import resolve_name
 from typing import Any
 
 from hfcf.core import offline
-from hfcf.core.model import Model, is_remote
-from hfcf.core.pretrained import UnsafeModel, refuse_pickles
+from hfcf.core.model import Model, is_remote, source_of
+from hfcf.core.model_folders import explain_folder
+from hfcf.core.pretrained import UnsafeModel, read_tokenizer, refuse_pickles
 
 
 class NoFolder(ValueError):
@@ -28,6 +29,8 @@ _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
 """Types of models with relative positions: the length in their configuration is not a limit."""
 _TOKENIZER = ("tokenizer", "vocab", "spiece", "sentencepiece", "spm", "merges")
 """Every tokenizer has a file with one of these in its name."""
+_ANY_LENGTH, _USUAL = 1_000_000, 512
+"""From this length on, a tokenizer names none; such a model reads what the encoders of the papers read."""
 _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
 """Types of models whose first positions, up to the padding id, hold no token."""
 
@@ -41,28 +44,30 @@ def check_weights(model: Model, where: str) -> None:
             except ValueError as error:
                 raise ValueError(f"{where}: {error}") from None
         return
-    _check_source(model.name, where)
+    _check_source(model.name, f"{where}: the base of the adapter {model.adapter}" if model.adapter else where)
     _check_tokenizer(model, where)
     _check_pickles(model.source(), model.name, where)
     if model.adapter:
-        _check_source(model.adapter, f"{where}: adapter")
+        _check_source(model.adapter, f"{where}: adapter", adapter=True)
         _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
 
 
-def _check_source(name: str, where: str) -> None:
+def _check_source(name: str, where: str, *, adapter: bool = False) -> None:
     if name.startswith("offline:"):
         try:
             offline.check_installed(name.removeprefix("offline:"))
         except (ValueError, FileNotFoundError) as error:
             raise type(error)(f"{where}: {error}") from None
         return
-    folder = Path(Model(name).source())
+    folder = Path(source_of(name))
     if name.startswith("hfcf:") and not folder.is_dir():
         there = ", ".join(sorted(f"hfcf:{path.name}" for path in folder.parent.iterdir() if path.is_dir()))
         raise ValueError(f"{where}: this library has no model {name!r}; it has {there}")
     if folder.is_dir():
         if not any(path.suffix in (".json", ".cfg") for path in folder.iterdir()):
             raise ValueError(f"{where}: the folder {name} holds no model: there is no config.json in it")
+        if why := None if adapter else explain_folder(str(folder)):
+            raise ValueError(f"{where}: the folder {name} holds no model: {why}")
     elif folder.is_file():
         raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
     elif name.startswith(_FOLDERS):
@@ -137,6 +142,30 @@ def longest_input(model: Model) -> int | None:
     if not isinstance(positions, int) or unbound:
         return None
     return positions - (config.get("pad_token_id", 1) or 0) - 1 if kind in _PADDED else positions
+
+
+def check_length(model: Model, max_length: int | None) -> None:
+    """Raise `ValueError` for a length that the model has no positions for; the positions past its own would be wrong."""
+    longest = longest_input(model)
+    if max_length and longest and max_length > longest:
+        raise ValueError(f"max_length must be at most {longest}, the tokens that {model.name} reads, got {max_length}")
+
+
+def read_length(model: Model, max_length: int | None = None) -> int:
+    """Return the tokens of an input that are read: `max_length`, else as many as the model can.
+
+    A model with relative positions says by its tokenizer how long its texts were.
+    """
+    if is_remote(model):
+        return max_length or 0
+    if max_length is not None:
+        check_length(model, max_length)
+        return max_length
+    own = int(read_tokenizer(model).model_max_length)  # converts an offline model, whose configuration is read next
+    longest = longest_input(model)
+    if own >= _ANY_LENGTH:
+        return longest or _USUAL
+    return min(own, longest or own)
 
 
 def _config(model: Model) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.model import Model
+from hfcf.core.model import Model, find_file
 
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
 """Files that may run code when they are read: weights are never stored in them, and never read from them."""
 PEFT = "adapter_model.safetensors"
+_HEADS = ("classifier.weight", "classifier.out_proj.weight", "classification_head.out_proj.weight", "score.weight")
+"""How the names of a classifier's last weights end."""
 _SAFE = (".safetensors", ".gguf")
 _WEIGHTS = ("pytorch_model", "adapter_model", "tf_model", "flax_model")
 """How the names of files begin that Transformers and PEFT take for weights."""
@@ -48,11 +50,39 @@ def read_weights(auto: Any, model: Model, **settings: Any) -> Any:
 
 
 def read_config(model: Model) -> Any:
-    """Return the configuration of a model."""
+    """Return the configuration of a model; that of its adapter is not read."""
+    return _read_config(model.source(), model.revision, model.name)
+
+
+def _read_config(source: str, revision: str | None, name: str) -> Any:
     from transformers import AutoConfig
 
-    with _refuse_code(model.name):
-        return AutoConfig.from_pretrained(model.source(), revision=model.revision, trust_remote_code=False)
+    with _refuse_code(name):
+        return AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
+
+
+def read_tuned_config(model: Model) -> Any:
+    """Return the configuration of a model, or of its adapter, which names the classes of the tuned model.
+
+    PEFT stores none: then it is the base's, with as many outputs as the head in the adapter has.
+    """
+    if (adapter := model.adapter_source()) is None:
+        return read_config(model)
+    if find_file(adapter, "config.json") is not None:
+        return _read_config(adapter, None, str(model.adapter))
+    config = read_config(model)
+    if (path := find_file(adapter, PEFT)) is not None and (outputs := _head_size(path)) not in (None, config.num_labels):
+        config.num_labels = outputs  # and their names are those that Transformers gives: nobody named them
+    return config
+
+
+def _head_size(path: str) -> int | None:
+    """Return the number of outputs of a classifier's head in an adapter's file; None where there is none."""
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as weights:
+        heads = [name for name in weights.keys() if name.endswith(_HEADS)]  # noqa: SIM118 - no mapping
+        return int(weights.get_slice(heads[0]).get_shape()[0]) if heads else None
 
 
 def read_tokenizer(model: Model, **settings: Any) -> Any:

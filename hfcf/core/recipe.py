@@ -308,10 +308,35 @@ def resolve_folder(path: str) -> Path | None:
     return folder() / path.removeprefix("recipes:") if path.startswith("recipes:") else None
 
 
+_SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
+"""Files by which a folder of `save_to_disk` is known."""
+
+
+def is_dataset(corpus: Any) -> bool:
+    """Say whether a corpus is arguments of `load_dataset`, a Hub id with its namespace, or a folder that holds a dataset."""
+    return isinstance(corpus, Mapping) or (
+        isinstance(corpus, str) and ("/" in corpus or is_saved(corpus) or _is_hub_folder(corpus))
+    )
+
+
+def is_saved(folder: str) -> bool:
+    """Say whether a folder is one of `save_to_disk`."""
+    return any((Path(folder).expanduser() / name).is_file() for name in _SAVED)
+
+
+def _is_hub_folder(folder: str) -> bool:
+    """Say whether a folder has the form of a dataset repository: Parquet and a card."""
+    path = Path(folder).expanduser()
+    return (path / "README.md").is_file() and any(
+        True for form in ("*", "data/*", "data/*/*") for _ in path.glob(f"{form}.parquet")
+    )
+
+
 def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder next to the recipes."""
     corpus = source.get("corpus")
-    if isinstance(corpus, Mapping) or "/" in str(corpus):  # of the Hub, or a folder as it is
+    plain = isinstance(corpus, Mapping) or "/" in str(corpus)
+    if plain or (is_dataset(corpus) and not {"data_dir", "data_files"} & set(source)):  # of the Hub, or a folder as it is
         return dict(source)
     base = Path(data_dir or ".")
     key = "data_files" if "data_files" in source else "data_dir"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Protocol
@@ -13,10 +13,39 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from hfcf.core.model import Model
+from hfcf.core.task import Task, task_of
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model answered to rows, and how well.
+
+    Args:
+        scores: by name, as `hfcf evaluate` prints them; "rows" counts the rows that were scored.
+        gold: the true answer of each row, in the form of `Scorer.gold`.
+        predicted: the model's answer to each row; None where it gave none, or was not asked.
+        left_out: why a row is not in the scores, by its index.
+        labels: those that the model chose among; empty where answers are open.
+        cut: how many rows had more tokens than `max_length`, and were cut.
+        max_length: tokens of an input that the model read; None where it does not apply.
+        notes: sentences that readers of the scores need.
+    """
+
+    scores: dict[str, Any]
+    gold: Sequence[Any] = ()
+    predicted: Sequence[Any] = ()
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    labels: Sequence[str] = ()
+    cut: int = 0
+    max_length: int | None = None
+    notes: Sequence[str] = ()
 
 
 class Trainer(Protocol):
-    """Trains a model of a task and runs it."""
+    """Trains a model of a task and runs it.
+
+    It may have a method `evaluate`, as `hfcf.training.verifier.VerifierTrainer` has; else `predict` and the task's scorer do.
+    """
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -24,7 +53,7 @@ class Trainer(Protocol):
 
     @property
     def ways(self) -> int | None:
-        """The number of labels that a model distinguishes by default; None: all labels of the task."""
+        """The number of labels that a model distinguishes by default; None: those that rows have (`used_labels`)."""
 
     def train(
         self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None
@@ -43,11 +72,8 @@ class Trainer(Protocol):
             The epoch that was chosen, counted from 1; None where none was.
         """
 
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[Any]:
-        """Return the model's answer to each row, in the form of `Scorer.gold`."""
-
-    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a model on rows, as `hfcf evaluate` prints it, on as many of the task's labels as `ways` says."""
+    def predict(self, rows: Dataset, model: Model, *, max_length: int | None, labels: Sequence[str]) -> list[Any]:
+        """Return the model's answer to each row, in the form of `Scorer.gold`; without `max_length` it reads all that it can."""
 
 
 class Scorer(Protocol):
@@ -98,3 +124,43 @@ def with_settings(trainer: Trainer, settings: Mapping[str, Any]) -> Trainer:
 def load_scorer(reference: str) -> Scorer:
     """Import the scorer that a task names."""
     return resolve_name(reference)
+
+
+def used_labels(task: Task, labels: Iterable[Any]) -> tuple[str, ...]:
+    """Return the closed labels of a task that rows have, and always its first two: with one, every answer would be right.
+
+    >>> from hfcf.core.task import get_task
+    >>> used_labels(get_task("verification"), ["REFUTES"])
+    ('SUPPORTS', 'REFUTES')
+    """
+    used = set(labels)
+    return tuple(label for i, label in enumerate(task.labels or ()) if i < 2 or label in used)
+
+
+def evaluate(
+    rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Evaluation:  # fmt: skip
+    """Ask a model about rows of its task, and score its answers.
+
+    Args:
+        rows: of any task that names a trainer and a scorer.
+        model: of that task.
+        max_length: tokens of an input; by default as many as the model reads.
+        ways: on how many labels of a task with closed labels; by default on those of the model that the rows have.
+        settings: of the trainer, such as the task of a model of argument structures.
+
+    Raises:
+        ValueError: no model answers such rows, or a setting does not fit.
+    """
+    task = task_of(rows.features)
+    if not task.trainer or not task.scorer:
+        raise ValueError(f"no model of this library answers {task.name} rows")
+    trainer = with_settings(load_trainer(task.trainer), settings or {})
+    if (own := getattr(trainer, "evaluate", None)) is not None:
+        result: Evaluation = own(rows, model, max_length=max_length, ways=ways)
+        return result
+    scorer = load_scorer(task.scorer)
+    gold, labels = scorer.gold(rows), used_labels(task, rows["label"]) if task.labels else ()
+    predicted = trainer.predict(rows, model, max_length=max_length, labels=labels)
+    return Evaluation({"rows": len(rows), **scorer.scores(gold, predicted)}, gold, predicted, labels=labels, max_length=max_length)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hfcf.core.names import did_you_mean
 from hfcf.core.plugins import discover_modules, files_of, import_file, with_plugins
-from hfcf.core.recipe import resolve_folder
+from hfcf.core.recipe import is_dataset, resolve_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -50,7 +50,8 @@ def load(
         name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
             "questions" a user's own questions, "structures" a user's own claims with argument structures. Or a dataset in your own
             columns, which `hfcf.from_dataset` reads: a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments for
-            `load_dataset`, or a folder of `save_to_disk`. Or a class of your own, `hfcf.load(FactFiles, …)`.
+            `load_dataset`, or a folder of `save_to_disk` or of Parquet with a card. Or a class of your own,
+            `hfcf.load(FactFiles, …)`.
         data_dir: the folder with the release files under their official names; "recipes:NAME" is a folder of the recipes.
         data_files: instead of `data_dir`, the files themselves: a file, several, or a mapping split → files.
         split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
@@ -71,10 +72,10 @@ def load(
 
     if role not in (None, "train"):
         raise ValueError(f"role must be 'train' (rows of a dev or test split used for training) or None, got {role!r}")
-    from hfcf.corpora.custom.source import is_own, load_own
+    from hfcf.corpora.custom.source import load_own
 
     _refuse_code(name)
-    if is_own(name):
+    if _is_own(name):
         own = load_own(name, split=split, on_error=on_error, data_dir=data_dir, data_files=data_files, **options)
         return _with_role(own, role, split or "all splits")
     if not isinstance(name, str | type):
@@ -123,12 +124,12 @@ def corpus_name(corpus: Any) -> str:
 
 def builder_class(name: Any) -> type[Corpus]:
     """Import a corpus's module and return its builder; for a dataset in a user's columns, a builder with front matter only."""
-    from hfcf.corpora.custom.source import is_own, own_builder
+    from hfcf.corpora.custom.source import own_builder
 
     _refuse_code(name)
     if isinstance(name, type):
         return name
-    if is_own(name):
+    if _is_own(name):
         return own_builder(name)
     if (module := (corpora := _modules()).get(name)) is None:
         near = did_you_mean(name, corpora) or f"; there are {', '.join(corpora)}"
@@ -144,6 +145,11 @@ def _refuse_code(name: Any) -> None:
             f"{name} is code, which a name of a corpus never runs: give its class, hfcf.load({path.stem}.BUILDER, …), or set "
             f"{FILES}={path} and name it {path.stem!r}"
         )
+
+
+def _is_own(name: Any) -> bool:
+    """Say whether a corpus is a user's own dataset; a folder that has the name of a corpus is none."""
+    return is_dataset(name) and not (isinstance(name, str) and name in _modules())
 
 
 def names() -> list[str]:

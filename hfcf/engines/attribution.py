@@ -13,7 +13,7 @@ from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.verifier_inputs import encode_spans
+from hfcf.engines.verifier_inputs import cut_pairs, encode_spans
 
 METHODS = ("gradient_x_input", "integrated_gradients")
 
@@ -50,9 +50,14 @@ class Attribution(Engine):
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         _, tokenizer = loaded
         reading = read_spec(self.model)
-        rows = zip(requests, encode_spans(tokenizer, requests, self.max_length, reading.form), strict=True)
+        rows = encode_spans(tokenizer, requests, self.max_length, reading.form)
+        lengths = [len(row["input_ids"]) for row, _ in rows]
+        cut = cut_pairs(tokenizer, requests, self.max_length, reading.form, lengths=lengths)
         classes = {name: i for i, name in enumerate(reading.names)}
-        return [Encoded(row, (spans, classes[label], text)) for (_, text, label), (row, spans) in rows]
+        return [
+            Encoded(row, (spans, classes[label], text), cut=each)
+            for (_, text, label), (row, spans), each in zip(requests, rows, cut, strict=True)
+        ]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         from captum.attr import LayerGradientXActivation, LayerIntegratedGradients

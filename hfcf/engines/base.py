@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import multiprocessing
 import os
 import time
@@ -27,6 +28,8 @@ from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import check_numbers
 from hfcf.core.workers import is_worker
 from hfcf.engines.cache import open_cache
+
+log = logging.getLogger(__name__)
 
 
 def process_device() -> torch.device:
@@ -83,6 +86,8 @@ class Usage:
     """Calls of a remote endpoint, failed and unusable ones included."""
     written: int = 0
     """How many of `tokens` a remote model wrote."""
+    cut: int = 0
+    """Requests whose text was longer than the model read."""
     cost: float = 0.0
     """Price of the tokens by `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT`."""
 
@@ -121,10 +126,11 @@ def _usage(pid: int) -> dict[str, Usage]:
 
 @dataclass
 class Encoded:
-    """A tokenised request: the features that `tokenizer.pad` takes, and data of the engine in `extra`."""
+    """A tokenised request: the features that `tokenizer.pad` takes, data of the engine, and whether its text was cut."""
 
     features: dict[str, list[int]]
     extra: Any = None
+    cut: bool = False
 
     def __len__(self) -> int:
         return len(self.features["input_ids"])
@@ -214,6 +220,7 @@ class Engine:
             with progress.count_requests(kind, len(missing)) as count:
                 answered = 0
                 for part, encoded in self._encoded(loaded, [first[key] for key in missing]):
+                    self._note_cut(record, encoded)
                     for batch in self.batches([len(item) for item in encoded]):
                         start = time.perf_counter()
                         for places, results in self.answer(loaded, [encoded[i] for i in batch]):
@@ -229,6 +236,17 @@ class Engine:
                             counted()
                             start = time.perf_counter()
         return [answers[key] for key in keys]
+
+    def _note_cut(self, record: Usage, encoded: Sequence[Any]) -> None:
+        """Count the requests that are cut; warn of the first ones of this process, since a run has thousands of batches."""
+        if cut := sum(getattr(item, "cut", False) for item in encoded):
+            if not record.cut:
+                kind, most = type(self).__name__, getattr(self, "max_length", None)
+                log.warning(
+                    "%s: %d of %d texts have more than max_length=%s tokens and are cut; run.json counts all", kind, cut,
+                    len(encoded), most,
+                )  # fmt: skip
+            record.cut += cut
 
     def answer(self, loaded: Any, encoded: Sequence[Any]) -> Iterator[tuple[Sequence[int], list[Any]]]:
         """Answer one batch: yield indices into it and their answers, which are stored at once.

@@ -16,7 +16,7 @@ from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.networks import load_network
-from hfcf.engines.verifier_inputs import encode_pairs, model_inputs
+from hfcf.engines.verifier_inputs import cut_pairs, encode_pairs, model_inputs
 
 ROUND = 5
 """Decimals of answers: later ones are noise. What decides is `hfcf.core.decisions`, since a batch moves the last one, too."""
@@ -93,6 +93,15 @@ class Classifier(Engine):
     model: Model
     max_length: Positive
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels that it answers with."""
+        return read_spec(self.model).names
+
+    def count_cut(self, requests: Sequence[Sequence[str]]) -> int:
+        """Count the requests of which a part is not read."""
+        return sum(cut_pairs(read_tokenizer(self.model), requests, self.max_length, read_spec(self.model).form))
+
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), **read_spec(self.model).settings()}
 
@@ -101,7 +110,9 @@ class Classifier(Engine):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         tokenizer, form = loaded[1], read_spec(self.model).form
-        return [Encoded(row) for row in model_inputs(tokenizer, encode_pairs(tokenizer, requests, self.max_length, form))]
+        rows = model_inputs(tokenizer, encode_pairs(tokenizer, requests, self.max_length, form))
+        cut = cut_pairs(tokenizer, requests, self.max_length, form, lengths=[len(row["input_ids"]) for row in rows])
+        return [Encoded(row, cut=each) for row, each in zip(rows, cut, strict=True)]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         (network, tokenizer), reading = loaded, read_spec(self.model)

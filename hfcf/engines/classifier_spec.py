@@ -15,7 +15,7 @@ import torch
 import yaml
 
 from hfcf.core.model import Model, find_file, is_remote
-from hfcf.core.pretrained import read_config
+from hfcf.core.pretrained import read_tuned_config
 from hfcf.core.safe_yaml import front_matter
 from hfcf.engines.markers import FORMS, parse_markers
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, EVIDENCE_FIRST, OURS, PAIRS, InputFormat, model_inputs, parse_form
@@ -142,18 +142,11 @@ def read_spec(model: Model) -> ClassifierSpec:
 @lru_cache(maxsize=64)
 def _read(model: Model, contents: str) -> ClassifierSpec:
     # `contents` is in the key, so that a folder that was trained again in place is read again.
-    config = load_config(model)
+    config = read_tuned_config(model)
     check_head(model, config)
     own = output_names(config)
     labels = verdicts(model, own)
     return ClassifierSpec(labels, _form(model, config, own, labels), own)
-
-
-def load_config(model: Model) -> Any:
-    """Load the configuration of a model, or of its adapter, which names the classes of the tuned model."""
-    if (adapter := model.adapter_source()) is not None and find_file(adapter, "config.json") is not None:
-        return read_config(Model(adapter))
-    return read_config(model)
 
 
 def check_head(model: Model, config: Any) -> None:
@@ -243,7 +236,7 @@ def _read_relation(model: Model, contents: str) -> ClassifierSpec:
 
 def _named_classes(model: Model, called: str, inputs: str | None) -> ClassifierSpec:
     """Return the spec of a classifier with open labels; its unnamed classes are refused, with the line to type."""
-    config = load_config(model)
+    config = read_tuned_config(model)
     check_head(model, config)
     own = output_names(config)
     given = given_labels(model, own)

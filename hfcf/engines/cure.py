@@ -20,7 +20,7 @@ from hfcf.engines.attribution import words_of
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND, load_classifier
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.verifier_inputs import OURS, InputFormat, encode_spans
+from hfcf.engines.verifier_inputs import OURS, InputFormat, cut_pairs, encode_spans
 
 log = logging.getLogger(__name__)
 
@@ -200,10 +200,11 @@ class Cure(Engine):
 
 def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int, form: InputFormat = OURS) -> list[Encoded]:
     """Tokenise `[claim, text, parts]` requests; `extra` is (the piece of every token, its characters, text)."""
-    items = []
-    for (_, text, parts), (row, spans) in zip(requests, encode_spans(tokenizer, requests, max_length, form), strict=True):
+    items, rows = [], encode_spans(tokenizer, requests, max_length, form)
+    cut = cut_pairs(tokenizer, requests, max_length, form, lengths=[len(row["input_ids"]) for row, _ in rows])
+    for (_, text, parts), (row, spans), each in zip(requests, rows, cut, strict=True):
         pieces = [OUTSIDE if span is None else _piece(parts, span) for span in spans]
-        items.append(Encoded(row, (pieces, spans, text)))
+        items.append(Encoded(row, (pieces, spans, text), cut=each))
     return items
 
 

@@ -20,6 +20,7 @@ from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.search import NONE
 from hfcf.engines.constrained.vocabulary import Vocabulary
 from hfcf.engines.networks import load_network
+from hfcf.engines.token_cuts import cut_texts
 
 PROMPT = "{}\nClaim:"
 """The prompt of a decoder-only model, in training and in use: the evidence, and the words between it and the claim."""
@@ -65,12 +66,18 @@ class Generator(Engine):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, _ = loaded
-        rows = tokenizer([text for text, _ in requests], truncation=True, max_length=self.max_length)["input_ids"]
+        texts = [text for text, _ in requests]
+        rows = tokenizer(texts, truncation=True, max_length=self.max_length)["input_ids"]
+        cut = cut_texts(tokenizer, texts, self.max_length, lengths=list(map(len, rows)))
         if not network.config.is_encoder_decoder:
             # Added after the cut, so that a long text does not lose the word that asks for the claim.
             ending = tokenizer(self.prompt.format(""), add_special_tokens=False)["input_ids"]
             rows = [row + ending for row in rows]
-        return [Encoded({"input_ids": row}, clauses) for row, (_, clauses) in zip(rows, requests, strict=True)]
+        return [Encoded({"input_ids": row}, clauses, cut=each) for row, (_, clauses), each in zip(rows, requests, cut, strict=True)]
+
+    def count_cut(self, requests: Sequence[Any]) -> int:
+        """Count the requests of which a part is not read."""
+        return sum(cut_texts(load_tokenizer(self.model), [text for text, _ in requests], self.max_length))
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, vocabulary = loaded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +19,7 @@ from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import label_probabilities
 from hfcf.engines.classifier_spec import output_names
 from hfcf.engines.networks import load_whole, name_classes, save_whole
-from hfcf.engines.verifier_inputs import encode_pairs
+from hfcf.engines.verifier_inputs import cut_pairs, encode_pairs
 
 HEAD = "graph.safetensors"
 """The file of the weights besides the encoder; the encoder's `config.json` names the classes and the number of hops."""
@@ -186,7 +186,20 @@ class GraphClassifier(Engine):
         return load_graph_verifier(self.model, device, self.dtype())
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        return [encode_graph(loaded[1], request, self.max_length) for request in requests]
+        cut = [self._is_cut(loaded[1], request) for request in requests]
+        return [
+            replace(encode_graph(loaded[1], request, self.max_length), cut=each)
+            for request, each in zip(requests, cut, strict=True)
+        ]
+
+    def count_cut(self, requests: Sequence[Any]) -> int:
+        """Count the graphs with a node of which a part is not read."""
+        tokenizer = read_tokenizer(self.model)
+        return sum(self._is_cut(tokenizer, request) for request in requests)
+
+    def _is_cut(self, tokenizer: Any, request: Sequence[Any]) -> bool:
+        claim, texts, _ = request
+        return any(cut_pairs(tokenizer, [[claim, text] for text in texts], self.max_length))
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer = loaded

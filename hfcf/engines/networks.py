@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import torch
 
 from hfcf.core.model import Model, find_file
-from hfcf.core.pretrained import PEFT, read_adapter, read_config, read_weights
+from hfcf.core.pretrained import PEFT, read_adapter, read_tuned_config, read_weights
 
 PATCH = "patch.safetensors"
 Network = TypeVar("Network", bound=torch.nn.Module)
@@ -30,8 +30,8 @@ def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...]
     """
     adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
-    if adapter and (Path(adapter) / "config.json").exists():
-        kwargs["config"] = read_config(Model(adapter))
+    if adapter:
+        kwargs["config"] = read_tuned_config(model)
     with quiet_weights(report=adapter is None):
         network, loading = read_weights(auto, model, dtype=dtype, output_loading_info=True, **kwargs)
     _check_complete([name for name in loading["missing_keys"] if not name.startswith(unread)], adapter, model)

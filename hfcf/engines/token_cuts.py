@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _LONGEST_WORD = 40
@@ -15,6 +16,14 @@ Tokens = tuple[str, list[tuple[int, int]]]
 def count_tokens(tokenizer: Any, text: str) -> int:
     """Count the tokens of a text, special ones included."""
     return len(tokenizer(text, verbose=False)["input_ids"])
+
+
+def cut_texts(tokenizer: Any, texts: Sequence[str], max_length: int, *, lengths: Sequence[int] = ()) -> list[bool]:
+    """Say of each text whether it has more tokens than are read; `lengths` of the cut texts save time."""
+    long = [i for i in range(len(texts)) if not lengths or lengths[i] >= max_length]
+    whole = tokenizer([texts[i] for i in long], verbose=False)["input_ids"] if long else []
+    cut = {i: len(ids) > max_length for i, ids in zip(long, whole, strict=True)}
+    return [cut.get(i, False) for i in range(len(texts))]
 
 
 def find_tokens(tokenizer: Any, text: str) -> Tokens:

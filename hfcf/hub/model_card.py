@@ -11,7 +11,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 
-from hfcf.core.model import Model, commit, named
+from hfcf.core.model import Model, commit, named, named_part
 from hfcf.core.recipe import locate
 from hfcf.core.task import get_task
 from hfcf.engines.classifier_spec import MARK
@@ -72,14 +72,14 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
     return render(
         f"model_{kind}.md.jinja", front=front.to_yaml() + "\n", kind=kind, task=task.name, shared=task.shared,
-        ways=recipe.get("ways", 3), view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
+        ways=recipe.get("ways") or 3, view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")), command=command, settings=shown, exclude=recipe.get("exclude"),
         data=[
             {"half": recipe.get("half"), **source, "title": info.title, "licence": info.licence}
             for source, info in zip(recipe["data"], infos, strict=True)
         ],
-        model=start.name, commit=commit(start), adapter=named(Model(start.adapter)) if start.adapter else None,
+        model=start.name, commit=commit(start), adapter=named_part(start.adapter) if start.adapter else None,
         small=start.name.startswith("offline:"), full=full, report=report, scores=list(_flatten(report["scores"])),
         bias=_list_bias(report["scores"]),
         probes=[(", ".join(path), value) for path, value in numbers(report.get("bias") or {})],
@@ -153,7 +153,7 @@ def _name_judge(judge: Mapping[str, Any] | None) -> str | None:
         return None
     model = Model.of(judge["model"])
     base = named(replace(model, adapter=None))
-    return f"`{base}`" + (f" with the adapter `{named(Model(model.adapter))}`" if model.adapter else "")
+    return f"`{base}`" + (f" with the adapter `{named_part(model.adapter)}`" if model.adapter else "")
 
 
 def _licence(licences: set[str], base: str) -> str:

@@ -93,8 +93,8 @@ class TrainRecipe(Recipe):
     """Train on the first rows only, to try a recipe out."""
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the groups that is held out, to score on."""
-    ways: Annotated[int, Field(ge=2, le=3)] = 3
-    """3, or 2: without NOT ENOUGH INFO."""
+    ways: Annotated[int, Field(ge=2, le=3)] | None = None
+    """2: without NOT ENOUGH INFO; 3: with it. By default, the labels that the rows have."""
 
     @model_validator(mode="before")
     @classmethod
@@ -105,7 +105,7 @@ class TrainRecipe(Recipe):
 
     @model_validator(mode="after")
     def _check_ways(self) -> Self:
-        if self.ways not in (2, 3) or (self.ways == 2 and getattr(self, "nei", None)):
+        if self.ways not in (None, 2, 3) or (self.ways == 2 and getattr(self, "nei", None)):
             raise ValueError("ways must be 3, or 2 without nei: a two-way verifier has no class NOT ENOUGH INFO")
         return self
 

@@ -16,8 +16,8 @@ from hfcf.engines.base import usage, watch_usage
 
 Entry = dict[str, Any]
 COUNTS = ("calls", "cached", "tokens")
-REMOTE = ("attempts", "written", "cost")
-"""What is counted of remote models only."""
+RARE = ("attempts", "written", "cost", "cut")
+"""What is counted of remote models only, and texts that were cut."""
 EVERY = 2.0
 """Seconds between two lines of a stage that runs: a killed process loses the costs of these."""
 
@@ -149,6 +149,6 @@ def _since(before: Mapping[str, Entry]) -> dict[str, Entry]:
     for name, now in _counts().items():
         spent = {key: value - before.get(name, {}).get(key, 0) for key, value in now.items()}
         if any(spent.values()):
-            remote = {key: round(spent[key], 6) for key in REMOTE if spent[key]}
-            engines[name] = {"model_seconds": round(spent["seconds"], 2), **{key: spent[key] for key in COUNTS}, **remote}
+            rare = {key: round(spent[key], 6) for key in RARE if spent[key]}
+            engines[name] = {"model_seconds": round(spent["seconds"], 2), **{key: spent[key] for key in COUNTS}, **rare}
     return engines

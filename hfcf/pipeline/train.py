@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,15 +24,18 @@ from hfcf.core.redact import redact, redact_values
 from hfcf.core.splits import divide, group_safe_split, regroup
 from hfcf.core.system import check_limit
 from hfcf.core.task import task_of
-from hfcf.core.trainer import load_trainer
+from hfcf.core.trainer import evaluate, load_trainer
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.existing import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
 from hfcf.hub.model_card import model_card
 from hfcf.pipeline import recipes
-from hfcf.tasks.verification import LABELS
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
+from hfcf.training.classifier import classes_of
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.trainer import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
 from hfcf.training.verifier import two_way
+
+log = logging.getLogger(__name__)
 
 CALIBRATION = "calibration"
 """The key of `scores` of a verifier's calibration."""
@@ -63,7 +67,10 @@ def _train(
         raise ExistingResultError(
             f"{out / CHECKPOINTS} belongs to no training that hfcf began here: give another folder, or move it"
         )
-    training, held_out, dropped = _divide(parsed, limit)
+    training, held_out, dropped = _divide(parsed)
+    if "label" in training.column_names:  # of all rows: the first ones may lack a label
+        parsed = parsed.model_copy(update={"ways": _ways(parsed, training)})
+    training = training if limit is None else training.select(range(min(limit, len(training))))
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
@@ -82,16 +89,26 @@ def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
     rows, dropped = load_rows(sources, training=True, extra=recipe.columns()), 0
     if recipe.exclude:
         rows, dropped = drop_overlap(rows, load_rows(_arguments(recipe.exclude, recipe.data_dir)))
-    return two_way(rows) if recipe.ways == 2 else rows, dropped
+    kept = two_way(rows) if recipe.ways == 2 else rows
+    if left_out := len(rows) - len(kept):
+        log.warning("%d of %d rows are not trained on: ways is 2, and they are neither %s nor %s", left_out, len(rows), *LABELS[:2])
+    return kept, dropped
 
 
-def _divide(recipe: recipes.TrainRecipe, limit: int | None) -> tuple[Dataset, Dataset, int]:
+def _ways(recipe: recipes.TrainRecipe, rows: Dataset) -> int:
+    """Return how many labels a training has: the recipe's number, else those of the rows, of what is added, and of the model."""
+    if recipe.ways is not None or not isinstance(recipe, recipes.VerifierRecipe | recipes.StructuresRecipe):
+        return recipe.ways or 3
+    added = getattr(recipe, "nei", ()) or getattr(recipe, "derive", None)
+    return 3 if added or NOT_ENOUGH_INFO in rows["label"] or NOT_ENOUGH_INFO in classes_of(recipe.model) else 2
+
+
+def _divide(recipe: recipes.TrainRecipe) -> tuple[Dataset, Dataset, int]:
     """Load a recipe's rows; return the rows to train on, the held-out rows, and the number that an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
     # Salted: the halves of `half` are chosen with the same seed.
     split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, groups=regroup(rows), salt="held out:")
-    training, held_out = split["train"], split["validation"]
-    return training if limit is None else training.select(range(min(limit, len(training)))), held_out, dropped
+    return split["train"], split["validation"], dropped
 
 
 def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
@@ -118,7 +135,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
     if CALIBRATION in report["scores"]:
         raise ValueError(f"{out} is calibrated already: a second temperature would hide what the first one changed")
-    held_out = _divide(parsed, parsed.limit)[1]
+    held_out = _divide(parsed)[1]
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
     held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
@@ -150,7 +167,7 @@ def _calibrate(recipe: recipes.TrainRecipe, held_out: Dataset, out: Path) -> dic
 def _write_report(
     content: Mapping[str, Any], recipe: recipes.TrainRecipe, report: Mapping[str, Any], command: str, out: Path
 ) -> None:
-    card = model_card(content, recipe.hyperparameters(), report, command)
+    card = model_card({**content, "ways": recipe.ways}, recipe.hyperparameters(), report, command)
     (out / "README.md").write_text(redact(card, content), encoding="utf-8")
     scores = json.dumps(redact_values(report, content), indent=1, ensure_ascii=False)
     (out / "scores.json").write_text(scores + "\n")
@@ -160,24 +177,25 @@ def _train_verifier(recipe: recipes.VerifierRecipe, training: Dataset, held_out:
     from hfcf.training.calibration import check_held_out
     from hfcf.training.verifier import evaluate_verifier, train_verifier
 
-    hp, calibration = recipe.hyperparameters(), {}
+    hp, labels, calibration = recipe.hyperparameters(), LABELS[: recipe.ways], {}
     training, held_out = (with_nei(rows, recipe.nei, hp.seed) for rows in (training, held_out))
     if recipe.calibrate:
-        check_held_out(held_out, LABELS[: recipe.ways])  # before hours of training
-    train_verifier(training, hp, out, labels=LABELS[: recipe.ways])
+        check_held_out(held_out, labels)  # before hours of training
+    train_verifier(training, hp, out, labels=labels)
     if recipe.calibrate:
         calibration = {CALIBRATION: _calibrate(recipe, held_out, out)}
     engines = {"verifier": (Classifier(model=trained_model(hp, out), max_length=hp.max_length), False)}
     if recipe.baselines:
-        train_verifier(training, hp, out / "claim-only", labels=LABELS[: recipe.ways], claim_only=True)
+        train_verifier(training, hp, out / "claim-only", labels=labels, claim_only=True)
         engines["claim only"] = (Classifier(model=trained_model(hp, out / "claim-only"), max_length=hp.max_length), True)
     sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
     return {
         name: {
             f"{ways}-way": {
-                model: evaluate_verifier(rows, engine, ways=ways, claim_only=hidden) for model, (engine, hidden) in engines.items()
+                model: evaluate_verifier(rows, engine, ways=ways, claim_only=hidden).scores
+                for model, (engine, hidden) in engines.items()
             }
-            for ways in range(2, recipe.ways + 1)
+            for ways in range(2, len(labels) + 1)
         }
         for name, rows in sets.items()
     } | calibration
@@ -261,7 +279,7 @@ def _train_relation(recipe: recipes.RelationRecipe, training: Dataset, held_out:
     train_relation(training, hp, out, dev=next(iter(chosen_on.values()), None))
     engine = RelationClassifier(model=trained_model(hp, out), max_length=hp.max_length)
     sets = {**chosen_on, **_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
-    return {name: evaluate_relation(rows, engine) for name, rows in sets.items()}
+    return {name: evaluate_relation(rows, engine).scores for name, rows in sets.items()}
 
 
 def _train_model(recipe: recipes.ModelRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
@@ -272,7 +290,8 @@ def _train_model(recipe: recipes.ModelRecipe, training: Dataset, held_out: Datas
     trainer.train(training, hp, out, labels=labels)
     model = trained_model(hp, out)
     sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
-    return {name: trainer.evaluate(rows, model, max_length=hp.max_length, ways=recipe.ways) for name, rows in sets.items()}
+    ways = recipe.ways if task.labels else None
+    return {name: evaluate(rows, model, max_length=hp.max_length, ways=ways).scores for name, rows in sets.items()}
 
 
 def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
@@ -290,7 +309,7 @@ def _train_reader(recipe: recipes.ReaderRecipe, training: Dataset, held_out: Dat
     # With the corpora's own columns: some have aliases of the answers.
     sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
     model = trained_model(hp, out)
-    return {**sizes, **{name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}}
+    return {**sizes, **{name: TRAINER.evaluate(rows, model, max_length=hp.max_length).scores for name, rows in sets.items()}}
 
 
 def _train_open_reader(recipe: recipes.OpenReaderRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
@@ -301,7 +320,7 @@ def _train_open_reader(recipe: recipes.OpenReaderRecipe, training: Dataset, held
     counts = train_open_reader(training, hp, out)
     sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training, None)}
     model = trained_model(hp, out)
-    scores = {name: TRAINER.evaluate(rows, model, max_length=hp.max_length) for name, rows in sets.items()}
+    scores = {name: TRAINER.evaluate(rows, model, max_length=hp.max_length).scores for name, rows in sets.items()}
     return {"trained on": counts, **scores}
 
 
@@ -328,7 +347,7 @@ def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_
     trainer, scores = StructureTrainer(repaired=recipe.repaired), dict[str, Any]()
     left_out = train_structures(training, hp, out, task=recipe.task, kind=recipe.kind, labels=LABELS[:ways])
     for name, rows in sets.items():
-        scores[name] = trainer.evaluate(rows, trained_model(hp, out), max_length=hp.max_length, ways=ways)
+        scores[name] = trainer.evaluate(rows, trained_model(hp, out), max_length=hp.max_length, ways=ways).scores
     if recipe.baselines:
         plain = out / "without-structure"
         # Task 1 also takes rows without a structure: here it learns only from the rows of task 2.
@@ -336,7 +355,8 @@ def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_
         train_structures(both, hp, plain, task=1, kind=recipe.kind, labels=LABELS[:2])
         for name, rows in sets.items():
             asked = rows.select([i for i, steps in enumerate(rows["structure"]) if steps])
-            scores[f"{name}, without the structure"] = trainer.evaluate(asked, trained_model(hp, plain), max_length=hp.max_length)
+            result = trainer.evaluate(asked, trained_model(hp, plain), max_length=hp.max_length, ways=2)
+            scores[f"{name}, without the structure"] = result.scores
     return {"trained on": {"rows": len(training) - left_out.total(), **left_out}, **scores}
 
 

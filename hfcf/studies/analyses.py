@@ -10,11 +10,11 @@ from typing import Any
 
 from hfcf.core.edits import word_distance
 from hfcf.core.task import task_of
+from hfcf.corpora.custom.rows import read_rows
 from hfcf.metrics.question_types import common_types
 from hfcf.metrics.scores.consistency import ORDER, edit_bin
 from hfcf.studies.compare.figure import COLOURS, store
 from hfcf.studies.compare.tables import page, points, table
-from hfcf.studies.human.sets import read_rows
 from hfcf.systems.rgf.answer_candidates import DISTANCE, RANK
 
 LONGEST = 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -115,15 +114,15 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
 
 def views(
     rows: Iterable[Mapping[str, Any]], task: int, *, labels: Sequence[str] = LABELS, seed: int = 13
-) -> tuple[list[int], list[View], Counter[str]]:
-    """Show the rows that a task takes, with their places and how many rows are left out for each reason."""
-    places, shown, left_out = [], [], Counter[str]()
+) -> tuple[list[int], list[View], dict[int, str]]:
+    """Show the rows that a task takes, with their places, and say why each other row is left out, by its place."""
+    places, shown, left_out = [], [], dict[int, str]()
     for i, row in enumerate(rows):
         why = problem(row, task)
         if why is None and row["label"] not in labels:
             why = f"the label {row['label']} is none of {', '.join(labels)}"
         if why:
-            left_out[why] += 1
+            left_out[i] = why
         else:
             places.append(i)
             shown.append(view(row, task, seed=seed))

@@ -11,7 +11,7 @@ from datasets import List
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
 from hfcf.core.model import Model
-from hfcf.core.model_checks import longest_input
+from hfcf.core.model_checks import check_length
 from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
@@ -125,9 +125,7 @@ class Verification(Task):
     def check_model(self, model: Model, max_length: int | None) -> None:
         from hfcf.engines.classifier_spec import check_classifier
 
-        longest = longest_input(model)
-        if max_length and longest and max_length > longest:
-            raise ValueError(f"max_length={max_length} is more than the {longest} tokens that the verifier {model.name} reads")
+        check_length(model, max_length)
         check_classifier(model, LABELS)
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 
 from hfcf.core.model import Model
-from hfcf.core.pretrained import read_tokenizer, read_weights
+from hfcf.core.pretrained import read_tokenizer, read_tuned_config, read_weights
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.classifier_spec import MARK, check_head, load_config, output_names, rename_classes, verdicts
+from hfcf.engines.classifier_spec import MARK, check_head, output_names, rename_classes, verdicts
 from hfcf.engines.networks import load_network
-from hfcf.engines.verifier_inputs import CLAIM_FIRST, encode_pairs, join_for, parse_form
+from hfcf.engines.token_cuts import cut_texts
+from hfcf.engines.verifier_inputs import CLAIM_FIRST, cut_pairs, encode_pairs, join_for, parse_form
 from hfcf.training.trainer import Hyperparameters, Loss, fit
+
+log = logging.getLogger(__name__)
 
 
 def train_classifier(
@@ -33,7 +37,10 @@ def train_classifier(
         pairs = _pairs(hp.model, batch["claim"], batch["evidence"], claim_only)
         return encode_pairs(tokenizer, pairs, hp.max_length, form)
 
-    _train(rows, hp, out, labels, encode, {MARK: form.name}, loss, columns or {})
+    def is_cut(tokenizer: Any) -> list[bool]:
+        return cut_pairs(tokenizer, _pairs(hp.model, rows["claim"], rows["evidence"], claim_only), hp.max_length, form)
+
+    _train(rows, hp, out, labels, encode, is_cut, {MARK: form.name}, loss, columns or {})
 
 
 def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], column: str) -> None:
@@ -42,14 +49,20 @@ def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, lab
     def encode(tokenizer: Any, batch: Mapping[str, list[Any]]) -> Any:
         return tokenizer(batch[column], truncation=True, max_length=hp.max_length)
 
-    _train(rows, hp, out, _order(hp.model, labels, rename_classes), encode, {}, None, {})
+    def is_cut(tokenizer: Any) -> list[bool]:
+        return cut_texts(tokenizer, list(rows[column]), hp.max_length)
+
+    _train(rows, hp, out, _order(hp.model, labels, rename_classes), encode, is_cut, {}, None, {})
 
 
 def _train(
     rows: Dataset, hp: Hyperparameters, out: Path, labels: Sequence[str], encode: Callable[[Any, Mapping[str, list[Any]]], Any],
-    stored: Mapping[str, Any], loss: Loss | None, columns: Mapping[str, Sequence[Any]],
+    is_cut: Callable[[Any], Iterable[bool]], stored: Mapping[str, Any], loss: Loss | None, columns: Mapping[str, Sequence[Any]],
 ) -> None:  # fmt: skip
-    """Train a network with a head of classes on what `encode` makes of rows; `stored` is written into its configuration."""
+    """Train a network with a head of classes on what `encode` makes of rows, of which `is_cut` says which are not read whole.
+
+    `stored` is written into its configuration.
+    """
     from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, set_seed
 
     set_seed(hp.seed)  # the new head's weights too
@@ -58,6 +71,7 @@ def _train(
     if hp.model.adapter:
         network, head = _load_tuned(hp, classes), ()
     else:
+        _check_outputs(hp.model, labels)
         network, loading = read_weights(
             AutoModelForSequenceClassification, hp.model, id2label=dict(enumerate(labels)), label2id=classes,
             output_loading_info=True, ignore_mismatched_sizes=True,  # a head of other classes is made anew
@@ -71,6 +85,8 @@ def _train(
     def encoded_batch(batch: Mapping[str, list[Any]]) -> dict[str, Any]:
         return {**encode(tokenizer, batch), "labels": [classes[label] for label in batch["label"]]}
 
+    if cut := sum(is_cut(tokenizer)):
+        log.warning("%d of %d rows have more than max_length=%d tokens, and are cut", cut, len(rows), hp.max_length)
     encoded = rows.map(encoded_batch, batched=True, remove_columns=rows.column_names, desc="tokenise")
     for name, values in columns.items():
         encoded = encoded.add_column(name, values)
@@ -81,20 +97,39 @@ def _train(
 
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
-    return list(engine.run(_pairs(engine.model, rows["claim"], rows["evidence"], claim_only)))
+    return list(engine.run(pairs_of(rows, engine.model, claim_only=claim_only)))
+
+
+def pairs_of(rows: Dataset, model: Model, *, claim_only: bool = False) -> list[list[str]]:
+    """Return the pairs of claim and evidence that a verifier reads, as `Classifier` takes them."""
+    return _pairs(model, rows["claim"], rows["evidence"], claim_only)
 
 
 def _order(model: Model, labels: Sequence[str], read: Callable[[Model, Sequence[str]], Sequence[str]]) -> Sequence[str]:
     """Return labels in the order of the outputs that `read` gives them to, if these are all: training then swaps none."""
-    if model.adapter:
-        return labels
-    config = load_config(model)
-    try:
-        check_head(model, config)
-        own = read(model, output_names(config))
-    except ValueError:  # no verifier yet
-        return labels
+    own = () if model.adapter else classes_of(model, read)
     return own if sorted(own) == sorted(labels) else labels
+
+
+def classes_of(model: Model, read: Callable[[Model, Sequence[str]], Sequence[str]] = verdicts) -> tuple[str, ...]:
+    """Return the labels that `read` gives a classifier's outputs; empty of a model that is no such classifier yet."""
+    try:
+        config = read_tuned_config(model)
+        check_head(model, config)
+        return tuple(read(model, output_names(config)))
+    except ValueError:
+        return ()
+
+
+def _check_outputs(model: Model, labels: Sequence[str]) -> None:
+    """Raise `ValueError` where the head of a classifier has another number of outputs than there are labels."""
+    config = read_tuned_config(model)
+    kinds, own = list(config.architectures or ()), output_names(config)
+    if any(kind.endswith("ForSequenceClassification") for kind in kinds) and len(own) != len(labels):
+        raise ValueError(
+            f"{model.name} has the {len(own)} classes {', '.join(own)}, and the training has the {len(labels)} labels "
+            f"{', '.join(labels)}: set ways to 3 or 2, or start from a model without a classifier's head"
+        )
 
 
 def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from hfcf.core.model import Model
 from hfcf.core.pairs import sources
 from hfcf.core.task import task_of
-from hfcf.core.trainer import Scorer, load_scorer, load_trainer
+from hfcf.core.trainer import Scorer, load_scorer, load_trainer, used_labels
 from hfcf.metrics.scores import consistency as scores
-from hfcf.training.trainer import Hyperparameters
 
 Array = NDArray[np.float64]
 
 
 def consistency(
-    pairs: Dataset, model: str | Model, *, max_length: int = Hyperparameters.max_length, labels: Sequence[str] | None = None
+    pairs: Dataset, model: str | Model, *, max_length: int | None = None, labels: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Score the pairwise consistency of a model on a paired set, by category and by edit distance.
 
@@ -29,8 +28,8 @@ def consistency(
         pairs: from `hfcf.pair` or `hfcf.pair_within`: rows of a task with their originals in `source`. A column `change` has the
             categories, such as "reference" and "predicate".
         model: a model for that task: a Hub id, a folder, or a `Model`.
-        max_length: number of tokens in an input.
-        labels: the classes of the model; by default the task's labels, or those of the rows.
+        max_length: number of tokens in an input; by default as many as the model reads.
+        labels: the classes that may be answered; by default those of the rows.
 
     Returns:
         As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`.
@@ -46,8 +45,8 @@ def consistency(
         raise ValueError(f"no model of this library can answer {task.name} rows")
     trainer, scorer, reference = load_trainer(task.trainer), load_scorer(task.scorer), Model.of(model)
     if labels is None:
-        own = task.labels or (sorted({*pairs["label"], *originals["label"]}) if task.labelled else ())
-        labels = own if trainer.ways is None else own[: trainer.ways]
+        present = {*pairs["label"], *originals["label"]} if task.labelled else set()
+        labels = used_labels(task, present)[: trainer.ways] if task.labels else sorted(present)
 
     def right(rows: Dataset) -> list[bool]:
         return scorer.right(scorer.gold(rows), trainer.predict(rows, reference, max_length=max_length, labels=labels))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ from datasets import Dataset
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_weights
 from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, two_sided
+from hfcf.engines.token_cuts import cut_texts
 from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.tasks.verification import REFUTES, SUPPORTS, generator_prefix
 from hfcf.text.evidence import join
 from hfcf.training.trainer import Hyperparameters, Loss, fit
+
+log = logging.getLogger(__name__)
 
 
 def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False, max_claim: int = 96) -> None:
@@ -70,6 +74,9 @@ def train_texts(
             "labels": [[-100] * len(head + ending) + target + stop for head, target in zip(ids, targets, strict=True)],
         }
 
+    for side, limit in (("source", hp.max_length), ("target", max_target)):  # a cut target teaches texts without an end
+        if cut := sum(cut_texts(tokenizer, pairs[side][:], limit)):
+            log.warning("%d of %d texts are cut: the %s has more than %d tokens", cut, len(pairs), side, limit)
     read = [column for column in pairs.column_names if loss is None or column not in loss.columns]
     encoded = pairs.map(encode, batched=True, remove_columns=read, desc="tokenise")
     task = "SEQ_2_SEQ_LM" if encodes else "CAUSAL_LM"

@@ -13,6 +13,7 @@ import torch
 from datasets import Dataset, Features, List, Value
 
 from hfcf import corpora
+from hfcf.core.trainer import Evaluation
 from hfcf.engines.base import Encoded, pad
 from hfcf.engines.generator import two_sided
 from hfcf.engines.open_reader import ENCODER, OpenReader, store_retriever
@@ -241,19 +242,21 @@ def _log_sums(values: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
     return torch.where(groups == numbers[:, None], values, -torch.inf).logsumexp(-1)
 
 
-def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> dict[str, Any]:
+def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> Evaluation:
     """Score an open-domain reader by exact match and F1."""
     if not len(rows):
-        return {"rows": 0}
+        return Evaluation({"rows": 0})
     questions, gold = rows["question"][:], ANSWERS.gold(rows)
     hits = reader.retriever.run(questions)
     held = [any(holds_answer(answers, hit["text"]) for hit in found) for answers, found in zip(gold, hits, strict=True)]
-    return {
+    predicted = first_texts(reader.read(questions, hits))
+    results = {
         "rows": len(rows),
-        **ANSWERS.scores(gold, first_texts(reader.read(questions, hits))),
+        **ANSWERS.scores(gold, predicted),
         "retrieved": round(sum(held) / len(held), 4),
         "no_passage": sum(not found for found in hits),
     }
+    return Evaluation(results, gold, predicted, max_length=reader.reader.max_length)
 
 
 def holds_answer(gold: scores.Gold, passage: str) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model
-from hfcf.core.trainer import load_scorer
+from hfcf.core.model_checks import read_length
+from hfcf.core.trainer import Evaluation, load_scorer
 from hfcf.engines.open_reader import stored_open_reader
 from hfcf.engines.reader import Reader, first_texts
 from hfcf.tasks.qa import TASK
@@ -46,26 +47,35 @@ class ReaderTrainer:
             train_reader(rows, hp, out)
         return None
 
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str] = ()) -> list[str]:
+    def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str] = ()) -> list[str]:
         """Return the likeliest answer to each row, "" where the reader finds none."""
+        max_length = read_length(model, max_length)
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return first_texts(open_reader.run(rows["question"][:]))
         requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
         return first_texts(Reader(model=model, max_length=max_length, n_best=1).run(requests))
 
-    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a reader on rows by exact match and F1; rows without a context are not read, and `skipped` counts them.
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
+        """Score a reader on rows by exact match and F1; rows without a context are left out.
 
         An open-domain model answers every row: see `hfcf.training.open_reader.evaluate_open_reader`.
         """
+        if ways is not None:
+            raise ValueError("ways is for verifiers; answers to questions have no labels: leave it out")
+        max_length = read_length(model, max_length)
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return evaluate_open_reader(rows, open_reader)
-        read = rows.select([i for i, context in enumerate(rows["context"]) if context])
-        if not len(read):
-            return {"rows": 0, "skipped": len(rows)}
         scorer = load_scorer(TASK.scorer)
-        scores = scorer.scores(scorer.gold(read), self.predict(read, model, max_length=max_length))
-        return {"rows": len(read), **scores, **({"skipped": len(rows) - len(read)} if len(read) < len(rows) else {})}
+        gold: list[Any] = scorer.gold(rows)
+        left_out = {i: "it has no context to read" for i, context in enumerate(rows["context"]) if not context}
+        kept = [i for i in range(len(rows)) if i not in left_out]
+        if not kept:
+            return Evaluation({"rows": 0, "skipped": len(rows)}, gold, [None] * len(rows), left_out, max_length=max_length)
+        answers = self.predict(rows.select(kept), model, max_length=max_length)
+        said = dict(zip(kept, answers, strict=True))
+        scores = {"rows": len(kept), **scorer.scores([gold[i] for i in kept], answers)}
+        scores |= {"skipped": len(left_out)} if left_out else {}
+        return Evaluation(scores, gold, [said.get(i) for i in range(len(rows))], left_out, max_length=max_length)
 
 
 TRAINER = ReaderTrainer()

@@ -17,8 +17,10 @@ from torch import nn
 from transformers import TrainerCallback
 
 from hfcf.core.model import Model, is_remote
+from hfcf.core.model_checks import read_length
 from hfcf.core.paths import replace_file
 from hfcf.core.pretrained import read_weights
+from hfcf.core.trainer import Evaluation
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import is_rbert
@@ -146,15 +148,21 @@ class _BestEpoch(TrainerCallback):
         kwargs["model"].load_state_dict(self.weights)
 
 
-def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> dict[str, Any]:
-    """Score a relation classifier on rows."""
-    if not len(rows):
-        return {"rows": 0}
-    return _scores(rows, _predict(rows, engine))
+def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> Evaluation:
+    """Score a relation classifier on rows; the score `unread` counts sentences longer than it reads, which are wrong."""
+    return _evaluation(rows, _predict(rows, engine), max_length=engine.max_length)
 
 
-def _scores(rows: Dataset, predicted: Sequence[str | None]) -> dict[str, Any]:
-    return {"rows": len(rows), **scores(list(rows["label"]), predicted), "unread": predicted.count(None)}
+def _evaluation(rows: Dataset, predicted: Sequence[str | None], **more: Any) -> Evaluation:
+    gold = list(rows["label"])
+    # A row without a label can be asked about, and not be scored.
+    left_out = {i: "the row has no label" for i, label in enumerate(gold) if label is None}
+    kept = [i for i in range(len(gold)) if i not in left_out]
+    if not kept:
+        return Evaluation({"rows": 0}, gold, predicted, left_out, **more)
+    true, said = [gold[i] for i in kept], [predicted[i] for i in kept]
+    results = {"rows": len(kept), **scores(true, said), "unread": said.count(None)}
+    return Evaluation(results, gold, predicted, left_out, sorted({*true, *(one for one in said if one)}), **more)
 
 
 def _predict(rows: Dataset, engine: RelationClassifier) -> list[str | None]:
@@ -192,18 +200,19 @@ class RelationTrainer:
             raise ValueError("debias: a relation classifier is trained by plain cross-entropy")
         return train_relation(rows, hp, out, labels=labels, dev=dev)
 
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
+    def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str]) -> list[str]:
         """Return the likeliest label of each row; a sentence too long for the classifier has no relation."""
-        return [
-            OTHER if label is None else label for label in _predict(rows, RelationClassifier(model=model, max_length=max_length))
-        ]
+        engine = RelationClassifier(model=model, max_length=read_length(model, max_length))
+        return [OTHER if label is None else label for label in _predict(rows, engine)]
 
-    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a classifier on rows, "llm:NAME" over its endpoint; `ways` makes no difference."""
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
+        """Score a classifier on rows, "llm:NAME" over its endpoint; a corpus has its own labels, and `ways` does not fit."""
+        if ways is not None:
+            raise ValueError("ways is for verifiers; a relation classifier is scored on all relations: leave it out")
         if is_remote(model):
-            answers = TASK.verdicts(list(rows), model, max_length)
-            return _scores(rows, [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers])
-        return evaluate_relation(rows, RelationClassifier(model=model, max_length=max_length))
+            answers = TASK.verdicts(list(rows), model, 0)
+            return _evaluation(rows, [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers])
+        return evaluate_relation(rows, RelationClassifier(model=model, max_length=read_length(model, max_length)))
 
 
 TRAINER = RelationTrainer()

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hfcf.core.model import REMOTE, Model, find_file, is_remote
+from hfcf.core.pretrained import read_tuned_config
 from hfcf.engines.classifier import Classifier, choose
+from hfcf.engines.classifier_spec import output_names, read_spec
 from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
 from hfcf.engines.remote.engine import Remote
@@ -17,6 +19,7 @@ from hfcf.prompts import arguments
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program
 from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
+from hfcf.tasks.verification import LABELS
 
 SETTINGS = "structures.json"
 """The file beside a model that says what it was trained for."""
@@ -69,6 +72,24 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
     if task not in (None, trained.task) and not {task, trained.task} <= {*WRITTEN}:
         raise ValueError(f"{model.name} was trained for task {trained.task}, and can't be asked for task {task}")
     return trained if task is None else replace(trained, task=task)
+
+
+def classes_of(model: Model, kind: str) -> Sequence[str]:
+    """Return the labels that a model of some kind can answer with."""
+    if kind == "classifier":
+        return read_spec(model).names
+    return output_names(read_tuned_config(model)) if kind == "graph" else LABELS
+
+
+def count_cut(views: Sequence[View], model: Model, kind: str, max_length: int) -> int:
+    """Count the views of which a model does not read a part."""
+    if kind == "classifier":
+        return Classifier(model=model, max_length=max_length).count_cut([[view.claim, evidence_text(view)] for view in views])
+    if kind == "graph":
+        return GraphClassifier(model=model, max_length=max_length).count_cut([graph(view) for view in views])
+    if kind == "seq2seq":
+        return ProgramWriter(model=model, max_length=max_length).count_cut([[program_text(view), []] for view in views])
+    return 0
 
 
 def ask(

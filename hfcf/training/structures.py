@@ -6,23 +6,26 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from datasets import Dataset
 from torch import nn
 
 from hfcf.core.model import Model
+from hfcf.core.model_checks import read_length
 from hfcf.core.pretrained import read_tokenizer, read_weights
-from hfcf.engines.generator import ProgramWriter, load_tokenizer, two_sided
+from hfcf.core.trainer import Evaluation, used_labels
+from hfcf.engines.generator import ProgramWriter, two_sided
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
 from hfcf.engines.networks import load_network
 from hfcf.tasks.task_inputs import WRITTEN, View, answer_text, evidence_text, program_text, views
 from hfcf.tasks.verification import LABELS
+from hfcf.tasks.verification import TASK as VERIFICATION
 from hfcf.training.generator import train_texts
-from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, graph, purpose
+from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, classes_of, count_cut, graph, purpose
 from hfcf.training.structure_scorer import STRUCTURES, to_answer
 from hfcf.training.trainer import Hyperparameters, LengthSampler, Loss, fit
 from hfcf.training.verifier import train_verifier
@@ -70,27 +73,18 @@ def train_structures(
         train_graph_verifier([graph(view) for view in shown], answers, hp, out, labels=labels)
     else:
         pairs = {"source": [program_text(view) for view in shown], "target": [answer_text(view) for view in shown]}
-        _warn_of_cuts(pairs, hp)
         train_texts(Dataset.from_dict(pairs), hp, out, max_target=ProgramWriter.max_new_tokens, prompt=ProgramWriter.prompt)
     Purpose(task, kind, hp.max_length).save(out)
     return left_out
 
 
 def _to_train_on(rows: Dataset, task: int, labels: Sequence[str]) -> tuple[list[View], Counter[str]]:
-    _, shown, left_out = views(rows, task, labels=labels)
+    _, shown, reasons = views(rows, task, labels=labels)
+    left_out = Counter(reasons.values())
     kept = [view for view in shown if task not in WRITTEN or view.target is not None]
     if len(kept) < len(shown):
         left_out["the row has no structure to learn from"] = len(shown) - len(kept)
     return kept, left_out
-
-
-def _warn_of_cuts(pairs: dict[str, list[str]], hp: Hyperparameters) -> None:
-    """Warn where the tokenizer cuts a text: a cut target teaches programs that can't be read."""
-    tokenizer = load_tokenizer(hp.model)
-    for side, limit in (("source", hp.max_length), ("target", ProgramWriter.max_new_tokens)):
-        lengths = [len(ids) for ids in tokenizer(pairs[side], verbose=False)["input_ids"]]
-        if cut := sum(length > limit for length in lengths):
-            log.warning("%d of %d texts are cut: the %s has more than %d tokens", cut, len(lengths), side, limit)
 
 
 def train_graph_verifier(
@@ -159,6 +153,7 @@ class StructureTrainer:
 
     changes: tuple[str, ...] = ("claim", "evidence", "both")
     ways: int | None = 2
+    """NOT ENOUGH INFO is of Task 1 alone."""
     task: int | None = None
     kind: str | None = None
     reader: Model | None = None
@@ -177,15 +172,18 @@ class StructureTrainer:
         return None
 
     def answers(
-        self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]
-    ) -> tuple[list[int], list[View], list[Answer]]:
-        """Ask about the rows that the model's task takes; return their places, views and answers."""
+        self, rows: Dataset, model: Model, *, max_length: int | None, labels: Sequence[str] | None
+    ) -> StructureAnswers:  # fmt: skip
+        """Ask about the rows that the model's task takes; without `labels`, on those of the model that rows have."""
         trained = purpose(model, self.task)
-        if trained.max_length not in (None, max_length):
+        if labels is None:
+            classes = classes_of(model, trained.kind)
+            labels = [label for label in used_labels(VERIFICATION, rows["label"]) if label in classes]
+            labels = labels if trained.task == 1 else LABELS[:2]
+        if trained.max_length not in (None, max_length) and max_length is not None:
             log.warning("%s was trained to read %d tokens, and reads %d", model.name, trained.max_length, max_length)
+        max_length = read_length(model, max_length or trained.max_length)
         places, shown, left_out = views(rows, trained.task, labels=labels, seed=trained.seed)
-        for reason, number in left_out.items():
-            log.warning("%d of %d rows are left out: %s", number, len(rows), reason)
         settings: dict[str, Any] = {"max_length": max_length, "labels": labels, "shots": self.shots}
         answers = ask(shown, model, trained.kind, repaired=self.repaired, **settings)
         if self.reader is not None:
@@ -193,45 +191,74 @@ class StructureTrainer:
                 raise ValueError(f"reader: the first model must write structures, as in tasks 3 and 4; this is task {trained.task}")
             second = purpose(self.reader, 2)
             answers = ask_in_turn(list(zip(shown, answers, strict=True)), model=self.reader, kind=second.kind, **settings)
-        return places, shown, answers
+        return StructureAnswers(trained, max_length, tuple(labels), places, shown, answers, left_out)
 
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[Any]:
+    def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str]) -> list[Any]:
         """Return the answer to each row: a label, or in Tasks 3 and 4 `hfcf.training.structure_scorer.to_answer`.
 
         It is None where the model gives no label, or its task does not take the row.
         """
-        places, shown, answers = self.answers(rows, model, max_length=max_length, labels=labels)
-        said = dict(zip(places, map(_stored, shown, answers), strict=True))
-        return [said.get(i) for i in range(len(rows))]
+        asked = self.answers(rows, model, max_length=max_length, labels=labels)
+        for reason, number in Counter(asked.left_out.values()).items():
+            log.warning("%d of %d rows are left out: %s", number, len(rows), reason)
+        return asked.stored(len(rows))
 
-    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a model on rows; see `hfcf.training.structure_scorer.StructureScorer` for the scores.
 
         Args:
             rows: of argument structures.
             model: what `train_structures` stored, or "llm:NAME" with `task` set.
-            max_length: see `train_structures`.
-            ways: 3 keeps NOT ENOUGH INFO in Task 1.
+            max_length: see `train_structures`; by default that of the training.
+            ways: 3 scores Task 1 on all labels, 2 without NOT ENOUGH INFO; by default on the labels of the model that rows have.
 
         Returns:
-            `task`, `rows`, `left out` (rows that the task does not take, or that have another label), `unreadable` (answers that no
-            label or structure could be read from, which count as wrong and empty), the scores, and by the name of each group, by
-            reasoning steps (Table 6) and distractors (Table 5), the same of its rows.
+            The scores `task`, `rows`, `left out` (rows that the task does not take, or that have another label), `unreadable`
+            (answers that no label or structure could be read from, which count as wrong and empty), those of the scorer, and by the
+            name of each group, by reasoning steps (Table 6) and distractors (Table 5), the same of its rows.
         """
+        if ways not in (None, 2, 3):
+            raise ValueError(f"ways must be 2 or 3, got {ways}")
         task = purpose(model, self.task).task
-        places, shown, answers = self.answers(rows, model, max_length=max_length, labels=LABELS[: ways if task == 1 else 2])
-        report = {"task": task, "rows": len(shown), "left out": len(rows) - len(shown)}
-        if not shown:
-            return report
-        gold = STRUCTURES.gold(rows.select(places))
-        every, *groups = STRUCTURES.table(gold, list(map(_stored, shown, answers)))
+        labels = None if ways is None else LABELS[: ways if task == 1 else 2]
+        asked = self.answers(rows, model, max_length=max_length, labels=labels)
+        true = STRUCTURES.gold(rows.select(asked.places))
+        structures = dict(zip(asked.places, true, strict=True))
+        gold = [structures.get(i, label) for i, label in enumerate(rows["label"])]
+        predicted = asked.stored(len(rows))
+        result = Evaluation(
+            {"task": task, "rows": len(asked.shown), "left out": len(asked.left_out)}, gold, predicted, asked.left_out,
+            asked.labels, max_length=asked.max_length,
+            cut=count_cut(asked.shown, model, asked.trained.kind, asked.max_length),
+        )  # fmt: skip
+        if not asked.shown:
+            return result
+        every, *groups = STRUCTURES.table(true, [predicted[i] for i in asked.places])
         parts = {line.pop("group"): {"task": task, **_numbers(line)} for line in groups}
-        return {
-            **report,
-            "unreadable": sum(answer.fault is not None for answer in answers),
+        scores = {
+            **result.scores,
+            "unreadable": sum(answer.fault is not None for answer in asked.answers),
             **_numbers({**every, "group": None}),
             **parts,
         }
+        return replace(result, scores=scores)
+
+
+class StructureAnswers(NamedTuple):
+    """What a model answered to the rows that its task takes; `left_out` says why it does not take others, by their place."""
+
+    trained: Purpose
+    max_length: int
+    labels: tuple[str, ...]
+    places: list[int]
+    shown: list[View]
+    answers: list[Answer]
+    left_out: dict[int, str]
+
+    def stored(self, rows: int) -> list[Any]:
+        """Return the answer to each of all rows as comparisons store it; None where the task does not take the row."""
+        said = dict(zip(self.places, map(_stored, self.shown, self.answers), strict=True))
+        return [said.get(i) for i in range(rows)]
 
 
 def _stored(view: View, answer: Answer) -> Any:

@@ -10,7 +10,9 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.model import Model, is_remote
+from hfcf.core.model_checks import read_length
 from hfcf.core.task import task_of
+from hfcf.core.trainer import Evaluation
 from hfcf.engines.classifier import choose
 from hfcf.engines.text_classifier import TextClassifier
 from hfcf.training.classifier import train_texts_classifier
@@ -36,25 +38,34 @@ class TextTrainer:
         train_texts_classifier(rows, hp, out, labels=labels, column=self.column)
         return None
 
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
+    def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str]) -> list[str]:
         """Return the likeliest label of each row; a text longer than the model reads is cut."""
-        return self._ask(rows, model, max_length)[0]
+        return self._ask(rows, model, read_length(model, max_length))[0]
 
-    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
-        """Score a classifier on rows, "llm:NAME" over its endpoint, with the majority baseline; `ways` makes no difference."""
-        rows = rows.select([i for i, label in enumerate(rows["label"]) if label is not None])
-        if not len(rows):
-            return {"rows": 0}
-        gold, extra = list(rows["label"]), dict[str, Any]()
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
+        """Score a classifier on rows, "llm:NAME" over its endpoint, with the majority baseline; a corpus has its own labels."""
+        if ways is not None:
+            raise ValueError("ways is for verifiers; a classifier of texts is scored on all labels: leave it out")
+        gold, cut = list(rows["label"]), 0
+        left_out = {i: "the row has no label" for i, label in enumerate(gold) if label is None}
+        kept = [i for i in range(len(gold)) if i not in left_out]
+        if not kept:
+            return Evaluation({"rows": 0}, gold, [None] * len(gold), left_out)
+        labelled, length = rows.select(kept), read_length(model, max_length)
+        said: list[str | None]
         if is_remote(model):
-            answers = task_of(rows.features).verdicts(list(rows), model, max_length)
-            predicted = [choose(answer, list(answer)) if isinstance(answer, Mapping) else "" for answer in answers]
-            extra = {"unanswered": predicted.count("")}
+            answers = task_of(rows.features).verdicts(list(labelled), model, length)
+            said = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
         else:
-            predicted, cut = self._ask(rows, model, max_length)
-            extra = {"cut": cut}
-        majority = max(map(gold.count, set(gold))) / len(gold)
-        return {"rows": len(rows), **scores(gold, predicted), "majority": round(majority, 4), **extra}
+            known, cut = self._ask(labelled, model, length)
+            said = [*known]
+        true = [gold[i] for i in kept]
+        majority = max(map(true.count, set(true))) / len(true)
+        results = {"rows": len(kept), **scores(true, said), "majority": round(majority, 4), "unanswered": said.count(None)}
+        by_row = dict(zip(kept, said, strict=True))
+        predicted = [by_row.get(i) for i in range(len(gold))]
+        labels = sorted({*true, *(one for one in said if one)})
+        return Evaluation(results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_remote(model) else length)
 
     def _ask(self, rows: Dataset, model: Model, max_length: int) -> tuple[list[str], int]:
         """Return the likeliest label of each row, and how many texts were cut for it."""

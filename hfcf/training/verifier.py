@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +12,16 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf.core.model import Model, is_remote
+from hfcf.core.model_checks import read_length
+from hfcf.core.trainer import Evaluation, used_labels
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK
 from hfcf.text.label_names import label_of
-from hfcf.training.classifier import predict, train_classifier
+from hfcf.training.classifier import pairs_of, predict, train_classifier
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.trainer import Hyperparameters
+
+log = logging.getLogger(__name__)
 
 
 def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
@@ -90,8 +95,12 @@ def train_verifier(
     train_classifier(rows, hp, out, labels=labels, claim_only=claim_only, loss=loss, columns=columns)
 
 
-def of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
-    return rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
+def of_labels(rows: Dataset, labels: Sequence[str], where: str = "") -> Dataset:
+    """Select the rows of some labels; with `where`, log how many others are left out there."""
+    kept = rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
+    if where and len(kept) < len(rows):
+        log.warning("%s: %d of %d rows are left out: none of %s", where, len(rows) - len(kept), len(rows), ", ".join(labels))
+    return kept
 
 
 def two_way(rows: Dataset) -> Dataset:
@@ -99,10 +108,11 @@ def two_way(rows: Dataset) -> Dataset:
     return of_labels(rows, LABELS[:2])
 
 
-def scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] = ()) -> dict[str, float]:
+def scores(gold: Sequence[str], predicted: Sequence[str | None], labels: Sequence[str] = ()) -> dict[str, float]:
     """Compute accuracy, and macro-F1 over `labels` or those that occur in `gold`."""
     from sklearn.metrics import accuracy_score, f1_score
 
+    predicted = ["" if label is None else label for label in predicted]  # what was not answered is wrong
     labels = labels or sorted(set(gold))
     return {
         "accuracy": round(float(accuracy_score(gold, predicted)), 4),
@@ -110,42 +120,81 @@ def scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] 
     }
 
 
-def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int = 2, claim_only: bool = False) -> dict[str, Any]:
+def choose_labels(rows: Dataset, classes: Sequence[str], ways: int | None) -> tuple[tuple[str, ...], dict[int, str]]:
+    """Return the labels on which to score a verifier with some classes, and why other rows are left out, by their index.
+
+    Args:
+        classes: labels that the verifier answers with.
+        ways: 2 for SUPPORTS and REFUTES, 3 for all labels; None: the classes that rows have, SUPPORTS and REFUTES in any case.
+
+    Raises:
+        ValueError: `ways` is another number.
+    """
+    if ways not in (None, 2, 3):
+        raise ValueError(f"ways must be 2 or 3, got {ways}: 2 leaves {NOT_ENOUGH_INFO} out, 3 scores all labels")
+    given = list(rows["label"])
+    labels = tuple(label for label in used_labels(TASK, given) if label in classes) if ways is None else LABELS[:ways]
+    why = f"the model has no class {{}}, only {', '.join(classes)}" if ways is None else f"ways={ways} leaves {{}} out"
+    left_out = {
+        i: "the row has no label" if label is None else why.format(label) for i, label in enumerate(given) if label not in labels
+    }
+    return labels, left_out
+
+
+def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int | None = None, claim_only: bool = False) -> Evaluation:
     """Score a verifier on verification rows.
 
     Args:
-        ways: 2 drops NEI rows and masks that class, as the paper's evaluation does; 3 keeps all.
+        rows: verification rows.
+        engine: the verifier.
+        ways: 2 leaves NOT ENOUGH INFO rows out and masks that class, as RACE's evaluation does; 3 keeps all, and a label that
+            the verifier lacks counts as wrong. By default the labels are the verifier's that rows have.
         claim_only: hide the evidence.
 
     Returns:
-        `rows`, `accuracy`, `macro_f1`, and `majority`, the accuracy of always answering the commonest label.
+        With the scores `rows`, `accuracy`, `macro_f1`, and `majority`, the accuracy of always answering the commonest label.
     """
-    if ways == 2:
-        rows = two_way(rows)
-    if not len(rows):
-        return {"rows": 0}
-    allowed = [label for label in LABELS if ways == 3 or label != NOT_ENOUGH_INFO]
-    gold = list(rows["label"])
-    predicted = [choose(answer, allowed) for answer in predict(rows, engine, claim_only=claim_only)]
-    majority = max(gold.count(label) for label in set(gold)) / len(gold)
-    return {"rows": len(rows), **scores(gold, predicted), "majority": round(majority, 4)}
+    labels, left_out = choose_labels(rows, engine.labels, ways)
+    kept = [i for i in range(len(rows)) if i not in left_out]
+    requests = pairs_of(rows.select(kept), engine.model, claim_only=claim_only)
+    answers = [choose(answer, labels) for answer in engine.run(requests)]
+    cut = engine.count_cut(requests)
+    return _evaluation(rows, kept, answers, labels, left_out, engine.labels, cut=cut, max_length=engine.max_length)
 
 
-def evaluate_remote(rows: Dataset, model: Model, *, ways: int = 2) -> dict[str, Any]:
-    """Score a language model behind an endpoint as `evaluate_verifier` does; it chooses among the labels that are scored."""
-    if ways == 2:
-        rows = two_way(rows)
-    if not len(rows):
-        return {"rows": 0}
-    allowed = LABELS[:ways]
+def evaluate_remote(rows: Dataset, model: Model, *, ways: int | None = None) -> Evaluation:
+    """Score a language model behind an endpoint as `evaluate_verifier` does; it chooses among the labels that are scored.
+
+    The score `unanswered` counts the rows without a valid answer, which are wrong.
+    """
     names = dict(model.labels or zip(LABELS, LABELS, strict=True))
+    classes = [label for label in LABELS if label in map(label_of, names.values())]
+    labels, left_out = choose_labels(rows, classes, ways)
+    kept = [i for i in range(len(rows)) if i not in left_out]
     # A label that is not scored would leave the others at 0, and a tie would choose between them.
-    asked = replace(model, labels={name: label for name, label in names.items() if label_of(label) not in LABELS[ways:]})
-    gold, answers = list(rows["label"]), TASK.verdicts(list(rows), asked, 0)
-    predicted = [choose(answer, allowed) if isinstance(answer, Mapping) else "" for answer in answers]
-    majority = max(gold.count(label) for label in set(gold)) / len(gold)
-    results = {"rows": len(rows), **scores(gold, predicted, sorted(set(gold))), "majority": round(majority, 4)}
-    return {**results, "unanswered": predicted.count("")}
+    asked = replace(model, labels={name: label for name, label in names.items() if label_of(label) in labels})
+    answers = TASK.verdicts(list(rows.select(kept)), asked, 0) if kept else []
+    predicted = [choose(answer, labels) if isinstance(answer, Mapping) else None for answer in answers]
+    result = _evaluation(rows, kept, predicted, labels, left_out, classes)
+    return replace(result, scores={**result.scores, "unanswered": predicted.count(None)}) if kept else result
+
+
+def _evaluation(
+    rows: Dataset, kept: Sequence[int], answers: Sequence[str | None], labels: Sequence[str], left_out: Mapping[int, str],
+    classes: Sequence[str], **more: Any,
+) -> Evaluation:  # fmt: skip
+    """Score answers to the rows that were kept."""
+    gold, said = list(rows["label"]), dict(zip(kept, answers, strict=True))
+    true, results = [gold[i] for i in kept], dict[str, Any]()
+    if kept:
+        # An endpoint's row without an answer is no class of the mean.
+        results = scores(true, [answer or "" for answer in answers], sorted(set(true)))
+        results["majority"] = round(max(map(true.count, set(true))) / len(true), 4)
+    masked, absent = ([one for one in some if one not in others] for some, others in ((classes, labels), (labels, classes)))
+    notes = [f"{label} is no answer here, although the model has that class: no row that is scored has it" for label in masked]
+    notes += [f"the model has no class {label}: its rows count as wrong" for label in absent if label in true]
+    predicted = [said.get(i) for i in range(len(gold))]
+    return Evaluation({"rows": len(kept), **results}, gold, predicted, left_out, tuple(labels), notes=tuple(notes), **more)
 
 
 @dataclass(frozen=True)
@@ -153,7 +202,7 @@ class VerifierTrainer:
     """Trains and asks verifiers for a comparison; see `hfcf.core.trainer.Trainer`."""
 
     changes: tuple[str, ...] = ("claim", "evidence", "both")
-    ways: int | None = 2
+    ways: int | None = None
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
@@ -163,15 +212,16 @@ class VerifierTrainer:
         train_verifier(rows, hp, out, labels=labels, debias=debias)
         return None
 
-    def predict(self, rows: Dataset, model: Model, *, max_length: int, labels: Sequence[str]) -> list[str]:
+    def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str]) -> list[str]:
         """Return the likeliest of some labels for each row."""
-        return [choose(answer, labels) for answer in predict(rows, Classifier(model=model, max_length=max_length))]
+        engine = Classifier(model=model, max_length=read_length(model, max_length))
+        return [choose(answer, labels) for answer in predict(rows, engine)]
 
-    def evaluate(self, rows: Dataset, model: Model, *, max_length: int, ways: int = 2) -> dict[str, Any]:
+    def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a verifier on rows, and the majority baseline; "llm:NAME" is asked over its endpoint."""
         if is_remote(model):
             return evaluate_remote(rows, model, ways=ways)
-        return evaluate_verifier(rows, Classifier(model=model, max_length=max_length), ways=ways)
+        return evaluate_verifier(rows, Classifier(model=model, max_length=read_length(model, max_length)), ways=ways)
 
 
 TRAINER = VerifierTrainer()

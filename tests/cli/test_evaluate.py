@@ -4,15 +4,40 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import own_models
+import pytest
 from datasets import Dataset
 from typer.testing import CliRunner
 
 from hfcf.cli import app
 from hfcf.core.contamination import save_seen
 from hfcf.core.model import Model
+from hfcf.core.model_checks import read_length
+from hfcf.core.task import get_task
+from hfcf.core.trainer import evaluate, used_labels
+from hfcf.tasks.verification import LABELS
+
+
+def write(file: Path, rows: Sequence[dict[str, Any]]) -> str:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(file)
+
+
+def claims(labels: Sequence[str], words: int = 2) -> list[dict[str, Any]]:
+    return [
+        {"id": str(i), "claim": f"Claim {i}.", "evidence": [f"Text {i} " * words], "label": label} for i, label in enumerate(labels)
+    ]
+
+
+def shown(*command: str) -> str:
+    """What a command prints, its lines joined."""
+    answer = CliRunner().invoke(app, ["evaluate", *command])
+    assert answer.exit_code == 0, answer.exception
+    return " ".join(answer.output.split())
 
 
 def test_a_limit_scores_the_first_rows_and_says_so(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
@@ -21,13 +46,13 @@ def test_a_limit_scores_the_first_rows_and_says_so(tiny_model: Callable[[str], s
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = ["evaluate", tiny_model("classifier"), "--corpus", f"jsonl={tmp_path / 'mine.jsonl'}:test"]
 
-    def shown(*options: str) -> tuple[str, ...]:
+    def first(*options: str) -> tuple[str, ...]:
         answer = CliRunner().invoke(app, [*command, *options])
         assert answer.exit_code == 0, answer.exception
         return next(tuple(map(str.strip, line.split("│")[1:3])) for line in answer.output.splitlines() if "jsonl (" in line)
 
-    assert shown() == ("jsonl (test)", "4")
-    assert shown("--limit", "2") == ("jsonl (test, first 2)", "2")
+    assert first() == ("jsonl (test)", "4")
+    assert first("--limit", "2") == ("jsonl (test, first 2)", "2")
     assert CliRunner().invoke(app, [*command, "--limit", "0"]).exit_code == 2
 
 
@@ -42,3 +67,93 @@ def test_rows_that_the_model_was_trained_on_are_counted(tiny_model: Callable[[st
     save_seen(model, Dataset.from_list(trained), Model("offline:minilm"))
     answer = " ".join(CliRunner().invoke(app, command).output.split())
     assert "jsonl (test): the model was trained on the group or a text of 1 of the 3 rows: its scores there are too good." in answer
+
+
+def test_a_model_of_three_classes_is_scored_on_all_rows(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    mine = f"jsonl={write(tmp_path / 'mine.jsonl', claims([*LABELS, LABELS[2]]))}:test"
+    every = "jsonl (test): 4 of 4 rows are scored, on SUPPORTS, REFUTES, NOT ENOUGH INFO."
+    assert every in shown(tiny_model("classifier"), "--corpus", mine)
+    answer = shown(tiny_model("classifier"), "--corpus", mine, "--ways", "2")
+    assert "jsonl (test): 2 of 4 rows are scored, on SUPPORTS, REFUTES." in answer
+    assert "jsonl (test): 2 of 4 rows are left out: ways=2 leaves NOT ENOUGH INFO out." in answer
+    assert "NOT ENOUGH INFO is no answer here, although the model has that class" in answer
+    refused = CliRunner().invoke(app, ["evaluate", tiny_model("classifier"), "--corpus", mine, "--ways", "4"])
+    assert str(refused.exception).startswith("ways must be 2 or 3, got 4")
+
+
+def test_rows_that_a_model_has_no_class_for_are_named(tmp_path: Path) -> None:
+    model = own_models.save(tmp_path / "two", "bert", LABELS[:2], range(2))
+    mine = f"jsonl={write(tmp_path / 'mine.jsonl', claims(LABELS))}:test"
+    answer = shown(model, "--corpus", mine)
+    assert "jsonl (test): 1 of 3 rows are left out: the model has no class NOT ENOUGH INFO, only SUPPORTS, REFUTES." in answer
+    assert "the model has no class NOT ENOUGH INFO: its rows count as wrong" in shown(model, "--corpus", mine, "--ways", "3")
+    none = f"jsonl={write(tmp_path / 'none.jsonl', claims([LABELS[2]]))}:test"
+    answer_ = CliRunner().invoke(app, ["evaluate", model, "--corpus", none])
+    assert answer_.exit_code
+    assert "jsonl (test): no row is left to score: 1 rows: the model has no class" in str(answer_.exception)
+
+
+def test_labels_are_those_of_the_rows_and_two_at_least() -> None:
+    task = get_task("verification")
+    assert used_labels(task, [LABELS[2], None]) == LABELS
+    assert used_labels(task, [LABELS[1]]) == LABELS[:2]
+
+
+def test_what_is_cut_is_counted_and_a_model_reads_as_much_as_it_can(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    rows = [*claims(LABELS[:2], words=60), *({**row, "id": "x" + row["id"]} for row in claims(LABELS[:2]))]
+    mine = f"jsonl={write(tmp_path / 'mine.jsonl', rows)}:test"
+    for _ in range(2):  # the second time from the cache
+        assert "jsonl (test): 2 rows have more than 40 tokens, and are cut." in shown(
+            tiny_model("classifier"), "--corpus", mine, "--max-length", "40"
+        )
+    assert "are cut" not in shown(tiny_model("classifier"), "--corpus", mine)
+    model = Model(tiny_model("classifier"))
+    assert read_length(model) == 512
+    with pytest.raises(ValueError, match=r"max_length must be at most 512, the tokens that .* reads, got 600"):
+        read_length(model, 600)
+
+
+def test_out_holds_classes_confusion_and_predictions(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    rows = claims([*LABELS, LABELS[0]])
+    mine, out = f"jsonl={write(tmp_path / 'mine.jsonl', rows)}:test", tmp_path / "new" / "scores.json"
+    command = (tiny_model("classifier"), "--corpus", mine, "--ways", "2", "--out", str(out))
+    shown(*command)
+    (found,) = json.loads(out.read_text(encoding="utf-8"))["sets"]
+    assert (found["rows"], found["scores"]["rows"], found["max_length"]) == (4, 3, 512)
+    assert found["left_out"] == {"ways=2 leaves NOT ENOUGH INFO out": 1}
+    assert set(found["classes"]) == set(LABELS[:2])
+    assert set(found["classes"]["SUPPORTS"]) == {"precision", "recall", "f1", "support"}
+    answers = {one["id"]: one for one in found["predictions"]}
+    assert list(answers) == ["0", "1", "2", "3"]
+    assert answers["2"] == {"id": "2", "gold": LABELS[2], "left_out": "ways=2 leaves NOT ENOUGH INFO out"}
+    pairs = [(one["gold"], one["predicted"]) for one in answers.values() if "predicted" in one]
+    assert {(gold, said): n for gold, counts in found["confusion"].items() for said, n in counts.items()} == {
+        pair: pairs.count(pair) for pair in pairs
+    }
+    again = CliRunner().invoke(app, ["evaluate", *command])
+    assert "exists already" in str(again.exception)
+    shown(*command, "--overwrite")
+
+
+def test_relations_and_questions_say_what_is_scored(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    names = ["Cause-Effect(e1,e2)", "Other"]
+    model = own_models.save(tmp_path / "relation", "bert", names, range(2))
+    tokens = ["The", "fire", "caused", "the", "smoke", "."]
+    one = {"tokens": tokens, "head": {"start": 1, "end": 2, "type": "A"}, "tail": {"start": 4, "end": 5, "type": "B"}}
+    rows = [{**one, "id": str(i), "label": label} for i, label in enumerate(names)]
+    mine, out = f"relations={write(tmp_path / 'relations.jsonl', rows)}:test", tmp_path / "relations.json"
+    answer = shown(model, "--corpus", mine, "--inputs", "the {head} the; of {tail} of", "--out", str(out))
+    assert "relations (test): 2 of 2 rows are scored, on Cause-Effect(e1,e2), Other." in answer
+    assert set(json.loads(out.read_text())["sets"][0]["classes"]) == set(names)
+
+    questions = [
+        {"id": str(i), "question": "Who?", "context": text, "answers": {"text": ["Ann"], "answer_start": [0]}}
+        for i, text in enumerate(["Ann built a bridge.", "Ann came."])
+    ]
+    mine, out = f"questions={write(tmp_path / 'questions.jsonl', questions)}:test", tmp_path / "questions.json"
+    assert "questions (test): 2 of 2 rows are scored." in shown(tiny_model("reader"), "--corpus", mine, "--out", str(out))
+    (found,) = json.loads(out.read_text())["sets"]
+    assert "classes" not in found
+    assert found["predictions"][0]["gold"] == ["Ann"]
+    with pytest.raises(ValueError, match="ways is for verifiers"):
+        evaluate(Dataset.from_list(questions), Model(tiny_model("reader")), ways=2)

@@ -233,7 +233,7 @@ def test_the_longest_input_is_read_from_the_configuration(config: dict[str, Any]
 
 
 def test_a_length_beyond_the_model_is_an_error() -> None:
-    with pytest.raises(ValueError, match="max_length=600 is more than the 512 tokens that the verifier offline:minilm reads"):
+    with pytest.raises(ValueError, match="max_length must be at most 512, the tokens that offline:minilm reads, got 600"):
         preflight.check(race(max_length=600))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from datasets import ClassLabel, Dataset
 
+from hfcf.core.recipe import is_dataset
 from hfcf.corpora.base.info import parse_split
 from hfcf.corpora.base.rows import load_status
 from hfcf.corpora.base.values import as_text, says_nothing, text_group, whole_pieces
@@ -13,7 +14,7 @@ from hfcf.corpora.custom.columns import find_columns
 from hfcf.corpora.custom.frames import as_table
 from hfcf.corpora.custom.labels import read_labels, relation_of
 from hfcf.corpora.custom.load import is_canonical
-from hfcf.corpora.custom.source import corpus_name, is_own
+from hfcf.corpora.custom.source import corpus_name
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain
 from hfcf.corpora.formats.tokens import of_text, of_tokens, tokenise, untagged
@@ -139,9 +140,9 @@ def test_edited_sentences() -> None:
 
 
 def test_source() -> None:
-    assert is_own("stanfordnlp/snli")
-    assert is_own({"path": "glue", "name": "mnli"})
-    assert not is_own("hover")
+    assert is_dataset("stanfordnlp/snli")
+    assert is_dataset({"path": "glue", "name": "mnli"})
+    assert not is_dataset("hover")
     assert corpus_name("hover") == "hover"
     assert corpus_name({"path": "glue", "name": "mnli"}) == "glue/mnli"
     assert corpus_name("/home/me/claims") == "claims"

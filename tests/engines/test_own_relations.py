@@ -107,8 +107,8 @@ def test_classes_can_have_other_names(own: str, tmp_path: Path, rows: list[dict[
     unnamed = store(tmp_path, ["LABEL_0", "LABEL_1", "LABEL_2", "LABEL_3"])
     named = Model(unnamed, labels={f"LABEL_{i}": name for i, name in enumerate(LABELS)}, inputs="semeval")
     ds = Dataset.from_list(rows)
-    score = TRAINER.evaluate(ds, Model(own, inputs="semeval"), max_length=64)
-    assert TRAINER.evaluate(ds, named, max_length=64) == score
+    score = TRAINER.evaluate(ds, Model(own, inputs="semeval"), max_length=64).scores
+    assert TRAINER.evaluate(ds, named, max_length=64).scores == score
     assert TRAINER.predict(ds, named, max_length=64, labels=LABELS) == TRAINER.predict(
         ds, Model(own, inputs="semeval"), max_length=64, labels=LABELS
     )

@@ -130,8 +130,8 @@ def test_scores_do_not_depend_on_names(stored: Saved) -> None:
     own = Model(stored("bert", names, [1, 2, 0]), inputs="claim-evidence")
     same = Model(stored("bert", LABELS, range(3)))
     for ways in (2, 3):
-        score = TRAINER.evaluate(rows, same, max_length=128, ways=ways)
-        assert TRAINER.evaluate(rows, own, max_length=128, ways=ways) == score
+        score = TRAINER.evaluate(rows, same, max_length=128, ways=ways).scores
+        assert TRAINER.evaluate(rows, own, max_length=128, ways=ways).scores == score
     assert TRAINER.predict(rows, own, max_length=128, labels=LABELS) == TRAINER.predict(rows, same, max_length=128, labels=LABELS)
 
 
@@ -357,7 +357,7 @@ def test_the_command_line_says_labels_and_inputs(stored: Saved, tmp_path: Path, 
     (tmp_path / "validation.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
     own = stored("bert", ["LABEL_0", "LABEL_1"], [1, 0])
     ours = Model(stored("bert", LABELS[:2], range(2)), inputs="evidence-claim")
-    expected = TRAINER.evaluate(Dataset.from_list(ROWS), ours, max_length=130)
+    expected = TRAINER.evaluate(Dataset.from_list(ROWS), ours, max_length=130).scores
     corpus = [f"jsonl={tmp_path}"]
     evaluate(own, corpus, labels=["LABEL_0=REFUTES,LABEL_1=SUPPORTS"], inputs="evidence-claim")
     printed = capsys.readouterr().out

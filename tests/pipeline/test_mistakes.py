@@ -63,7 +63,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["settings.ner=offline:spacy"], ["type Ner", "backend: …"]),
         (["settings.ner={backnd: spacy}"], ["'backend'"]),
         (["settings.num_beam=3"], ["'num_beams'"]),
-        (["settings.max_length=9000"], ["max_length=9000", "512"]),
+        (["settings.max_length=9000"], ["max_length must be at most", "got 9000", "512"]),
         (["preset=ofline"], ["'offline'"]),
         (["preset=paper"], ["train_verifier", "train_generator", "--set settings.verifier=out/verifier"]),
         (["corpus=hovr"], ["'hover'"]),

@@ -21,13 +21,13 @@ import hfcf
 from hfcf.cli import app
 from hfcf.core import edits
 from hfcf.core.task import apply_edits
+from hfcf.corpora.custom.rows import read_rows
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human.agreement import alpha, decide, kappa, majority
 from hfcf.studies.human.collect import RATINGS, TABLE, import_
 from hfcf.studies.human.export import KEY, RATERS, build_lines, export, protocol_of, sheet, write
 from hfcf.studies.human.protocol import Protocol, Question, parse_answer
 from hfcf.studies.human.protocols import PROTOCOLS
-from hfcf.studies.human.sets import read_rows
 from hfcf.studies.human.summary import summarise
 from hfcf.studies.spreadsheets import read_sheet, unaltered, write_sheet
 from hfcf.tasks import relation as relations

@@ -199,7 +199,7 @@ def test_a_judge_is_checked_before_the_first_stage() -> None:
     with pytest.raises(ValueError, match=r"(?s)race needs models that are trained first.*train_verifier --out out/no-judge "):
         preflight.check_models(RACE.preset("offline", judges=("out/no-judge",)))
     long = CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:nli"),), max_length=600)
-    with pytest.raises(ValueError, match="max_length=600 is more than the 512 tokens"):
+    with pytest.raises(ValueError, match=r"max_length must be at most 512, the tokens that .* reads, got 600"):
         preflight.check_models(long.replace(verifier=Model("llm:m")))
     with pytest.raises(ValueError, match=r"no sequence classifier|which text it reads|classes"):
         preflight.check_models(CrossAug.preset("offline", judges=("offline:minilm",)))

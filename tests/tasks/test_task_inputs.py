@@ -69,10 +69,10 @@ def test_not_enough_info_is_left_out_of_tasks_2_to_4_with_the_reason() -> None:
         places, made, left_out = views(dataset(), task)
         assert places == [0, 1]
         assert [row.label for row in made] == ["SUPPORTS", "REFUTES"]
-        assert left_out == {"tasks 2 to 4 have two labels, and this row is NOT ENOUGH INFO": 1}
+        assert left_out == {2: "tasks 2 to 4 have two labels, and this row is NOT ENOUGH INFO"}
     assert views(dataset(), 1)[0] == [0, 1, 2]
     places, _, left_out = views(dataset(), 1, labels=("SUPPORTS", "REFUTES"))
-    assert (places, left_out.total()) == ([0, 1], 1)
+    assert (places, list(left_out)) == ([0, 1], [2])
 
 
 def test_rows_to_be_predicted_have_no_structure() -> None:

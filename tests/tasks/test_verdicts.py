@@ -178,15 +178,17 @@ def test_a_language_model_is_scored_on_corpora(start: Start) -> None:
     server = start(some)
     claims = [("Rome is old.", SUPPORTS), ("Rome is young.", REFUTES), ("Rome is big.", SUPPORTS), ("It rains.", NOT_ENOUGH_INFO)]
     rows = Dataset.from_list([{**CLAIM, "claim": claim, "label": name} for claim, name in claims])
-    scores = VERIFIER.evaluate(rows, CHAT, max_length=130)
+    scores = VERIFIER.evaluate(rows, CHAT, ways=2).scores
     assert scores == {"rows": 3, "accuracy": 0.3333, "macro_f1": 0.25, "majority": 0.6667, "unanswered": 1}
     asked = server.asked[0]["response_format"]["json_schema"]["schema"]
     assert asked["properties"]["label"]["enum"] == [REFUTES, SUPPORTS]
     own = Model("llm:m", labels={"yes": "supported", "no": "refuted", "unclear": "NEI"})
-    VERIFIER.evaluate(rows, own, max_length=130)  # two labels are scored, so the third is no choice
+    VERIFIER.evaluate(rows, own, ways=2)  # two labels are scored, so the third is no choice
     asked = server.asked[-1]["response_format"]["json_schema"]["schema"]
     assert asked["properties"]["label"]["enum"] == ["no", "yes"]
+    scores = VERIFIER.evaluate(rows, CHAT).scores
+    assert (scores["rows"], scores["accuracy"], scores["unanswered"]) == (4, 0.25, 1), "three labels, as the rows have"
     relations = Dataset.from_list([{**EGGS, "label": "Content-Container(e1,e2)"}, {**EGGS, "label": "PHYS"}])
-    assert RELATIONS.evaluate(relations, CHAT, max_length=128) == {
+    assert RELATIONS.evaluate(relations, CHAT, max_length=128).scores == {
         "rows": 2, "micro_f1": 0.6667, "macro_f1": 0.5, "accuracy": 0.5, "unread": 1
     }  # fmt: skip

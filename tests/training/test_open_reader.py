@@ -69,7 +69,7 @@ def test_it_learns_from_questions_and_answers_alone(hp: OpenHyperparameters, tmp
     hp = replace(hp, tune=tune, rank=16)
     assert TRAINER.train(rows(), hp, tmp_path) is None
     model = trained_model(hp, tmp_path)
-    scores = TRAINER.evaluate(rows(), model, max_length=48)
+    scores = TRAINER.evaluate(rows(), model, max_length=48).scores
     assert scores == {"rows": 6, "em": 1.0, "f1": 1.0, "retrieved": 1.0, "no_passage": 0}
     assert TRAINER.predict(rows(), model, max_length=48) == YEARS
     misleading = rows().map(lambda row: {"context": "it was made in 1700 ."})
@@ -96,7 +96,7 @@ def test_a_dense_retriever_learns_with_the_reader(hp: OpenHyperparameters, tiny_
         return total / len(asked)
 
     assert mass(stored.retriever) > mass(hp.retriever) + 0.1
-    assert TRAINER.evaluate(rows(), Model(str(tmp_path)), max_length=48)["em"] > 0.5
+    assert TRAINER.evaluate(rows(), Model(str(tmp_path)), max_length=48).scores["em"] > 0.5
     with pytest.raises(ValueError, match=r"tune='lowrank'.*tune='full'"):
         train_open_reader(rows(), replace(hp, tune="lowrank"), tmp_path / "other")
 
@@ -133,7 +133,7 @@ def test_questions_that_cannot_be_trained_on_are_counted(hp: OpenHyperparameters
     assert about == {"trained": 6, "without an answer": 1, "without a passage": 1, "with an answer in no passage": 1}
     assert json.loads((tmp_path / FILE).read_text(encoding="utf-8"))["training"] == about
     assert TRAINER.predict(rows(*more), Model(str(tmp_path)), max_length=48)[7] == "", "no passage, no answer"
-    assert TRAINER.evaluate(rows(*more), Model(str(tmp_path)), max_length=48)["no_passage"] == 1
+    assert TRAINER.evaluate(rows(*more), Model(str(tmp_path)), max_length=48).scores["no_passage"] == 1
     with pytest.raises(
         ValueError, match=r"of 3 questions 1 are without an answer, 1 are without a passage, 1 are with an answer in no"
     ):
@@ -240,7 +240,7 @@ def test_consistency_and_patterns_without_passages(hp: OpenHyperparameters, tmp_
     assert (numbers["pairs"], numbers["conditioned"], numbers["consistency"]) == (2, 2, 0.5)
     pattern = question("London", "19(90|91)", id="trec", regex=True)
     trec = Dataset.from_list([pattern], features=Features({**TASK.features, "regex": Value("bool")}))
-    assert TRAINER.evaluate(trec, Model(str(tmp_path)), max_length=48) == {
+    assert TRAINER.evaluate(trec, Model(str(tmp_path)), max_length=48).scores == {
         "rows": 1, "em": 1.0, "f1": 1.0, "retrieved": 1.0, "no_passage": 0
     }  # fmt: skip
 

@@ -58,7 +58,7 @@ def test_it_learns_and_is_stored_whole(hp: Hyperparameters, tmp_path: Path) -> N
     assert {tensor.dtype for tensor in stored.values()} == {torch.float32}
     network, _ = load_rbert(Model(str(out)), torch.device("cpu"), torch.float32)
     assert network.labels == (FORTH, BACK, OTHER)
-    found = evaluate_relation(rows(), RelationClassifier(model=Model(str(out)), max_length=32))
+    found = evaluate_relation(rows(), RelationClassifier(model=Model(str(out)), max_length=32)).scores
     assert found.keys() == {"rows", "micro_f1", "macro_f1", "accuracy", "unread"}
     assert found["rows"] == len(MADE)
     assert found["micro_f1"] > 0.9
@@ -125,7 +125,7 @@ def test_dev_rows_are_scored_as_the_engine_scores_them(
     monkeypatch.setattr(relation, "micro_f1", spied)
     train_relation(rows(), hp, tmp_path, dev=dev)
     assert len(found) == 3
-    scored = evaluate_relation(dev, RelationClassifier(model=Model(str(tmp_path)), max_length=32))
+    scored = evaluate_relation(dev, RelationClassifier(model=Model(str(tmp_path)), max_length=32)).scores
     assert scored["micro_f1"] == pytest.approx(max(found), abs=1e-4)
     assert scored["unread"] == 1
 
@@ -172,7 +172,7 @@ def test_only_whole_models_are_trained(hp: Hyperparameters, tmp_path: Path, sett
 
 def test_no_rows_have_no_scores(tiny_model: Tiny) -> None:
     engine = RelationClassifier(model=Model(tiny_model("rbert")))
-    assert evaluate_relation(rows().select([]), engine) == {"rows": 0}
+    assert evaluate_relation(rows().select([]), engine).scores == {"rows": 0}
 
 
 # --- the order
@@ -220,7 +220,7 @@ def test_a_recipe_trains_scores_and_writes_a_card_and_evaluate_says_the_same(
     assert not re.search(r"\b(facts?|claims?|evidence)\b", card.lower())
     load_rbert(Model(str(tmp_path)), torch.device("cpu"), torch.float32)
 
-    models.evaluate(str(tmp_path), [f"ccg_semeval={folder / 'ccg_semeval'}:test"], None, 64, 2)
+    models.evaluate(str(tmp_path), [f"ccg_semeval={folder / 'ccg_semeval'}:test"], max_length=64)
     shown = capsys.readouterr().out
     assert "micro-F1" in shown
     assert "majority" not in shown

@@ -48,9 +48,9 @@ def hp(tiny_model: Tiny) -> Hyperparameters:
 @pytest.mark.parametrize("tune", ["full", "lowrank"])
 def test_it_learns_where_the_answer_stands(hp: Hyperparameters, tmp_path: Path, tune: str) -> None:
     hp = Hyperparameters(**{**vars(hp), "tune": tune, "rank": 16})
-    before = TRAINER.evaluate(rows(), hp.model, max_length=48)
+    before = TRAINER.evaluate(rows(), hp.model, max_length=48).scores
     train_reader(rows(row(99, "Is it? It is.", None)), hp, tmp_path)
-    after = TRAINER.evaluate(rows(), trained_model(hp, tmp_path), max_length=48)
+    after = TRAINER.evaluate(rows(), trained_model(hp, tmp_path), max_length=48).scores
     assert after["em"] == 1.0 > before["em"]
 
 
@@ -61,7 +61,7 @@ def test_training_goes_on_from_an_adapter(hp: Hyperparameters, tmp_path: Path) -
     second = Hyperparameters(**{**vars(first), "model": start, "learning_rate": 1e-9, "epochs": 1})
     train_reader(rows(), second, tmp_path / "second")
     # Nothing was learned in the second training, and its patch of the model without an adapter still holds the first one's.
-    assert TRAINER.evaluate(rows(), trained_model(second, tmp_path / "second"), max_length=48)["em"] == 1.0
+    assert TRAINER.evaluate(rows(), trained_model(second, tmp_path / "second"), max_length=48).scores["em"] == 1.0
     with pytest.raises(ValueError, match="starts from an adapter"):
         train_reader(rows(), Hyperparameters(**{**vars(second), "tune": "lora"}), tmp_path / "third")
 
@@ -103,10 +103,10 @@ def test_rows_without_spans_alone_are_refused(hp: Hyperparameters, tmp_path: Pat
 
 def test_open_questions_are_not_read_and_are_counted(hp: Hyperparameters) -> None:
     open_question = {**row(7, "x", None), "context": "", "answers": {"text": ["Ada"], "answer_start": []}}
-    scores = TRAINER.evaluate(rows(open_question), hp.model, max_length=48)
+    scores = TRAINER.evaluate(rows(open_question), hp.model, max_length=48).scores
     assert scores["rows"] == len(rows())
     assert scores["skipped"] == 1
-    assert TRAINER.evaluate(Dataset.from_list([open_question], features=TASK.features), hp.model, max_length=48)["rows"] == 0
+    assert TRAINER.evaluate(Dataset.from_list([open_question], features=TASK.features), hp.model, max_length=48).scores["rows"] == 0
 
 
 def test_a_span_is_learned_in_the_windows_that_hold_it(hp: Hyperparameters) -> None:

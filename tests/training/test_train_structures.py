@@ -46,6 +46,7 @@ def writer(monkeypatch: pytest.MonkeyPatch, folder: Path, task: int, write: Call
         return [[{"text": write(text), "score": -0.1, "finished": True}] for text, _ in requests]
 
     monkeypatch.setattr(ProgramWriter, "run", run)
+    monkeypatch.setattr(ProgramWriter, "count_cut", lambda *_: 0)
     Purpose(task, "seq2seq", 512).save(folder)
     return Model(str(folder))
 
@@ -63,7 +64,7 @@ def test_a_trained_model_knows_its_task(hp: Hyperparameters, tmp_path: Path, kin
     left_out = train_structures(dataset(), hp, tmp_path, task=task, kind=kind)
     assert left_out.total() == 1  # NOT ENOUGH INFO, with two labels
     assert purpose(Model(str(tmp_path))) == Purpose(task, kind, 64)
-    scores = TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64)
+    scores = TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64).scores
     assert {name: scores[name] for name in ("task", "rows", "left out", "unreadable")} == {
         "task": task, "rows": 2, "left out": 1, "unreadable": 0
     }  # fmt: skip
@@ -74,7 +75,7 @@ def test_a_trained_model_knows_its_task(hp: Hyperparameters, tmp_path: Path, kin
 
 def test_task_1_with_three_labels(hp: Hyperparameters, tmp_path: Path) -> None:
     assert not train_structures(dataset(), hp, tmp_path, task=1, kind="classifier", labels=LABELS)
-    assert TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64, ways=3)["rows"] == 3
+    assert TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64, ways=3).scores["rows"] == 3
 
 
 def test_an_adapter_says_what_it_is_for(hp: Hyperparameters, tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ def test_what_can_not_be_trained(hp: Hyperparameters, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", [3, 4])
 def test_right_programs_have_all_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task: int) -> None:
-    scores = TRAINER.evaluate(dataset(), writer(monkeypatch, tmp_path, task, gold(task)), max_length=512)
+    scores = TRAINER.evaluate(dataset(), writer(monkeypatch, tmp_path, task, gold(task)), max_length=512).scores
     assert [scores[name] for name in EXACT] == [1.0] * len(EXACT)
     assert scores["left out"] == 1
     assert scores["empty"] == scores["unreadable"] == 0
@@ -123,7 +124,7 @@ def test_what_can_not_be_read_counts_as_wrong_and_empty(monkeypatch: pytest.Monk
     right = gold(3)
     broken = {program_text(view(SUP, 3)): "import os"}
     model = writer(monkeypatch, tmp_path, 3, lambda text: broken.get(text) or right(text))
-    scores = TRAINER.evaluate(dataset(), model, max_length=512)
+    scores = TRAINER.evaluate(dataset(), model, max_length=512).scores
     assert (scores["accuracy"], scores["unreadable"], scores["empty"], scores["es"]) == (0.5, 1, 0.5, 0.5)
     predicted = TRAINER.predict(dataset(), model, max_length=512, labels=LABELS[:2])
     assert [one and one["label"] for one in predicted] == [None, "REFUTES", None]
@@ -134,8 +135,8 @@ def test_what_can_not_be_read_counts_as_wrong_and_empty(monkeypatch: pytest.Monk
 def test_programs_can_be_repaired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     right = gold(3)
     model = writer(monkeypatch, tmp_path, 3, lambda text: right(text).replace(", Claim)", ", claim)"))
-    assert TRAINER.evaluate(dataset(), model, max_length=512)["unreadable"] == 2
-    scores = StructureTrainer(repaired=True).evaluate(dataset(), model, max_length=512)
+    assert TRAINER.evaluate(dataset(), model, max_length=512).scores["unreadable"] == 2
+    scores = StructureTrainer(repaired=True).evaluate(dataset(), model, max_length=512).scores
     assert (scores["unreadable"], scores["es"]) == (0, 1.0)
 
 
@@ -197,9 +198,10 @@ def test_a_second_model_reads_what_the_first_one_writes(monkeypatch: pytest.Monk
         ]
 
     monkeypatch.setattr(ProgramWriter, "run", run)
+    monkeypatch.setattr(ProgramWriter, "count_cut", lambda *_: 0)
     first = Model(str(tmp_path / "first"))
-    assert TRAINER.evaluate(dataset(), first, max_length=512)["accuracy"] == 0
-    scores = StructureTrainer(reader=Model(str(tmp_path / "second"))).evaluate(dataset(), first, max_length=512)
+    assert TRAINER.evaluate(dataset(), first, max_length=512).scores["accuracy"] == 0
+    scores = StructureTrainer(reader=Model(str(tmp_path / "second"))).evaluate(dataset(), first, max_length=512).scores
     assert (scores["accuracy"], scores["es"]) == (1.0, 1.0)
     assert all("_linking(" in text and "print" not in text for text in read)
     with pytest.raises(ValueError, match="must write structures"):
@@ -238,7 +240,7 @@ def chat(_: int, asked: dict[str, Any]) -> Reply:
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
 def test_language_models_do_all_tasks(start: Start, task: int) -> None:
     server = start(chat)
-    scores = StructureTrainer(task=task).evaluate(dataset(), Model("llm:m"), max_length=130)
+    scores = StructureTrainer(task=task).evaluate(dataset(), Model("llm:m"), ways=2).scores
     assert (scores["rows"], scores["accuracy"], scores["unreadable"]) == (2, 0.5, 0)
     assert ("ss" in scores) == (task > 2)
     asked = server.asked[0]
@@ -251,7 +253,7 @@ def test_language_models_do_all_tasks(start: Start, task: int) -> None:
 
 def test_a_language_model_that_gives_no_answer_is_wrong(start: Start) -> None:
     start(lambda *_: say("I cannot say."))
-    scores = StructureTrainer(task=3).evaluate(dataset(), Model("llm:m"), max_length=130)
+    scores = StructureTrainer(task=3).evaluate(dataset(), Model("llm:m"), max_length=130).scores
     assert (scores["accuracy"], scores["unreadable"], scores["empty"]) == (0.0, 2, 1.0)
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +20,15 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.settings import settings_of
 from hfcf.core.task import get_task
+from hfcf.corpora import load
+from hfcf.corpora.base import CorpusError
 from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.hub.existing import ExistingResultError
-from hfcf.pipeline.train import train
+from hfcf.pipeline.recipes import parse_train
+from hfcf.pipeline.train import select_rows, train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
@@ -373,7 +378,10 @@ def test_a_claim_only_verifier_sees_no_evidence(tiny_model: Tiny, tmp_path: Path
 class Fixed(Engine):
     """Answers by claim."""
 
-    model = Model("fixed")
+    model, labels, max_length = Model("fixed"), LABELS, 130
+
+    def count_cut(self, requests: Any) -> int:
+        return 0
 
     def run(self, requests: Any) -> list[dict[str, float]]:
         return [json.loads(claim) for claim, _ in requests]
@@ -393,13 +401,13 @@ def test_scores_are_those_counted_by_hand() -> None:
         (REFUTES, 0.4, 0.3, 0.3), (NOT_ENOUGH_INFO, 0.1, 0.2, 0.7),
     )  # fmt: skip
     # Three ways: S→S, S→N, S→R, R→N, R→S, N→N. F1 of S: p 1/2, r 1/3 = 0.4; of R: 0; of N: p 1/3, r 1 = 0.5.
-    assert evaluate_verifier(ds, Fixed(), ways=3) == {"rows": 6, "accuracy": 0.3333, "macro_f1": 0.3, "majority": 0.5}  # type: ignore[arg-type]
+    assert evaluate_verifier(ds, Fixed(), ways=3).scores == {"rows": 6, "accuracy": 0.3333, "macro_f1": 0.3, "majority": 0.5}  # type: ignore[arg-type]
     # Two ways: S→S, S→S, S→R, R→R, R→S. F1 of S: p 2/3, r 2/3; of R: p 1/2, r 1/2.
-    assert evaluate_verifier(ds, Fixed()) == {"rows": 5, "accuracy": 0.6, "macro_f1": 0.5833, "majority": 0.6}  # type: ignore[arg-type]
+    assert evaluate_verifier(ds, Fixed(), ways=2).scores == {"rows": 5, "accuracy": 0.6, "macro_f1": 0.5833, "majority": 0.6}  # type: ignore[arg-type]
 
 
 def test_a_set_without_rows_has_no_scores() -> None:
-    assert evaluate_verifier(judged((NOT_ENOUGH_INFO, 0.1, 0.2, 0.7)), Fixed()) == {"rows": 0}  # type: ignore[arg-type]
+    assert evaluate_verifier(judged((NOT_ENOUGH_INFO, 0.1, 0.2, 0.7)), Fixed(), ways=2).scores == {"rows": 0}  # type: ignore[arg-type]
 
 
 def test_a_label_that_is_only_predicted_is_no_class_of_the_mean() -> None:
@@ -556,6 +564,45 @@ def test_a_recipe_trains_a_two_way_verifier(tiny_model: Tiny, tmp_path: Path) ->
     with pytest.raises(ExistingResultError, match="all rows there, and the first 8 here"):
         train(recipe, tmp_path / "out", limit=8)
     assert json.loads((tmp_path / "out" / "config.json").read_text())["label2id"] == {SUPPORTS: 0, REFUTES: 1}
+
+
+def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    encoder = tmp_path / "encoder"
+    BertModel.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(encoder)
+    recipe = recipe_of(tmp_path, str(encoder), nei=[], evaluate=[], baselines=False, held_out=0.0, max_length=24, limit=4)
+    with caplog.at_level(logging.WARNING):
+        train(recipe, tmp_path / "two")
+    assert set(json.loads((tmp_path / "two" / "config.json").read_text())["label2id"]) == {SUPPORTS, REFUTES}
+    assert re.search(r"\d+ of 4 rows have more than max_length=24 tokens, and are cut", caplog.text)
+    third = [
+        {**row, "id": f"n{i}", "group_id": f"n{i}", "claim": f"New {i}.", "label": NOT_ENOUGH_INFO} for i, row in enumerate(rows(4))
+    ]
+    jsonl(tmp_path / "third.jsonl", Dataset.from_list(third))
+    recipe["data"] = [*recipe["data"], {"corpus": "jsonl", "data_files": "third.jsonl", "split": "train"}]
+    train(recipe, tmp_path / "three")
+    assert set(json.loads((tmp_path / "three" / "config.json").read_text())["label2id"]) == set(LABELS)
+    with caplog.at_level(logging.WARNING):
+        assert set(select_rows(parse_train({**recipe, "ways": 2}))[0]["label"]) == {SUPPORTS, REFUTES}
+    assert "rows are not trained on: ways is 2, and they are neither SUPPORTS nor REFUTES" in caplog.text
+
+
+def test_rows_of_a_folder_that_holds_a_dataset_are_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Dataset.from_list([{"claim": f"Claim {i}.", "evidence": "A text.", "label": LABELS[i % 2]} for i in range(4)])
+    own.save_to_disk(tmp_path / "saved")
+    (tmp_path / "hub" / "data").mkdir(parents=True)
+    own.to_parquet(tmp_path / "hub" / "data" / "train-0.parquet")
+    configs = "configs:\n- config_name: default\n  data_files:\n  - {split: train, path: data/train-*.parquet}"
+    (tmp_path / "hub" / "README.md").write_text(f"---\n{configs}\n---\n", encoding="utf-8")
+    shutil.copytree(tmp_path / "hub", tmp_path / "fever")  # of a corpus's name, which stays the corpus's
+    monkeypatch.chdir(tmp_path)
+    for corpus in ("saved", "hub"):
+        recipe = {"train": "verifier", "model": "x", "data": [{"corpus": corpus}]}
+        assert select_rows(parse_train(recipe))[0]["claim"][:] == own["claim"][:], corpus
+        recipe["data_dir"] = "elsewhere"
+        assert len(select_rows(parse_train(recipe))[0]) == 4
+    with pytest.raises(CorpusError, match="give either data_dir="):
+        load("fever")
 
 
 def test_a_recipe_trains_a_generator(tiny_model: Tiny, tmp_path: Path) -> None:

@@ -21,13 +21,14 @@ _OWN = {"relation": "relations", "qa": "questions", "structures": "structures", 
 def describe_file(
     data: str | Path, tasks: Sequence[str], given: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
-    """Return the task of a file's rows, the recipe's keys that name them, and the first rows."""
+    """Return the task of a file's rows, the recipe's keys that name them, and the first rows; without `tasks`, of any task."""
     path = Path(data).expanduser()
     if not path.is_file():
         raise CorpusError(f"{data}: {'it is a folder; give a file of it' if path.is_dir() else 'there is no such file'}")
     if (form := _FORMS.get(path.suffix)) is None:
         raise CorpusError(f"{data}: give a file of JSON lines, CSV or Parquet (.jsonl, .csv, .parquet)")
     rows = _head(path, form)
+    tasks = tasks or (("structures",) if any("structure" in row for row in rows) else tuple(FORMS))
     layout = _layout(rows, tasks, given)
     task = layout.task if layout else tasks[0]
     return task, _source(layout, form, task, str(data)), rows

@@ -13,13 +13,12 @@ from yaml import YAMLError
 
 from hfcf.core.mapping import read_cached
 from hfcf.core.names import did_you_mean
-from hfcf.core.recipe import addresses
+from hfcf.core.recipe import addresses, is_saved
 from hfcf.core.safe_yaml import front_matter, yaml_problem
 from hfcf.core.settings import quote
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
 from hfcf.corpora.custom.load import from_dataset
 
-_SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
 _REFUSED = ("streaming", "trust_remote_code", "token")
 """Arguments of `load_dataset` that are refused: runs need all rows, remote code is never run, and recipes are published."""
 
@@ -37,11 +36,6 @@ class OwnRows(Corpus):
         "title": "the column with the title of evidence that is one text",
         "ends": "inclusive or exclusive last places of entities",
     }
-
-
-def is_own(corpus: Any) -> bool:
-    """Say whether a corpus is a mapping, a folder, or a Hub id with its namespace, instead of a name of ours."""
-    return isinstance(corpus, Mapping) or (isinstance(corpus, str) and ("/" in corpus or _is_saved(Path(corpus))))
 
 
 def corpus_name(corpus: Any) -> str:
@@ -79,10 +73,10 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
 
 
 def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
-    if isinstance(corpus, str) and _is_saved(folder := Path(corpus).expanduser()):
+    if isinstance(corpus, str) and is_saved(corpus):
         if others:
             raise CorpusError(f"{corpus} is a saved dataset, so leave out {next(iter(others))}")
-        return _part(load_from_disk(str(folder)), split, corpus)
+        return _part(load_from_disk(str(Path(corpus).expanduser())), split, corpus)
     given = {"path": corpus} if isinstance(corpus, str) else corpus
     _check(given)
     arguments = {"split": split, **others}
@@ -142,7 +136,3 @@ def _part(ds: Dataset | DatasetDict, split: str | None, folder: str) -> Dataset 
         return parts[name]
     (read,) = ReadInstruction.from_spec(split).to_absolute({name: len(parts[name])})
     return parts[name].select(range(read.from_ or 0, len(parts[name]) if read.to is None else read.to))
-
-
-def _is_saved(folder: Path) -> bool:
-    return folder.is_dir() and any((folder / name).is_file() for name in _SAVED)

@@ -14,7 +14,7 @@ from hfcf.core.expand import balanced_sample
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
-from hfcf.core.trainer import load_trainer
+from hfcf.core.trainer import load_trainer, used_labels
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
 from hfcf.studies.compare.frame import Training
 from hfcf.studies.compare.methods import Method, build_methods, plain
@@ -116,7 +116,7 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     task = task_of(rows.features)
     _check_open_domain(hp, task, recipe.key)
     labels = _labels(task, recipe.ways, rows)
-    rows = of_labels(rows, labels) if labels else rows
+    rows = of_labels(rows, labels, "train") if labels else rows
     models = list_models(build_methods(recipe, task), hp.model)
     marks, there = mark_seen(rows, models), len(rows)
     new = unseen_rows(marks, models, there) if "train" in recipe.unseen else list(range(there))
@@ -142,7 +142,9 @@ def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
     if task.labels is None:
         return tuple(sorted(set(rows["label"]))) if "label" in rows.column_names else ()
     ways = load_trainer(task.trainer).ways if ways is None else ways
-    if ways is not None and not 2 <= ways <= len(task.labels):
+    if ways is None:
+        return used_labels(task, rows["label"]) if task.labelled else ()
+    if not 2 <= ways <= len(task.labels):
         raise RecipeError(f"ways: {ways}: 2 to {len(task.labels)}, of {', '.join(task.labels)}")
     return task.labels[:ways]
 

@@ -20,12 +20,12 @@ from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
+from hfcf.corpora.custom.rows import read_rows
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
 from hfcf.studies.compare.recipe import Evaluation, Pairs
 from hfcf.studies.compare.results import digest
 from hfcf.studies.human.collect import rated_correct
-from hfcf.studies.human.sets import read_rows
 from hfcf.systems import system_class
 from hfcf.training.data import drop_related, load_rows, unrelated
 from hfcf.training.verifier import of_labels
@@ -113,7 +113,7 @@ def load_sets(
         rows, cleaned = load_rows([recipes.locate(source.source, data_dir)], extra=None), None
         if source.pairs:
             rows, cleaned = load_pairs(rows, source, data_dir, f"evaluate: {name}: pairs")
-        rows = _of_labels(rows, labels) if labels else rows
+        rows = _of_labels(rows, labels, f"evaluate: {name}") if labels else rows
         if not len(rows):
             raise RecipeError(
                 f"evaluate: {name}: no row is {' or '.join(labels)}" if labels else f"evaluate: {name}: there are no rows"
@@ -135,11 +135,11 @@ def load_sets(
     return sets
 
 
-def _of_labels(rows: Dataset, labels: Sequence[str]) -> Dataset:
+def _of_labels(rows: Dataset, labels: Sequence[str], where: str) -> Dataset:
     """Select the rows of some labels; of pairs, those that have them on both sides."""
     if is_paired(rows):
         rows = rows.select([i for i, label in enumerate(sources_of(rows)["label"]) if label in labels])
-    return of_labels(rows, labels)
+    return of_labels(rows, labels, where)
 
 
 def check_names(names: Sequence[str], where: str) -> None:

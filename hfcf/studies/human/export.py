@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hfcf.corpora.custom.rows import RowSet, read_rows, read_sources
 from hfcf.hub.render import render
 from hfcf.studies.human.protocol import Display, Protocol, Row, Unit
 from hfcf.studies.human.protocols import PROTOCOLS, show, unit_of
-from hfcf.studies.human.sets import RowSet, read_rows, read_sources
 from hfcf.studies.spreadsheets import read_sheet, write_sheet
 
 KEY, RATERS, INSTRUCTIONS, NOTE = "key.json", "raters", "instructions.html", "note"
@@ -99,12 +99,12 @@ def export(
             "export each method by itself, to a folder of its own and for raters of its own"
         )
     _check_free(folder)
-    by_id = None if sources is None else {str(row["id"]): row for row in read_rows(sources)}
+    by_id = None if sources is None else {str(row["id"]): row for row in read_rows(sources, unit.columns)}
     report: dict[str, Any] = {}
     lines: dict[str, list[Line]] = {}
     for method, rows in sets.items():
         own = read_sources(rows) if by_id is None and unit.needs_source(()) else by_id
-        lines[method], left_out = build_lines(protocol, method, read_rows(rows), own, seed)
+        lines[method], left_out = build_lines(protocol, method, read_rows(rows, unit.columns), own, seed)
         report[method] = {"left_out": left_out}
         if not lines[method]:
             why = "; ".join(f"{n} rows: {reason}" for reason, n in left_out.items()) or "it has no rows"

@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from hfcf.corpora.custom.rows import RowSet, read_rows
 from hfcf.hub.render import render
 from hfcf.studies.human.export import INSTRUCTIONS, KEY, RATERS
-from hfcf.studies.human.sets import RowSet, read_rows
 from hfcf.studies.review.criteria import FILTER
 from hfcf.studies.review.entry import EDITED, to_entry
 from hfcf.studies.review.forms import FORMS
@@ -69,7 +69,7 @@ def export(
     folder = Path(out)
     if old := next(iter(sorted((folder / RATERS).glob("*"))), None):
         raise ValueError(f"there is {old}, which may be filled: give another folder, or move the files")
-    every = list(islice(read_rows(rows), limit))
+    every = list(islice(read_rows(rows, COLUMNS, on_error="reject"), limit))
     _check(every)
     reasons = {str(row["id"]): why for row in every if (why := _problem(row))}
     entries = [to_entry(row) for row in every if str(row["id"]) not in reasons]
@@ -105,6 +105,8 @@ def _check(rows: Iterable[Mapping[str, Any]]) -> None:
 
 def _problem(row: Mapping[str, Any]) -> str | None:
     """Say why people can't review a row, or None: an illegal structure is what they are to correct."""
+    if (status := row.get("status")) and status["accepted"] is False:
+        return str(status["reason"])
     if unsound := VERIFICATION.validate(row):
         return unsound
     try:

@@ -1,0 +1,149 @@
+"""`hfcf evaluate`: the rows of corpora, what a model answers to them, and the form in which its answers are stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, DatasetDict
+
+from hfcf import corpora
+from hfcf.core import trainer
+from hfcf.core.contamination import seen_rows
+from hfcf.core.mapping import first_rows
+from hfcf.core.model import Model
+from hfcf.core.recipe import is_dataset
+from hfcf.core.task import task_of
+from hfcf.core.trainer import Evaluation
+from hfcf.corpora.custom.rows import load_file
+from hfcf.metrics.scores.classes import class_scores
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A model's scores on a corpus.
+
+    Args:
+        title: names the rows in tables.
+        rows: the rows, those that are left out included.
+        result: what the model answered.
+        seen: how many rows have a group or a text that the model was trained on.
+    """
+
+    title: str
+    rows: Dataset
+    result: Evaluation
+    seen: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """Say how many rows were scored, on what labels, why others were left out, and what else readers of the scores need."""
+        result, there = self.result, len(self.rows)
+        on = f", on {', '.join(result.labels)}" if 0 < len(result.labels) <= _FEW else ""
+        yield f"{self.title}: {there - len(result.left_out)} of {there} rows are scored{on}"
+        for why, number in Counter(result.left_out.values()).most_common():
+            yield f"{self.title}: {number} of {there} rows are left out: {why}"
+        if result.cut:
+            yield f"{self.title}: {result.cut} rows have more than {result.max_length} tokens, and are cut"
+        for note in result.notes:
+            yield f"{self.title}: {note}"
+        if self.seen:
+            yield (
+                f"{self.title}: the model was trained on the group or a text of {self.seen} of the {there} rows: its scores there "
+                "are too good"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the scores, those of each class, the confusion matrix and the answer to each row."""
+        result, task = self.result, task_of(self.rows.features)
+        left_out = dict(Counter(result.left_out.values()).most_common())
+        content: dict[str, Any] = {
+            "name": self.title, "task": task.name, "rows": len(self.rows), "left_out": left_out, "cut": result.cut,
+            "max_length": result.max_length, "notes": list(result.notes), "seen": self.seen, "scores": result.scores,
+        }  # fmt: skip
+        if task.labelled:
+            kept = [i for i in range(len(self.rows)) if i not in result.left_out]
+            gold, said = ([_label(answers[i]) for i in kept] for answers in (result.gold, result.predicted))
+            content |= class_scores(gold, said, result.labels)
+        return {**content, "predictions": list(predictions(self.rows, result))}
+
+
+_FEW = 4
+"""Labels that a line names."""
+
+
+def predictions(rows: Dataset, result: Evaluation) -> Iterator[dict[str, Any]]:
+    """Yield `id`, `gold` and `predicted` of each row; of a row that was left out `id`, `gold` and the reason in `left_out`."""
+    for i, row_id in enumerate(rows["id"]):
+        gold = result.gold[i] if len(result.gold) else None
+        if i in result.left_out:
+            yield {"id": row_id, "gold": gold, "left_out": result.left_out[i]}
+        else:
+            yield {"id": row_id, "gold": gold, "predicted": result.predicted[i]}
+
+
+def _label(answer: Any) -> Any:
+    """Return the label of an answer, which may have more than its label."""
+    return answer["label"] if isinstance(answer, Mapping) else answer
+
+
+def evaluate(
+    model: Model, sources: Sequence[str], *, max_length: int | None = None, ways: int | None = None, limit: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Scored]:  # fmt: skip
+    """Score a model on corpora of its task.
+
+    Args:
+        model: of the task of the rows.
+        sources: "NAME=FOLDER" or "NAME=FILE", each with ":SPLIT" where it is not "validation"; or the path of a file of rows, or of
+            a folder that holds a dataset.
+        max_length: tokens of an input; by default as many as the model reads.
+        ways: see `hfcf.core.trainer.evaluate`.
+        limit: score only the first rows of each.
+        settings: of the task's trainer.
+
+    Raises:
+        ValueError: a corpus can't be read, no model answers its rows, or no row of it is left to score; the message says why.
+    """
+    results: dict[str, Scored] = {}
+    for source in sources:
+        folder, title, rows = read_source(source, limit)
+        title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
+        result = trainer.evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
+        if not result.scores["rows"]:
+            reasons = "; ".join(f"{number} rows: {why}" for why, number in Counter(result.left_out.values()).most_common())
+            raise ValueError(f"{title}: no row is left to score: {reasons or 'there are no rows'}")
+        seen = sum(seen_rows(rows, model) or ())
+        results[title] = Scored(title, rows, result, seen)
+    return list(results.values())
+
+
+def read_source(source: str, limit: int | None = None) -> tuple[str, str, Dataset]:
+    """Return the folder, the title and the rows of a source of `evaluate`."""
+    name, equals, where = source.partition("=")
+    if not equals and Path(source).exists():
+        rows = first_rows(_read_path(source), limit)
+        return source, Path(source).name if limit is None else f"{Path(source).name} (first {len(rows)})", rows
+    if not (equals and where):
+        raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
+    folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
+    place: dict[str, Any] = {"data_files": {split: folder}} if Path(folder).is_file() else {"data_dir": folder}
+    try:
+        rows = first_rows(corpora.load(name, split=split, **place), limit)
+    except ValueError as error:  # this command has no --set
+        raise ValueError(str(error).replace("data_dir=", f"--corpus {name}=FOLDER")) from error
+    return folder, f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})", rows
+
+
+def _read_path(path: str) -> Dataset:
+    """Read the rows of a file, or of a folder that holds a dataset."""
+    if Path(path).is_file():
+        return load_file(path)
+    if not is_dataset(path):
+        raise ValueError(f"--corpus {path}: the folder holds no dataset: write NAME=FOLDER, with the name of a corpus")
+    rows = corpora.load(path)
+    if isinstance(rows, DatasetDict) and len(rows) > 1:
+        raise ValueError(f"--corpus {path}: it has the splits {', '.join(rows)}: write {path}={path}:SPLIT")
+    return next(iter(rows.values())) if isinstance(rows, DatasetDict) else rows

@@ -1,0 +1,92 @@
+"""Files that commands take are read as `hfcf.load` reads them: `evaluate`, `peek`, `rate` and `review`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from typer.testing import CliRunner
+
+import hfcf
+from hfcf.cli import app
+from hfcf.corpora.custom.rows import load_file, read_rows
+from hfcf.studies.human.export import export as export_ratings
+from hfcf.studies.review.export import export
+from hfcf.studies.review.version import COLUMNS
+
+SALT = {
+    "id": "salt", "claim": "Salt melted the ice.", "label": "SUPPORTS", "note": "mine",
+    "evidence": {"E1": "Salt lay on the ice.", "E2": "Salt lets ice melt below zero."}, "structure": "(E1, E2) → Claim",
+}  # fmt: skip
+
+
+def write(file: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def run(*command: str) -> str:
+    answer = CliRunner().invoke(app, list(command), env={"COLUMNS": "200"})
+    assert answer.exit_code == 0, answer.exception
+    return answer.output
+
+
+def test_a_review_takes_the_layouts_that_load_reads(tmp_path: Path) -> None:
+    file = write(tmp_path / "mine.jsonl", [SALT, {**SALT, "id": "bad", "structure": "(E1, E9) → Claim"}])
+    report = export(file, tmp_path / "out", form="csv", people=1)
+    assert report["rows"] == 1
+    ((why, number),) = report["left_out"].items()
+    assert (number, "E9" in why) == (1, True)
+    key = json.loads((tmp_path / "out" / "key.json").read_text(encoding="utf-8"))
+    expected = hfcf.load("structures", data_files={"train": write(tmp_path / "one.jsonl", [SALT])}, split="train")[0]
+    assert {name: key["rows"][0][name] for name in COLUMNS} == {name: expected[name] for name in COLUMNS}
+    assert key["rows"][0]["note"] == "mine"
+    assert "rows 1" in " ".join(run("review", "export", str(file), "--out", str(tmp_path / "again")).split())
+
+
+def test_rows_that_have_our_form_stay_as_they_are(tmp_path: Path) -> None:
+    ours = {**hfcf.load("structures", data_files={"train": write(tmp_path / "a.jsonl", [SALT])}, split="train")[0], "own": 1}
+    illegal = {**ours, "id": "illegal", "structure": [{"premises": ["E9"], "conclusion": "claim"}]}
+    assert list(read_rows(write(tmp_path / "b.jsonl", [ours, illegal]), COLUMNS)) == [ours, illegal]
+    mixed = list(read_rows(write(tmp_path / "c.jsonl", [ours, SALT | {"id": "other"}]), COLUMNS))
+    assert mixed[0] == ours
+    assert mixed[1]["evidence"] == ours["evidence"]
+
+
+def test_a_rating_takes_claims_with_evidence_as_texts(tmp_path: Path) -> None:
+    row = {"id": "1", "claim": "Rome is old.", "evidence": ["Rome was built long ago."], "label": "entailment", "source_id": "0"}
+    source = {**row, "id": "0", "claim": "Rome is young.", "label": "REFUTES", "group_id": "0"}
+    sources = write(tmp_path / "sources.jsonl", [source])
+    mine = write(tmp_path / "mine.jsonl", [row])
+    (own,) = read_rows(mine, ("claim", "evidence", "label"))
+    assert (own["label"], own["source_id"]) == ("SUPPORTS", "0")
+    assert own["evidence"] == [{"title": "", "text": "Rome was built long ago."}]
+    report = export_ratings({"mine": str(mine)}, "race", tmp_path / "out", sources=str(sources), raters=1)
+    assert report["lines"] == 1
+
+
+def test_a_file_needs_no_name_of_a_corpus(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    names = {"yes": "entailment", "no": "contradiction"}
+    rows = [{"premise": f"Text {i}.", "hypothesis": f"Claim {i}.", "label": names[each]} for i, each in enumerate(("yes", "no"))]
+    with (tmp_path / "mine.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert load_file(tmp_path / "mine.csv")["claim"][:] == ["Claim 0.", "Claim 1."]
+    assert "Claim 1." in run("peek", str(tmp_path / "mine.csv"))
+    assert "mine.csv: 2 of 2 rows are scored" in run("evaluate", tiny_model("classifier"), "--corpus", str(tmp_path / "mine.csv"))
+    Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
+    assert "saved: 2 of 2 rows are scored" in run("evaluate", tiny_model("classifier"), "--corpus", str(tmp_path / "saved"))
+    assert load_file(write(tmp_path / "salt.jsonl", [SALT]))["structure"][0] == [{"premises": ["E1", "E2"], "conclusion": "claim"}]
+
+
+def test_what_can_not_be_read_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text("{\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"mine.jsonl, line 1 is not JSON.*write a JSON object on each line"):
+        list(read_rows(file, COLUMNS))
