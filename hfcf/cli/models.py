@@ -66,6 +66,9 @@ def evaluate(
         typer.Option(help="How the model reads a row: evidence-claim, '{claim} [SEP] {evidence}' … (docs/your_model.md)."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first rows of each corpus.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="columns={…} and labels={…} of a file of yours; the others are found.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A JSON file for the scores of each class, the confusion matrix and all predictions.")
     ] = None,
@@ -77,6 +80,7 @@ def evaluate(
     """
     console.silence_libraries()
     from hfcf import __version__
+    from hfcf.core import recipe as recipes
     from hfcf.core.model import Model, named
     from hfcf.core.model_checks import check_weights
     from hfcf.pipeline.evaluate import evaluate as score
@@ -86,8 +90,10 @@ def evaluate(
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
+    own = {key: value for key, value in recipes.apply_changes({}, set_ or []).items() if key != "preset"}
+    recipes.check(own, ("columns", "labels"), "--set")
     check_weights(reference, "MODEL")
-    results = score(reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings)
+    results = score(reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own)
     print_scores({each.title: each.result.scores for each in results})
     for line in (line for each in results for line in each.lines()):
         console.print_hanging(console.data_text(f"{line}."), hang=2)

@@ -199,9 +199,15 @@ def type_name(annotation: Any) -> str:
 
 
 class Loader(PlainLoader):
-    """Reads YAML with 5e-5 as a number; version 1.1 takes it for a text, because it has no point."""
+    """Reads two things as YAML 1.2 does: 5e-5 is a number, for version 1.1 a text; and yes, no, on and off, names of labels, are
+    texts, for version 1.1 true and false."""
 
 
+_BOOL = "tag:yaml.org,2002:bool"
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if tag != _BOOL] for first, forms in Loader.yaml_implicit_resolvers.items()
+}
+Loader.add_implicit_resolver(_BOOL, re.compile(r"(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
 Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
 
 

@@ -24,13 +24,21 @@ _KEYS = ("HFCF_LLM_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _ADDRESSES = ("HFCF_LLM_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "HF_ENDPOINT")
 _ESCAPE = re.compile(r"\\{1,8}(?:u([0-9a-fA-F]{4})|(/))|%([0-9a-fA-F]{2})")
 _PASSWORD = re.compile(r"(?<=://)[^\s/@'\"]{1,200}@")
+_SIGNATURE = re.compile(
+    r"([?&][^=&\s'\"]{0,40}(?:sig|token|key|secret|credential|password)[^=&\s'\"]{0,40}=)[^&\s'\"]{1,2000}", re.IGNORECASE
+)
+"""A parameter of an address that gives access to it, and its value."""
 _LOCAL_PATH = re.compile(r"(?:/[^/\s]|~[\w.-]*/|\.\.?/(?:.*/)?\.\./|\.\./|[A-Za-z]:[\\/]|\\\\)[^\n]*")
 """An absolute path, and one that leaves the folder of the run."""
 
 
 def hide(text: str) -> str:
-    """Replace the secrets of this process's environment, and the password of any address, in a text that is shown or published."""
-    return _PASSWORD.sub(f"{HIDDEN}@", hide_secrets(text))
+    """Replace the secrets of this process's environment, and passwords and signatures in addresses, in a text for others.
+
+    >>> hide("https://me:word@host/rows.csv?sig=ab%2Fc&split=test")
+    'https://***@host/rows.csv?sig=***&split=test'
+    """
+    return _SIGNATURE.sub(rf"\1{HIDDEN}", _PASSWORD.sub(f"{HIDDEN}@", hide_secrets(text)))
 
 
 def hide_secrets(text: str) -> str:

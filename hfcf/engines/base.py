@@ -238,13 +238,13 @@ class Engine:
         return [answers[key] for key in keys]
 
     def _note_cut(self, record: Usage, encoded: Sequence[Any]) -> None:
-        """Count the requests that are cut; warn of the first ones of this process, since a run has thousands of batches."""
+        """Count the requests that are cut; warn once a process, since a run has thousands of batches."""
         if cut := sum(getattr(item, "cut", False) for item in encoded):
             if not record.cut:
                 kind, most = type(self).__name__, getattr(self, "max_length", None)
                 log.warning(
-                    "%s: %d of %d texts have more than max_length=%s tokens and are cut; run.json counts all", kind, cut,
-                    len(encoded), most,
+                    "%s: %d of the first %d texts have more than max_length=%s tokens and are cut; later ones may be, too",
+                    kind, cut, len(encoded), most,
                 )  # fmt: skip
             record.cut += cut
 

@@ -18,6 +18,7 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import is_dataset
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Evaluation
+from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.rows import load_file
 from hfcf.metrics.scores.classes import class_scores
 
@@ -91,7 +92,7 @@ def _label(answer: Any) -> Any:
 
 def evaluate(
     model: Model, sources: Sequence[str], *, max_length: int | None = None, ways: int | None = None, limit: int | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None, own: Mapping[str, Any] | None = None,
 ) -> list[Scored]:  # fmt: skip
     """Score a model on corpora of its task.
 
@@ -103,13 +104,14 @@ def evaluate(
         ways: see `hfcf.core.trainer.evaluate`.
         limit: score only the first rows of each.
         settings: of the task's trainer.
+        own: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them.
 
     Raises:
         ValueError: a corpus can't be read, no model answers its rows, or no row of it is left to score; the message says why.
     """
     results: dict[str, Scored] = {}
     for source in sources:
-        folder, title, rows = read_source(source, limit)
+        folder, title, rows = read_source(source, limit, own)
         title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
         result = trainer.evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
         if not result.scores["rows"]:
@@ -120,11 +122,11 @@ def evaluate(
     return list(results.values())
 
 
-def read_source(source: str, limit: int | None = None) -> tuple[str, str, Dataset]:
+def read_source(source: str, limit: int | None = None, own: Mapping[str, Any] | None = None) -> tuple[str, str, Dataset]:
     """Return the folder, the title and the rows of a source of `evaluate`."""
     name, equals, where = source.partition("=")
     if not equals and Path(source).exists():
-        rows = first_rows(_read_path(source), limit)
+        rows = first_rows(_read_path(source, own or {}), limit)
         return source, Path(source).name if limit is None else f"{Path(source).name} (first {len(rows)})", rows
     if not (equals and where):
         raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
@@ -137,10 +139,13 @@ def read_source(source: str, limit: int | None = None) -> tuple[str, str, Datase
     return folder, f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})", rows
 
 
-def _read_path(path: str) -> Dataset:
+def _read_path(path: str, own: Mapping[str, Any]) -> Dataset:
     """Read the rows of a file, or of a folder that holds a dataset."""
     if Path(path).is_file():
-        return load_file(path)
+        try:
+            return load_file(path, given=own)
+        except LayoutError as error:
+            raise ValueError(error.in_recipe("hfcf evaluate")) from error
     if not is_dataset(path):
         raise ValueError(f"--corpus {path}: the folder holds no dataset: write NAME=FOLDER, with the name of a corpus")
     rows = corpora.load(path)

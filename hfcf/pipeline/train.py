@@ -389,11 +389,14 @@ def load_evaluation_sets(
     sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = ()
 ) -> dict[str, Dataset]:
     """Load the rows to score on, without those that overlap with the training rows."""
-    loaded = {
-        source.name or corpora.corpus_name(source.corpus): load_rows(_arguments([source], data_dir), extra=extra)
-        for source in sources
-    }
-    return {name: drop_related(rows, training) for name, rows in loaded.items()}
+    sets: dict[str, Dataset] = {}
+    for source in sources:
+        name, rows = source.name or corpora.corpus_name(source.corpus), load_rows(_arguments([source], data_dir), extra=extra)
+        sets[name] = drop_related(rows, training)
+        if left_out := len(rows) - len(sets[name]):
+            why = "their group or a text of theirs is among the rows to train on"
+            log.warning("evaluate: %s: %d of %d rows are left out: %s", name, left_out, len(rows), why)
+    return sets
 
 
 def with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:

@@ -31,6 +31,8 @@ def train_classifier(
     `labels`.
     """
     form = parse_form(hp.model.inputs or CLAIM_FIRST)
+    if _has_head(hp.model):
+        _check_verdicts(hp.model, labels)
     labels = _order(hp.model, labels, verdicts) if loss is None else labels
 
     def encode(tokenizer: Any, batch: Mapping[str, list[Any]]) -> Any:
@@ -52,6 +54,13 @@ def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, lab
     def is_cut(tokenizer: Any) -> list[bool]:
         return cut_texts(tokenizer, list(rows[column]), hp.max_length)
 
+    if _has_head(hp.model):
+        own = rename_classes(hp.model, output_names(read_tuned_config(hp.model)))
+        if len(own) == len(labels) and sorted(own) != sorted(labels):  # a head of another size is made anew
+            raise ValueError(
+                f"{hp.model.name} has the classes {', '.join(own)}, and the rows have the labels {', '.join(labels)}: say by the "
+                "model's labels which class is which, or start from a model without a classifier's head"
+            )
     _train(rows, hp, out, _order(hp.model, labels, rename_classes), encode, is_cut, {}, None, {})
 
 
@@ -71,7 +80,6 @@ def _train(
     if hp.model.adapter:
         network, head = _load_tuned(hp, classes), ()
     else:
-        _check_outputs(hp.model, labels)
         network, loading = read_weights(
             AutoModelForSequenceClassification, hp.model, id2label=dict(enumerate(labels)), label2id=classes,
             output_loading_info=True, ignore_mismatched_sizes=True,  # a head of other classes is made anew
@@ -121,11 +129,18 @@ def classes_of(model: Model, read: Callable[[Model, Sequence[str]], Sequence[str
         return ()
 
 
-def _check_outputs(model: Model, labels: Sequence[str]) -> None:
-    """Raise `ValueError` where the head of a classifier has another number of outputs than there are labels."""
-    config = read_tuned_config(model)
-    kinds, own = list(config.architectures or ()), output_names(config)
-    if any(kind.endswith("ForSequenceClassification") for kind in kinds) and len(own) != len(labels):
+def _has_head(model: Model) -> bool:
+    """Say whether a model is a classifier already, whose outputs mean something."""
+    kinds = read_tuned_config(model).architectures or ()
+    return not model.adapter and any(kind.endswith("ForSequenceClassification") for kind in kinds)
+
+
+def _check_verdicts(model: Model, labels: Sequence[str]) -> None:
+    """Raise `ValueError` unless the head of a classifier has an output for each label: training would turn what they mean."""
+    own = output_names(read_tuned_config(model))
+    if len(own) == len(labels):
+        verdicts(model, own)
+    else:
         raise ValueError(
             f"{model.name} has the {len(own)} classes {', '.join(own)}, and the training has the {len(labels)} labels "
             f"{', '.join(labels)}: set ways to 3 or 2, or start from a model without a classifier's head"

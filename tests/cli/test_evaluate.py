@@ -81,6 +81,21 @@ def test_a_model_of_three_classes_is_scored_on_all_rows(tiny_model: Callable[[st
     assert str(refused.exception).startswith("ways must be 2 or 3, got 4")
 
 
+def test_a_file_in_columns_and_labels_of_ones_own_is_read(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    rows = [{"statement": f"Claim {i}.", "passage": f"Text {i}.", "verdict": ("yes", "no")[i % 2]} for i in range(4)]
+    mine, columns = write(tmp_path / "mine.jsonl", rows), "columns={claim: statement, evidence: passage, label: verdict}"
+    command = [tiny_model("classifier"), "--corpus", mine]
+    answer = shown(*command, "--set", columns, "--set", "labels={yes: SUPPORTS, no: REFUTES}")
+    assert "mine.jsonl: 4 of 4 rows are scored, on SUPPORTS, REFUTES." in answer
+    for options, told in (
+        ([], "Give it to hfcf evaluate as --set 'columns={…}'"),
+        (["--set", columns], "Give it to hfcf evaluate as --set 'labels={…}'"),
+        (["--set", "label={}"], "--set: unknown key 'label'; did you mean 'labels'?"),
+    ):
+        refused = CliRunner().invoke(app, ["evaluate", *command, *options])
+        assert told in str(refused.exception), refused.exception
+
+
 def test_rows_that_a_model_has_no_class_for_are_named(tmp_path: Path) -> None:
     model = own_models.save(tmp_path / "two", "bert", LABELS[:2], range(2))
     mine = f"jsonl={write(tmp_path / 'mine.jsonl', claims(LABELS))}:test"

@@ -110,8 +110,14 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("learning_rate: 5e-5\nname: 1e\n", encoding="utf-8")
     assert recipe.read(path, ["epochs=2E1"]) == {"learning_rate": 5e-5, "name": "1e", "epochs": 20.0, "preset": "paper"}
+    labels = {"yes": "SUPPORTS", "no": "REFUTES"}
+    assert (
+        recipe.read(path, ["labels={yes: SUPPORTS, no: REFUTES}", "strict=true"]).items()
+        >= {"labels": labels, "strict": True}.items()
+    )
     content = {"corpus": "hover", "data_dir": "recipes:demo", "system": "race", "preset": "offline"}
     for changes, told in (
+        ({"settings": {"strict": "yes"}}, r"strict must be of type bool, got 'yes'"),
         ({"settings": {"num_beams": "ten"}}, r"settings: num_beams must be of type int, got 'ten'"),
         ({"settings": {"num_beams": True}}, r"num_beams must be of type int, got True"),
         ({"settings": {"num_beams": 4}}, r"num_candidates must be at most num_beams \(4\), got 10"),

@@ -13,7 +13,7 @@ import pytest
 import torch
 from datasets import Dataset, concatenate_datasets
 from safetensors.torch import load_file
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertModel, Trainer
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertForSequenceClassification, BertModel, Trainer
 
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
@@ -28,7 +28,7 @@ from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.hub.existing import ExistingResultError
 from hfcf.pipeline.recipes import parse_train
-from hfcf.pipeline.train import select_rows, train
+from hfcf.pipeline.train import load_evaluation_sets, select_rows, train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
@@ -527,9 +527,11 @@ def test_a_recipe_trains_scores_and_describes_a_verifier(tune: str, tiny_model: 
     assert set(answer) == set(LABELS)
 
 
-@pytest.mark.parametrize("changes", [{"ways": 4}, {"ways": 2, "nei": ["jsonl"]}])
-def test_ways_that_do_not_go_are_an_error(changes: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"ways.*3.*2.*nei"):
+@pytest.mark.parametrize(
+    ("changes", "told"), [({"ways": 4}, "ways must be at most 3, got 4"), ({"ways": 2, "nei": ["jsonl"]}, r"ways.*3.*2.*nei")]
+)
+def test_ways_that_do_not_go_are_an_error(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=told):
         train(recipe_of(tmp_path, "x", **changes), tmp_path / "out")
 
 
@@ -587,6 +589,26 @@ def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: 
     assert "rows are not trained on: ways is 2, and they are neither SUPPORTS nor REFUTES" in caplog.text
 
 
+def test_a_head_whose_classes_nobody_named_is_not_trained_on(tiny_model: Tiny, tmp_path: Path) -> None:
+    network = BertForSequenceClassification.from_pretrained(tiny_model("classifier"))
+    network.config.id2label = dict(enumerate(("no", "unclear", "yes")))
+    network.save_pretrained(tmp_path / "mine")
+    AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(tmp_path / "mine")
+    with pytest.raises(ValueError, match="its classes are no, unclear, yes; what no and unclear and yes mean is not known"):
+        train(recipe_of(tmp_path, str(tmp_path / "mine")), tmp_path / "out")
+
+
+def test_rows_to_score_on_that_are_trained_on_are_counted(
+    tiny_model: Tiny, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recipe = parse_train(recipe_of(tmp_path, tiny_model("classifier"), nei=[], exclude=[]))
+    training, _ = select_rows(recipe)
+    sources = [source.model_copy(update={"name": "again"}) for source in recipe.data]
+    with caplog.at_level(logging.WARNING):
+        assert len(load_evaluation_sets(sources, recipe.data_dir, training)["again"]) == 0
+    assert f"evaluate: again: {len(training)} of {len(training)} rows are left out: their group or a text" in caplog.text
+
+
 def test_rows_of_a_folder_that_holds_a_dataset_are_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Dataset.from_list([{"claim": f"Claim {i}.", "evidence": "A text.", "label": LABELS[i % 2]} for i in range(4)])
     own.save_to_disk(tmp_path / "saved")
@@ -601,7 +623,7 @@ def test_rows_of_a_folder_that_holds_a_dataset_are_trained_on(tmp_path: Path, mo
         assert select_rows(parse_train(recipe))[0]["claim"][:] == own["claim"][:], corpus
         recipe["data_dir"] = "elsewhere"
         assert len(select_rows(parse_train(recipe))[0]) == 4
-    with pytest.raises(CorpusError, match="give either data_dir="):
+    with pytest.raises(CorpusError, match="where its files are is not said"):
         load("fever")
 
 

@@ -98,7 +98,7 @@ LAYOUTS = (
     ),
     Layouts(
         task="relation",
-        title="sentences with a relation",
+        title="sentences with a relation, and tags of its entities",
         forms=(
             {
                 "tokens": ("tokens", "token"),

@@ -20,18 +20,22 @@ RowSet = str | Path | Iterable[Mapping[str, Any]]
 _ENDINGS = (".parquet", ".jsonl", ".csv")
 
 
-def load_file(path: str | Path, tasks: Sequence[str] = (), *, on_error: str = "raise") -> Dataset:
+def load_file(
+    path: str | Path, tasks: Sequence[str] = (), *, given: Mapping[str, Any] | None = None, on_error: str = "raise"
+) -> Dataset:
     """Load a user's file with the canonical columns of its task, as `hfcf.load` reads it, whatever its columns are.
 
     Args:
         path: JSON lines, CSV or Parquet.
         tasks: those that its rows may be of; by default any task whose columns or layouts they fit.
+        given: `columns` and `labels` of the user's, as `hfcf.from_dataset` takes them; the others are found.
         on_error: see `hfcf.load`.
 
     Raises:
         CorpusError: there is no such file, a row can't be read, or its columns can't be guessed.
     """
-    _, source, _ = describe_file(path, tasks, {})
+    _, source, _ = describe_file(path, tasks, given or {})
+    source |= given or {}
     corpus, options = source.pop("corpus"), source.pop("options", {})
     if "data_files" in source:  # one split, whatever the file is called
         source["data_files"] = {"train": str(path)}

@@ -12,6 +12,7 @@ from datasets import Dataset, Features
 from datasets.utils import tqdm
 
 from hfcf.core import schema
+from hfcf.core.candidates import scored
 from hfcf.core.edits import plain_words, word_distance
 from hfcf.core.expand import expand
 from hfcf.core.model import Model
@@ -19,9 +20,9 @@ from hfcf.core.model_checks import can_configure, check_weights, longest_input
 from hfcf.core.names import did_you_mean
 from hfcf.core.system import System
 from hfcf.core.task import Row, Task, task_of
+from hfcf.corpora.custom.rows import RowSet, read_rows
 from hfcf.studies.attack.search import Answer, Found, Search, Target, search_all
 from hfcf.studies.attack.words import SOURCES, find_places
-from hfcf.studies.human.sets import RowSet, read_rows
 from hfcf.systems import system_class, systems
 from hfcf.tasks.ensemble import no_label
 
@@ -266,7 +267,7 @@ def _misled(target: Target, row: Row, answer: Answer, found: Found) -> dict[str,
     """Return the row that misleads the model, with its provenance."""
     task, new = target.task, found.row or {}
     scores = [
-        {"name": f"{name}: {target.label(given)}", "value": max(given.values())}
+        scored(f"{name}: {target.label(given)}", max(given.values()))
         for name, given in (("model", found.answer), ("model before", answer))
         if isinstance(given, Mapping)
     ]
