@@ -55,7 +55,7 @@ def attack_model(
     preset: Annotated[str, typer.Option(help="Of the system, and of the masked language model.")] = "paper",
     fields: Annotated[str | None, typer.Option(help="Texts whose words may change: claim,evidence.")] = None,
     max_queries: Annotated[int, typer.Option(help="Of each row.", min=2)] = 200,
-    max_changed: Annotated[float, typer.Option(help="The share of words that may change; at least one word.")] = 0.3,
+    max_changed: Annotated[float, typer.Option(min=0, max=1, help="The share of words that may change; at least one word.")] = 0.3,
     max_length: Annotated[int | None, typer.Option(help="Tokens of a row; by default all that the model reads.", min=1)] = None,
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in.")] = None,
     labels: Annotated[list[str] | None, typer.Option(help="What the model's classes mean: LABEL_0=REFUTES, …")] = None,

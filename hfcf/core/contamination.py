@@ -14,7 +14,7 @@ from hfcf.core.model import SEEN, Model, find_file, is_remote
 from hfcf.core.pairs import is_paired, sources
 from hfcf.core.splits import text_keys
 
-OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "structures")
+OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "structures", "texts")
 """Corpora of a user's own files: ids of rows in two files may be equal by chance."""
 
 

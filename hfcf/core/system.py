@@ -327,7 +327,7 @@ class System:
         check_rows(system, ds)
         ds = clear_outputs(prepare(ds, system), system.stages)
         if runner.main:
-            warn_of_language(get_task(self.task), first_rows(ds, limit))
+            warn_of_language(task_of(ds.features), first_rows(ds, limit))
         if self.limit_first:
             ds = first_rows(ds, limit)
         system, ds, done = system._fit_steps(ds, watch, runner, map_kwargs)

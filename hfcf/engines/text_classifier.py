@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 
 from hfcf.core.model import Model
+from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import label_probabilities, load_classifier
 from hfcf.engines.classifier_spec import text_spec
@@ -32,7 +33,7 @@ class TextClassifier(Engine):
     AHEAD: ClassVar = True
 
     model: Model
-    max_length: int
+    max_length: Positive
     cut: bool = False
 
     def load(self, device: torch.device) -> Any:

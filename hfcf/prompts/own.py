@@ -114,7 +114,8 @@ def _check_examples(path: Path) -> None:
         raise ValueError(f"{path}:{error.lineno}: {error.msg}") from None
     if not isinstance(own, list) or not all(isinstance(example, dict) for example in own):
         raise ValueError(f"{path}:1: a list of examples is expected, each {{name: value}}")
-    needed = set.intersection(*(set(example) for example in json.loads(_ours(path.name))))
+    examples = [set(example) for example in json.loads(_ours(path.name))]
+    needed = set.intersection(*examples) if examples else set()
     for number, example in enumerate(own, 1):
         if missing := sorted(needed - set(example)):
             raise ValueError(f"{path}: example {number} lacks {missing[0]!r}")

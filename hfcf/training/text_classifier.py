@@ -61,7 +61,9 @@ class TextTrainer:
             said = [*known]
         true = [gold[i] for i in kept]
         majority = max(map(true.count, set(true))) / len(true)
-        results = {"rows": len(kept), **scores(true, said), "majority": round(majority, 4), "unanswered": said.count(None)}
+        results = {"rows": len(kept), **scores(true, said), "majority": round(majority, 4)}
+        if is_remote(model):
+            results["unanswered"] = said.count(None)
         by_row = dict(zip(kept, said, strict=True))
         predicted = [by_row.get(i) for i in range(len(gold))]
         labels = sorted({*true, *(one for one in said if one)})

@@ -59,7 +59,9 @@ def test_every_stage_of_the_package_is_fuzzed() -> None:
     chains = {part.stage for cls in map(system_class, systems()) for part in cls.parts.values()}
     scored = {metrics.load(name, stage=True) for name in metrics.names()}
     bases = {ChatStage, Metric, FunctionMetric}
-    assert {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")} == chains | scored | bases
+    own = {cls for cls in subclasses(Stage) if cls.__module__.startswith("hfcf.")}
+    # An example in a docstring that has run here, too, defines classes that its module does not have.
+    assert {cls for cls in own if hasattr(import_module(cls.__module__), cls.__name__)} == chains | scored | bases
 
 
 def answer_rightly(asked: dict[str, Any]) -> dict[str, Any] | None:

@@ -357,8 +357,8 @@ def test_training_is_timed_and_tried(related: Callable[..., dict[str, Any]], tmp
 def test_a_system_of_another_task_is_refused(
     related: Callable[..., dict[str, Any]], command: Callable[..., Any], tmp_path: Path
 ) -> None:
-    wrong = {**related("masked_lm"), "system": "eda", "settings": {}}
-    with pytest.raises(RecipeError, match=r"eda.*verification.*ace2005.*relation"):
+    wrong = {**related("masked_lm"), "system": "crossaug", "settings": {}}
+    with pytest.raises(RecipeError, match=r"crossaug.*verification.*ace2005.*relation"):
         command(wrong, tmp_path / "out")
 
 

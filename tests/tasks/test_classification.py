@@ -193,7 +193,7 @@ def test_from_training_to_a_result(tmp_path: Path, tiny_model: Callable[[str], s
     }  # fmt: skip
     report = train(recipe, model)
     (scores,) = report["scores"].values()
-    assert set(scores) == {"rows", "accuracy", "macro_f1", "majority", "cut"}
+    assert set(scores) == {"rows", "accuracy", "macro_f1", "majority"}
     assert set(text_spec(Model(str(model))).names) == {"negative", "positive"}
     assert "Model of classification rows" in (model / "README.md").read_text(encoding="utf-8")
     dev = sentiment(8, tmp_path, "dev")

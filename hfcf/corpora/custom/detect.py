@@ -30,7 +30,7 @@ def describe_file(
     rows = _head(path, form)
     tasks = tasks or (("structures",) if any("structure" in row for row in rows) else tuple(FORMS))
     layout = _layout(rows, tasks, given)
-    task = layout.task if layout else tasks[0]
+    task = layout.task if layout else "verification" if _plainly_ours(rows, tasks) else tasks[0]
     return task, _source(layout, form, task, str(data)), rows
 
 

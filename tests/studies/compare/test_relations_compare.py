@@ -305,7 +305,10 @@ def test_a_sentence_that_was_not_read_has_no_relation() -> None:
         ({"columns": [{"name": "a", "setting": "hard"}]}, r"columns: a: setting.*in-domain"),
         ({"defaults": {}}, "columns: 2-shot: train: the key 'corpus' is missing"),
         ({"methods": {"swap": {"system": "swap", "changes": ["claim"]}}}, "methods: swap: unknown key 'changes'"),
-        ({"methods": {"EDA": {"system": "eda"}}}, "methods: EDA: eda works on verification rows, and these are relation rows"),
+        (
+            {"methods": {"Aug": {"system": "crossaug"}}},
+            "methods: Aug: crossaug works on verification rows, and these are relation rows",
+        ),
         ({"run": [{"methods": ["swpa"]}]}, "run: 1: methods: unknown key 'swpa'; did you mean 'swap'"),
         ({"run": [{"seeds": [9]}]}, "run: 1: seeds: unknown key '9'"),
         ({"report": "train"}, "report must be one of test, dev, got 'train'"),

@@ -140,7 +140,7 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
     stage = RewriteLlm(model="m")
     before = pickle.dumps(stage)
     assert pickle.loads(before) == stage
-    monkeypatch.setattr(prompts, "_read", lambda file: "other words")
+    monkeypatch.setattr(prompts, "read", lambda file, folder: "other words")
     assert pickle.dumps(stage) != before
 
 
@@ -148,7 +148,7 @@ def test_settings_are_those_of_the_paper_unless_told() -> None:
     assert LLM.preset("paper").settings == {
         "seed": 13, "strict": False, "unique": False, "model": "gpt-3.5-turbo-0301", "task": "verification",
         "relations": None, "temperature": 0.0, "max_tokens": 256, "max_words": 100,
-        "shots": 1, "attempts": 3, "verifier": None, "judges": [], "certainty": 0.0, "max_length": 130,
+        "shots": 1, "attempts": 3, "prompts": None, "verifier": None, "judges": [], "certainty": 0.0, "max_length": 130,
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):
         LLM.preset("offline")
