@@ -17,6 +17,8 @@ from hfcf.core.preflight import check_models
 from hfcf.core.recipe import RecipeError
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.detect import describe_file
+from hfcf.corpora.custom.frames import as_table
+from hfcf.corpora.custom.schema import distinct_columns
 from hfcf.corpora.formats.read import CorpusError
 from hfcf.systems import system_class
 
@@ -30,12 +32,14 @@ class NewRecipe:
         rows: the rows that were looked at, the first of the file.
         readable: how many of them can be read.
         reasons: why the others can't, each with its number of rows.
+        ids: columns that differ in all rows, and are not read: one of them may be the id.
     """
 
     text: str
     rows: int
     readable: int
     reasons: Mapping[str, int]
+    ids: Sequence[str] = ()
 
 
 def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequence[str] = ()) -> NewRecipe:
@@ -71,7 +75,19 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
         columns = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
         raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {columns}")
     text = _text(content, Path(file), cls, task, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}")
-    return NewRecipe(text, len(rows), readable, {reason or "": number for reason, number in reasons.items()})
+    reasons_of = {reason or "": number for reason, number in reasons.items()}
+    return NewRecipe(text, len(rows), readable, reasons_of, _unread_ids(rows, source, given))
+
+
+def _unread_ids(rows: Sequence[Mapping[str, Any]], source: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """List the columns that tell all rows apart, where the recipe reads no column of ids."""
+    columns = {**dict(source.get("columns") or {}), **dict(given.get("columns") or {})}
+    if "id" in columns or any("id" in row for row in rows):
+        return []
+    try:
+        return distinct_columns([as_table(list(rows))], set(map(str, columns.values())))
+    except ValueError:  # a column with values of different types
+        return []
 
 
 def _preset(cls: Any, settings: Mapping[str, Any]) -> str:

@@ -94,6 +94,15 @@ def test_why_rows_cannot_be_read_is_printed(folder: Path) -> None:
     assert "1 can't: the label 'unclear' is unknown" in answer.output
 
 
+def test_a_column_that_tells_rows_apart_is_named(folder: Path) -> None:
+    rows = [{"nr": f"q{i}", "premise": f"Text {i}.", "hypothesis": f"Claim {i}.", "label": "entailment"} for i in range(25)]
+    (folder / "ids.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer = CliRunner().invoke(app, ["new", "eda", "ids.yaml", "--data", "ids.jsonl"])
+    assert "nr differs in all rows: if it is an id, write id: nr under columns" in answer.output
+    columns = "columns={id: nr, claim: hypothesis, evidence: premise}"
+    assert "differs" not in CliRunner().invoke(app, ["new", "eda", "x.yaml", "--data", "ids.jsonl", "--set", columns]).output
+
+
 def test_what_cannot_be_guessed_is_given() -> None:
     with pytest.raises(RecipeError, match=r"foo, bar, baz[^$]*--set 'columns=\{…\}'"):
         new_recipe("race", "mine.yaml", "odd.csv")
