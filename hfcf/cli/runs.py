@@ -42,6 +42,8 @@ def new(
     print_path("written: ", file, f"; {recipe.readable} of {recipe.rows} rows can be read")
     for reason, number in sorted(recipe.reasons.items(), key=lambda item: -item[1])[:_REASONS]:
         console.print_hanging(console.data_text(f"{number} can't: {reason}"), indent=2)
+    if (more := len(recipe.reasons) - _REASONS) > 0:
+        console.out.print(f"  … and {more} more reason{'s' * (more > 1)}")
     for column in recipe.ids:
         hint = f"{column} differs in all rows: if it is an id, write id: {column} under columns"
         console.print_hanging(console.data_text(hint), indent=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -312,6 +313,12 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
 def resolve_folder(path: str) -> Path | None:
     """Return the folder next to the recipes for "recipes:NAME"; None for any other path."""
     return folder() / path.removeprefix("recipes:") if path.startswith("recipes:") else None
+
+
+def saved_splits(path: str) -> list[str]:
+    """List the splits of a folder of `DatasetDict.save_to_disk`; none of any other path."""
+    file = Path(path).expanduser() / "dataset_dict.json"
+    return list(json.loads(file.read_text(encoding="utf-8"))["splits"]) if file.is_file() else []
 
 
 _SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")

@@ -29,7 +29,7 @@ class NewRecipe:
 
     Args:
         text: its YAML.
-        rows: the rows that were looked at, the first of the file.
+        rows: how many the file has.
         readable: how many of them can be read.
         reasons: why the others can't, each with its number of rows.
         ids: columns that differ in all rows, and are not read: one of them may be the id.
@@ -70,13 +70,13 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     preset = chosen if named else _preset(cls, settings)
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
     reasons = _reasons(content)
-    readable = reasons.pop(None, 0)
+    number, readable = reasons.total(), reasons.pop(None, 0)
     if not readable:
         columns = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
         raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {columns}")
-    text = _text(content, Path(file), cls, task, f"{len(rows)} row{'s' * (len(rows) > 1)} of {data}")
+    text = _text(content, Path(file), cls, task, f"{number} row{'s' * (number > 1)} of {data}")
     reasons_of = {reason or "": number for reason, number in reasons.items()}
-    return NewRecipe(text, len(rows), readable, reasons_of, _unread_ids(rows, source, given))
+    return NewRecipe(text, number, readable, reasons_of, _unread_ids(rows, source, given))
 
 
 def _unread_ids(rows: Sequence[Mapping[str, Any]], source: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:

@@ -221,7 +221,20 @@ def load_rows(recipe: RowsRecipe) -> Dataset:
         ds = corpora.load(recipe.corpus, split=split, **arguments, **options)
     except LayoutError as error:
         raise recipes.RecipeError(error.in_recipe()) from error
+    if not recipe.split and (others := [name for name in _splits(recipe) if name != split]):
+        log.warning("the split %s is read, %s is not: --set split=%s reads it instead", split, ", ".join(others), others[0])
     return from_recipe(ds, recipe.distractors.model_dump() if recipe.distractors else None)
+
+
+def _splits(recipe: RowsRecipe) -> list[str]:
+    """List the splits that a recipe's files, or its saved dataset, are said to have."""
+    own = recipe.corpus if isinstance(recipe.corpus, dict) else {}
+    if "split" in own:
+        return []
+    files = recipe.data_files or own.get("data_files")
+    if isinstance(files, Mapping):
+        return list(files)
+    return recipes.saved_splits(recipe.corpus) if isinstance(recipe.corpus, str) else []
 
 
 def make_system(

@@ -307,7 +307,10 @@ def test_a_column_that_tells_rows_apart_is_named(system: Callable[[str], Any], c
     own = nli().add_column("sid", [f"s{i}" for i in range(n)]).add_column("genre", [f"g{i}" for i in range(n)])
     hfcf.to_dataset(hfcf.expand(system("verification")(hfcf.from_dataset(own))), like=own)
     lines = [line for line in capsys.readouterr().err.splitlines() if "differs" in line]
-    assert lines[0] == "hfcf.from_dataset: sid differs in all rows: if it is an id, give id='sid'"
+    assert (
+        lines[0]
+        == "hfcf.from_dataset: sid differs in all rows: if it is an id, give id='sid', or in a recipe columns: {id: sid, …}"
+    )
     assert lines[1].endswith("their source's: if it is an id, give id='sid' to hfcf.from_dataset and hfcf.to_dataset")
     assert len(lines) == 2
     new = hfcf.to_dataset(hfcf.expand(system("verification")(hfcf.from_dataset(own, id="sid"))), like=own, id="sid")

@@ -6,8 +6,10 @@ import json
 import math
 import pickle
 import re
+import sys
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -684,6 +686,29 @@ def test_functions_and_classes_of_ones_own_are_measured(made: Dataset) -> None:
 
     with pytest.raises(ValueError, match="of_a_row must take two texts"):
         measure(made, [of_a_row])
+
+    def listed(text: str, source: str) -> list[str]:
+        return [text]
+
+    with pytest.raises(ValueError, match=r"listed must return a number, a verdict or a text, and says -> list\[str\]"):
+        measure(made, [listed])
+
+    def plain(text, source):  # type: ignore[no-untyped-def]
+        return text
+
+    with pytest.raises(ValueError, match="plain returned the text .*: annotate what it returns, -> str"):
+        measure(made, [plain])
+
+
+def test_an_edited_function_is_not_answered_by_the_cache(made: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.save_to_disk(tmp_path / "made")
+    monkeypatch.syspath_prepend(tmp_path)
+    for points in (1.0, 2.0):
+        (tmp_path / "edited_metric.py").write_text(f"def edited(text, source):\n    return {points}\n", encoding="utf-8")
+        sys.modules.pop("edited_metric", None)
+        invalidate_caches()
+        edited = import_module("edited_metric").edited
+        assert set(measure(load_from_disk(tmp_path / "made"), [edited])["edited"]) == {points}
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,8 @@ def test_why_rows_cannot_be_read_is_printed(folder: Path) -> None:
     rows = [OURS, {**OURS, "id": "2", "claim": ""}, {**OURS, "id": "3", "label": "unclear"}]
     (folder / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     answer = CliRunner().invoke(app, ["new", "eda", "some.yaml", "--data", "some.jsonl"])
+    (folder / "more.jsonl").write_text((folder / "some.jsonl").read_text() + '{"id": "4", "claim": \n')
+    assert "1 of 4 rows can be read" in CliRunner().invoke(app, ["new", "eda", "more.yaml", "--data", "more.jsonl"]).output
     assert "1 of 3 rows can be read" in answer.output
     assert "1 can't: the claim is empty" in answer.output
     assert "1 can't: the label 'unclear' is unknown" in answer.output

@@ -18,6 +18,7 @@ import hfcf
 from hfcf.core.recipe import RecipeError, read
 from hfcf.corpora.custom import source
 from hfcf.pipeline.recipes import RunRecipe, parse_train
+from hfcf.pipeline.run import load_rows as load_recipe_rows
 from hfcf.training.data import load_rows
 
 TEXT = Value("string")
@@ -56,6 +57,32 @@ def test_a_saved_folder(nli: Dataset, tmp_path: Path) -> None:
     assert hfcf.load(corpus, split="test")["split"][:] == ["test"]
     with pytest.raises(ValueError, match=r"dev.*train, test"):
         hfcf.load(corpus, split="dev")
+
+
+def test_splits_that_are_not_read_are_named(nli: Dataset, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    DatasetDict({"train": nli, "test": nli}).save_to_disk(tmp_path / "saved")
+    for split in ("a", "b"):
+        nli.to_parquet(tmp_path / f"{split}.parquet")
+    files = {"train": str(tmp_path / "a.parquet"), "test": str(tmp_path / "b.parquet")}
+    told = "the split train is read, test is not: --set split=test reads it instead"
+    for content in (
+        {"corpus": str(tmp_path / "saved")},
+        {"corpus": {"path": "parquet", "data_files": files}},
+        {"corpus": "parquet", "data_files": files, "columns": {"claim": "hypothesis", "evidence": "premise"}},
+    ):
+        for split, number in ((None, 1), ("test", 0)):
+            caplog.clear()
+            load_recipe_rows(RunRecipe.model_validate({**RECIPE, **content, "split": split}))
+            assert [record.getMessage() for record in caplog.records].count(told) == number, content
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("", "No columns to parse"), ("premise,hypothesis,label\n", "the split train has no rows")]
+)
+def test_a_file_without_rows_is_one_line(text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"csv: .*{told}"):
+        hfcf.load({"path": "csv", "data_files": str(tmp_path / "empty.csv")}, split="train")
 
 
 def test_nothing_is_given_twice(nli: Dataset, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def from_dataset(
     _say(layout.describe() if heads else f"there are no rows; the columns are those of {layout.task}")
     if "id" not in layout.columns:
         for name in distinct_columns(heads, layout.own):
-            _say(f"{name} differs in all rows: if it is an id, give id={name!r}")
+            _say(f"{name} differs in all rows: if it is an id, give id={name!r}, or in a recipe columns: {{id: {name}, …}}")
     reader = ReadRows(layout, corpus, split or "train", on_error == "reject")
     if splits_of(ds) is None:
         return _read(parts[""], replace(reader, split=split or _split_name(parts[""])), alone=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from datasets import Dataset, DatasetDict, ReadInstruction, config, load_dataset, load_from_disk
+from datasets.exceptions import DatasetGenerationError
 from yaml import YAMLError
 
 from hfcf.core.mapping import read_cached
@@ -90,8 +91,12 @@ def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset 
     _check_card(Path(str(arguments["path"])).expanduser())
     try:
         return load_dataset(**{"split": split, **arguments})
+    except DatasetGenerationError as error:
+        raise CorpusError(f"{corpus_name(corpus)}: {error.__cause__ or error}") from error.__cause__ or error
     except (FileNotFoundError, ConnectionError, ValueError) as error:
         path = arguments["path"]
+        if "corresponds to no data" in str(error):
+            raise CorpusError(f"{corpus_name(corpus)}: the split {split or 'train'} has no rows") from error
         absent = isinstance(error, FileNotFoundError | ConnectionError)
         what = f"{path} is neither a folder nor a dataset that the Hub gives" if absent else str(corpus_name(corpus))
         raise CorpusError(f"{what}: {error}") from error

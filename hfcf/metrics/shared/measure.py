@@ -80,7 +80,7 @@ def _measured(ds: Dataset, stage: Metric, of: Dataset, map_kwargs: Mapping[str, 
     prepared = prepare(ds.remove_columns([c for c in ("status",) if c in ds.features]), stage)
     if not len(ds):
         return prepared
-    done = map_stage(prepared, stage.fit(of), map_kwargs)
+    done = map_stage(prepared, stage.fit(of), map_kwargs if stage.cached else {**map_kwargs, "load_from_cache_file": False})
     rows = (row["status"] for row in iterate(done, ["status"]))
     lost = Counter(status["reason"] for status in rows if status and status["accepted"] is False)
     if lost:

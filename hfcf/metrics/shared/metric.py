@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from numbers import Integral
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from types import UnionType
+from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
 from datasets import Dataset, IterableDataset, List, Value
 
@@ -60,6 +61,8 @@ class Metric(Stage):
     by: ClassVar[str] = ""
     """The column whose values' shares a run shows, where the scores follow from them: a histogram of these shows nothing."""
     citation: ClassVar[str] = ""
+    cached: ClassVar[bool] = True
+    """Whether `map` may take scores from its cache: its key has the metric's settings and VERSION."""
     lists: ClassVar[Mapping[str, Any]] = {"predictions": TEXT, "references": TEXT}
     """What its `evaluate.Metric` takes."""
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
@@ -185,11 +188,16 @@ class FunctionMetric(Metric):
             if it is not annotated. It is not called where nothing changed.
     """
 
+    cached: ClassVar = False  # an edited function has the same name
+
     function: Callable[..., Any]
 
     def check(self) -> None:
         if not (name := getattr(self.function, "__name__", "")).isidentifier():
             raise ValueError(f"a metric's function needs a name for its column, got {name!r}: write it with def")
+        if self._kind is None:
+            given = get_type_hints(self.function)["return"]
+            raise ValueError(f"{name} must return a number, a verdict or a text, and says -> {given}: write -> float, bool or str")
         try:
             signature(self.function).bind("", "")
         except TypeError as error:
@@ -197,17 +205,27 @@ class FunctionMetric(Metric):
 
     @property
     def outputs(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {self.function.__name__: self._kind}
+
+    @property
+    def _kind(self) -> Any:
+        """The feature of what the function returns by its annotation, perhaps or None; None for what no column holds."""
         given = get_type_hints(self.function).get("return", float)
-        kinds = {bool: schema.BOOL, int: schema.INT, str: schema.TEXT}
-        feature = next((kinds[kind] for kind in (given, *get_args(given)) if kind in kinds), schema.FLOAT)
-        return {self.function.__name__: feature}
+        options = get_args(given) if get_origin(given) in (Union, UnionType) else (given,)
+        return next((_KINDS[option] for option in options if option in _KINDS), None)
 
     def read(self, row: Mapping[str, Any]) -> tuple[Any, Any] | None:
         pair = super().read(row)
         return pair if pair and any(pair) else None
 
     def score(self, prediction: Any, reference: Any) -> Any:
-        return self.function(prediction, reference)
+        result = self.function(prediction, reference)
+        if isinstance(result, str) and self._kind != schema.TEXT:
+            raise ValueError(f"{self.function.__name__} returned the text {result!r}: annotate what it returns, -> str")
+        return result
+
+
+_KINDS: Mapping[Any, Any] = {bool: schema.BOOL, int: schema.INT, float: schema.FLOAT, str: schema.TEXT}
 
 
 def check_label_names(stage: Stage, labels: Sequence[Any]) -> None:
