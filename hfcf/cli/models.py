@@ -41,7 +41,10 @@ def evaluate(
     model: Annotated[str, typer.Argument(help="A Hub id, a folder, or offline:NAME.")],
     corpus: Annotated[
         list[str],
-        typer.Option(help="NAME=FOLDER or NAME=FILE, or with :SPLIT (default: validation); or a file of yours. May be repeated."),
+        typer.Option(
+            help="NAME=FOLDER or NAME=FILE, NAME a corpus of hfcf list, or with :SPLIT (default: validation); or a file or saved "
+            "dataset of yours, or PATH:SPLIT. May be repeated."
+        ),
     ],
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
     max_length: Annotated[
@@ -90,8 +93,7 @@ def evaluate(
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
-    own = {key: value for key, value in recipes.apply_changes({}, set_ or []).items() if key != "preset"}
-    recipes.check(own, ("columns", "labels"), "--set")
+    own = recipes.file_keys(set_ or [])
     check_weights(reference, "MODEL")
     results = score(reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own)
     print_scores({each.title: each.result.scores for each in results})

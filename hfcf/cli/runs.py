@@ -140,11 +140,11 @@ def peek(
     """Print pairs of a result, changes in colour or as [-old-] {+new+}; or what was rejected; or rows of a corpus."""
     console.silence_libraries()
     from hfcf import corpora
+    from hfcf.core import recipe as recipes
     from hfcf.report import peek as reader
     from hfcf.report.files import read_run
 
-    if what in corpora.names() and not Path(what).is_dir():
-        from hfcf.core import recipe as recipes
+    if recipes.is_saved(what) or (what in corpora.names() and not Path(what).is_dir()):
         from hfcf.pipeline.recipes import RowsRecipe
         from hfcf.pipeline.run import load_rows
 
@@ -152,9 +152,14 @@ def peek(
         print_lines(reader.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find))
         return
     if Path(what).is_file():
+        from hfcf.corpora.custom.columns import LayoutError
         from hfcf.corpora.custom.rows import load_file
 
-        print_lines(reader.rows_of_corpus(load_file(what, on_error="reject"), rows, find))
+        try:
+            given = load_file(what, given=recipes.file_keys(set_ or []), on_error="reject")
+        except LayoutError as error:
+            raise ValueError(error.in_recipe("hfcf peek")) from error
+        print_lines(reader.rows_of_corpus(given, rows, find))
         return
     if not funnel:
         print_lines(

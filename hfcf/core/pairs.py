@@ -11,7 +11,7 @@ from datasets import Dataset, Features
 from hfcf.core import schema
 from hfcf.core.columns import with_label_names
 from hfcf.core.pair_forms import check_form, shape
-from hfcf.core.task import task_of
+from hfcf.core.task import Task, task_of
 from hfcf.text.normalise import normalise
 
 SOURCE = "source"
@@ -78,8 +78,38 @@ def pair(
                 f"pairs: row {row_id!r}: its {left} is {value!r}, which is not an id of the originals: give the set that "
                 "it was made from, or select the rows whose originals you have"
             )
+    if by_id and "edits" in counterfactuals.features:
+        for i, j in chosen:
+            check_source(task, originals[j], counterfactuals[i], "pairs: ")
     joined = _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
     return joined if form is None else shape(joined, originals, form, seed=seed)
+
+
+def check_source(task: Task, source: Mapping[str, Any], row: Mapping[str, Any], where: str = "") -> None:
+    """Raise `ValueError` unless a counterfactual's edits lead back to the texts of its source; rows of two sets may share ids.
+
+    A counterfactual whose edits are null says nothing of its source.
+    """
+    if row["edits"] is None:
+        return
+    try:
+        texts = task.revert_edits(row, row["edits"])
+    except ValueError:
+        texts = {}
+    if not texts or any(_plain(text) != _plain(source[name]) for name, text in texts.items()):
+        raise ValueError(
+            f"{where}the counterfactual {row['id']!r} was not made from the row {source['id']!r}, which has another text: give the "
+            "rows that it was made from"
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with null for empty texts and lists."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return value or None
 
 
 def pair_within(rows: Dataset, by: str | Sequence[str], *, seed: int = 13) -> Dataset:

@@ -310,6 +310,13 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
     return recipe
 
 
+def file_keys(changes: Sequence[str]) -> dict[str, Any]:
+    """Return `columns` and `labels` of a user's file, as commands take them by `--set`."""
+    keys = {key: value for key, value in apply_changes({}, changes).items() if key != "preset"}
+    check(keys, ("columns", "labels"), "--set")
+    return keys
+
+
 def resolve_folder(path: str) -> Path | None:
     """Return the folder next to the recipes for "recipes:NAME"; None for any other path."""
     return folder() / path.removeprefix("recipes:") if path.startswith("recipes:") else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -113,42 +113,70 @@ def evaluate(
     for source in sources:
         folder, title, rows = read_source(source, limit, own)
         title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
-        result = trainer.evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
+        result = _evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
         if not result.scores["rows"]:
             reasons = "; ".join(f"{number} rows: {why}" for why, number in Counter(result.left_out.values()).most_common())
             raise ValueError(f"{title}: no row is left to score: {reasons or 'there are no rows'}")
-        seen = sum(seen_rows(rows, model) or ())
+        seen = sum(seen_rows(rows.select([i for i in range(len(rows)) if i not in result.left_out]), model) or ())
         results[title] = Scored(title, rows, result, seen)
     return list(results.values())
 
 
+def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:
+    """Score a model on the rows that could be read; the others are left out, each with its reason."""
+    statuses = list(rows["status"]) if "status" in rows.features else []
+    unread = {i: str(status["reason"]) for i, status in enumerate(statuses) if status and status["accepted"] is False}
+    rows = rows.remove_columns("status") if statuses else rows
+    if not unread:
+        return trainer.evaluate(rows, model, **settings)
+    kept = [i for i in range(len(rows)) if i not in unread]
+    nothing = [None] * len(rows)
+    if not kept:
+        return Evaluation({"rows": 0}, nothing, nothing, unread)
+    result = trainer.evaluate(rows.select(kept), model, **settings)
+    gold, predicted = (dict(zip(kept, answers, strict=True)) if len(answers) else {} for answers in (result.gold, result.predicted))
+    return replace(
+        result, gold=[gold.get(i) for i in range(len(rows))], predicted=[predicted.get(i) for i in range(len(rows))],
+        left_out={**unread, **{kept[i]: why for i, why in result.left_out.items()}},
+    )  # fmt: skip
+
+
 def read_source(source: str, limit: int | None = None, own: Mapping[str, Any] | None = None) -> tuple[str, str, Dataset]:
-    """Return the folder, the title and the rows of a source of `evaluate`."""
+    """Return the folder, the title and the rows of a source of `evaluate`; rows that can't be read have a `status`."""
+    own, first = own or {}, "" if limit is None else f"first {limit}"
     name, equals, where = source.partition("=")
-    if not equals and Path(source).exists():
-        rows = first_rows(_read_path(source, own or {}), limit)
-        return source, Path(source).name if limit is None else f"{Path(source).name} (first {len(rows)})", rows
+    path, _, part = source.rpartition(":")
+    if Path(source).exists() or (path and Path(path).exists()):
+        place, split = (source, None) if Path(source).exists() else (path, part)
+        title = ", ".join(filter(None, (split, first)))
+        rows = first_rows(_read_path(place, split, own), limit)
+        return place, Path(place).name + (f" ({title})" if title else ""), rows
     if not (equals and where):
         raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
     folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
-    place: dict[str, Any] = {"data_files": {split: folder}} if Path(folder).is_file() else {"data_dir": folder}
+    if Path(folder).is_file():
+        given: Mapping[str, Any] = {"data_files": {split: folder}, "on_error": "reject", **own}
+    else:
+        given = own if is_dataset(name) and name not in corpora.names() else {"data_dir": folder}
     try:
-        rows = first_rows(corpora.load(name, split=split, **place), limit)
-    except ValueError as error:  # this command has no --set
+        rows = first_rows(corpora.load(name, split=split, **given), limit)
+    except LayoutError as error:
+        raise ValueError(error.in_recipe("hfcf evaluate")) from error
+    except ValueError as error:
         raise ValueError(str(error).replace("data_dir=", f"--corpus {name}=FOLDER")) from error
-    return folder, f"{name} ({split})" if limit is None else f"{name} ({split}, first {len(rows)})", rows
+    return folder, f"{name} ({', '.join(filter(None, (split, first)))})", rows
 
 
-def _read_path(path: str, own: Mapping[str, Any]) -> Dataset:
+def _read_path(path: str, split: str | None, own: Mapping[str, Any]) -> Dataset:
     """Read the rows of a file, or of a folder that holds a dataset."""
-    if Path(path).is_file():
-        try:
-            return load_file(path, given=own)
-        except LayoutError as error:
-            raise ValueError(error.in_recipe("hfcf evaluate")) from error
-    if not is_dataset(path):
-        raise ValueError(f"--corpus {path}: the folder holds no dataset: write NAME=FOLDER, with the name of a corpus")
-    rows = corpora.load(path)
+    try:
+        if Path(path).is_file():
+            return load_file(path, given=own, on_error="reject")
+        if not is_dataset(path):
+            raise ValueError(f"--corpus {path}: the folder holds no dataset: write NAME=FOLDER, with the name of a corpus")
+        rows = corpora.load(path, split=split, on_error="reject", **own)
+    except LayoutError as error:
+        raise ValueError(error.in_recipe("hfcf evaluate")) from error
     if isinstance(rows, DatasetDict) and len(rows) > 1:
-        raise ValueError(f"--corpus {path}: it has the splits {', '.join(rows)}: write {path}={path}:SPLIT")
+        raise ValueError(f"--corpus {path}: it has the splits {', '.join(rows)}: write {path}:{next(iter(rows))}")
     return next(iter(rows.values())) if isinstance(rows, DatasetDict) else rows

@@ -82,6 +82,8 @@ def peek(
             raise ValueError(f"--best and --worst rank counterfactuals: leave --config {config} out")
         _check_stage(stage, [entry["stage"] for entry in run.get("funnel", [])])
         shown = _rejected(paths, random or rows, random is not None, find, stage, reason, marks)
+    elif paths and "source_id" not in next(read(paths, 1), {"source_id": ""}):
+        shown = _plain_rows(paths, rows, find)
     else:
         columns = ordered(numbers(paths), run.get("metrics") or ())
         chosen = _choose(paths, columns, rows, best, worst, random, by, find)
@@ -96,6 +98,16 @@ def peek(
     if empty:
         narrowed = find or stage or reason
         yield Text(f"no row of {config} is like this" if narrowed else f"{config} has no rows (--funnel shows why)", style="dim")
+
+
+def _plain_rows(paths: Sequence[Path], rows: int, find: str | None) -> Iterator[Text]:
+    """Yield the values of rows that are no counterfactuals: originals, triplets, the results of an attack."""
+    matching = (row for row in read(paths) if _holds(find, "", map(str, row.values())))
+    for row in islice(matching, rows):
+        yield Text()
+        for name, value in row.items():
+            if value not in (None, [], ""):
+                yield printable(Text.assemble((f"  {name}: ", "dim"), str(value)))
 
 
 def highlights(folder: str | Path, n: int, *, marks: bool = False) -> Iterator[Text]:

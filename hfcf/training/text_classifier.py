@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from hfcf.core.model_checks import read_length
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Evaluation
 from hfcf.engines.classifier import choose
+from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.text_classifier import TextClassifier
 from hfcf.training.classifier import train_texts_classifier
 from hfcf.training.trainer import Hyperparameters
@@ -47,7 +48,14 @@ class TextTrainer:
         if ways is not None:
             raise ValueError("ways is for verifiers; a classifier of texts is scored on all labels: leave it out")
         gold, cut = list(rows["label"]), 0
-        left_out = {i: "the row has no label" for i, label in enumerate(gold) if label is None}
+        known = set(dict(model.labels or {}).values()) if is_remote(model) else set(text_spec(model).names)
+        _check_classes(model, known, set(gold) - {None})
+        why = f"the model has no class {{}}, only {', '.join(sorted(known))}"
+        left_out = {
+            i: "the row has no label" if label is None else why.format(label)
+            for i, label in enumerate(gold)
+            if label is None or (known and label not in known)
+        }
         kept = [i for i in range(len(gold)) if i not in left_out]
         if not kept:
             return Evaluation({"rows": 0}, gold, [None] * len(gold), left_out)
@@ -57,8 +65,8 @@ class TextTrainer:
             answers = task_of(rows.features).verdicts(list(labelled), model, length)
             said = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
         else:
-            known, cut = self._ask(labelled, model, length)
-            said = [*known]
+            likeliest, cut = self._ask(labelled, model, length)
+            said = [*likeliest]
         true = [gold[i] for i in kept]
         majority = max(map(true.count, set(true))) / len(true)
         results = {"rows": len(kept), **scores(true, said), "majority": round(majority, 4)}
@@ -77,14 +85,17 @@ class TextTrainer:
         read = TextClassifier(model=model, max_length=max_length, cut=True).run([texts[i] for i in longer])
         for i, answer in zip(longer, read, strict=True):
             answers[i] = answer
-        classes, present = set(answers[0] if answers else ()), set(rows["label"]) - {None}
-        # Without this, a classifier with names of its own would be wrong on every row without a word.
-        if classes and present and not classes & present:
-            raise ValueError(
-                f"{model.name}: none of its classes {', '.join(sorted(classes))} is a label of these rows, which are "
-                f"{', '.join(sorted(present))}: say what its classes mean by the model's labels (--labels of hfcf evaluate)"
-            )
+        _check_classes(model, set(answers[0] if answers else ()), set(rows["label"]) - {None})
         return [choose(answer, list(answer)) for answer in answers], len(longer)
+
+
+def _check_classes(model: Model, classes: Set[str], present: Set[str]) -> None:
+    """Raise `ValueError` unless a class is a label of the rows: a classifier with names of its own would be wrong on all."""
+    if classes and present and not classes & present:
+        raise ValueError(
+            f"{model.name}: none of its classes {', '.join(sorted(classes))} is a label of these rows, which are "
+            f"{', '.join(sorted(present))}: say what its classes mean by the model's labels (--labels of hfcf evaluate)"
+        )
 
 
 TRAINER = TextTrainer()

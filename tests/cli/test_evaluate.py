@@ -10,7 +10,7 @@ from typing import Any
 
 import own_models
 import pytest
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from typer.testing import CliRunner
 
 from hfcf.cli import app
@@ -87,6 +87,9 @@ def test_a_file_in_columns_and_labels_of_ones_own_is_read(tiny_model: Callable[[
     command = [tiny_model("classifier"), "--corpus", mine]
     answer = shown(*command, "--set", columns, "--set", "labels={yes: SUPPORTS, no: REFUTES}")
     assert "mine.jsonl: 4 of 4 rows are scored, on SUPPORTS, REFUTES." in answer
+    assert "4 of 4 rows are scored" in shown(
+        tiny_model("classifier"), "--corpus", f"jsonl={mine}:test", "--set", columns, "--set", "labels={yes: SUPPORTS, no: REFUTES}"
+    )
     for options, told in (
         ([], "Give it to hfcf evaluate as --set 'columns={…}'"),
         (["--set", columns], "Give it to hfcf evaluate as --set 'labels={…}'"),
@@ -94,6 +97,31 @@ def test_a_file_in_columns_and_labels_of_ones_own_is_read(tiny_model: Callable[[
     ):
         refused = CliRunner().invoke(app, ["evaluate", *command, *options])
         assert told in str(refused.exception), refused.exception
+
+
+def test_rows_that_cannot_be_read_are_left_out_by_name(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    rows = [*claims(["SUPPORTS", "REFUTES", "maybe", "SUPPORTS"]), {"id": "5", "claim": "", "evidence": ["A."], "label": "REFUTES"}]
+    mine = write(tmp_path / "mine.jsonl", [rows[2], *rows])  # the first two have one id
+    out = tmp_path / "scores.json"
+    for source in (mine, f"jsonl={mine}:test"):
+        answer = shown(tiny_model("classifier"), "--corpus", source, "--out", str(out), "--overwrite")
+        assert "3 of 6 rows are scored, on SUPPORTS, REFUTES." in answer
+        assert "1 of 6 rows are left out: the claim is empty" in answer
+        (told,) = json.loads(out.read_text(encoding="utf-8"))["sets"]
+        assert [(row["gold"], "predicted" in row) for row in told["predictions"]][1:5:3] == [("SUPPORTS", True), ("SUPPORTS", True)]
+        assert sum(told["left_out"].values()) == 3
+
+
+def test_a_saved_dataset_is_read_by_its_splits(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    parts = {name: Dataset.from_list([{**row, "evidence": "A text."} for row in claims(LABELS[:n])]) for name, n in SIZES.items()}
+    DatasetDict(parts).save_to_disk(tmp_path / "dd")
+    for source in (f"{tmp_path / 'dd'}:test", f"{tmp_path / 'dd'}={tmp_path / 'dd'}:test"):
+        assert "2 of 2 rows are scored" in shown(tiny_model("classifier"), "--corpus", source)
+    refused = CliRunner().invoke(app, ["evaluate", tiny_model("classifier"), "--corpus", str(tmp_path / "dd")])
+    assert f"it has the splits train, test: write {tmp_path / 'dd'}:train" in str(refused.exception)
+
+
+SIZES = {"train": 3, "test": 2}
 
 
 def test_rows_that_a_model_has_no_class_for_are_named(tmp_path: Path) -> None:

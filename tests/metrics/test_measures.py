@@ -696,7 +696,7 @@ def test_functions_and_classes_of_ones_own_are_measured(made: Dataset) -> None:
     def plain(text, source):  # type: ignore[no-untyped-def]
         return text
 
-    with pytest.raises(ValueError, match="plain returned the text .*: annotate what it returns, -> str"):
+    with pytest.raises(ValueError, match=r"plain returned the text .*: annotate what it returns, -> str"):
         measure(made, [plain])
 
 

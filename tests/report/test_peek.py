@@ -212,3 +212,11 @@ def test_peek_shows_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     text = shown(capsys, "jsonl", 2, set_=[f"data_files={tmp_path / 'mine.jsonl'}"])
     assert text.count("SUPPORTS") == 2
     assert "claim: City 1 is old." in text
+    own = [{"statement": f"City {i} is old.", "proof": "It is.", "verdict": "yes"} for i in range(3)]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, own)))
+    with pytest.raises(ValueError, match=r"Give it to hfcf peek as --set 'columns=\{…\}'"):
+        shown(capsys, str(tmp_path / "own.jsonl"), 2)
+    set_ = ["columns={claim: statement, evidence: proof, label: verdict}", "labels={yes: SUPPORTS}"]
+    assert shown(capsys, str(tmp_path / "own.jsonl"), 2, set_=set_).count("SUPPORTS") == 2
+    Dataset.from_list([{"claim": "Rome is old.", "evidence": "It is.", "label": "SUPPORTS"}]).save_to_disk(tmp_path / "saved")
+    assert "claim: Rome is old." in shown(capsys, str(tmp_path / "saved"), 2)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import hfcf
 from hfcf.cli import app
 from hfcf.core import offline
-from hfcf.core.edits import replace_text
+from hfcf.core.edits import replace_text, rewrite
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.segments import Segment
@@ -231,16 +231,40 @@ def test_rows_that_can_not_be_asked_are_skipped_with_the_reason(rows: Dataset) -
 
 
 def test_counterfactuals_mislead_where_their_label_is_missed(rows: Dataset) -> None:
-    new = {**rows[0], "source_id": "1", "system": "made", "change": "claim", "edits": [], "scores": []}
+    new = {**rows[0], "system": "made", "change": "claim", "scores": []}
     made = [
-        {**new, "id": "1:made:1", "claim": "The film was never shown.", "label": "SUPPORTS"},
-        {**new, "id": "1:made:2", "claim": "The film was shown nowhere.", "label": "REFUTES"},
-        {**new, "id": "3:made:1", "source_id": "3", "claim": "Its source was wrong.", "label": "SUPPORTS"},
-    ]
-    attacked = hfcf.attack(rows, "me/verifier", by=Dataset.from_list(made, features=get_task("verification").counterfactual))
+        {**new, "id": f"{rows[i]['id']}:made:{n}", "source_id": rows[i]["id"], "claim": claim, "label": label,
+         "edits": rewrite("claim", rows[i]["claim"], claim)}
+        for i, n, claim, label in (
+            (0, 1, "The film was never shown.", "SUPPORTS"), (0, 2, "The film was shown nowhere.", "REFUTES"),
+            (2, 1, "Its source was wrong.", "SUPPORTS"),
+        )
+    ]  # fmt: skip
+    by = Dataset.from_list(made, features=get_task("verification").counterfactual)
+    attacked = hfcf.attack(rows, "me/verifier", by=by)
     assert [row["id"] for row in attacked.rows] == ["1:made:2"]
     assert [row["queries"] for row in attacked.results] == [3, 1, None, None]
     assert attacked.results[1]["reason"] == "there is no candidate"
+    others = rows.select([1, 0, 2, 3]).remove_columns("id").add_column("id", list(rows["id"]))  # ids by place, as of a CSV
+    with pytest.raises(ValueError, match="by: the counterfactual '1:made:1' was not made from the row '1', which has another text"):
+        hfcf.attack(others, "me/verifier", by=by)
+    with pytest.raises(ValueError, match="pairs: the counterfactual '1:made:1' was not made from the row '1'"):
+        hfcf.pair(by, others)
+    assert len(hfcf.pair(by, rows)) == 3
+
+
+def test_labels_that_the_model_lacks_are_in_no_accuracy(rows: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(self: Verification, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float]]:
+        return [{"SUPPORTS": 0.6, "REFUTES": 0.4} for _ in rows]
+
+    monkeypatch.setattr(Verification, "judge", judge)
+    summary = hfcf.attack(rows, "me/verifier").summary
+    assert (summary["rows"], summary["asked"], summary["accuracy"]) == (4, 3, 0.6667)
+    assert summary["skipped"]["the model has no class NOT ENOUGH INFO"] == 1
+    with pytest.raises(
+        ValueError, match="none of the model's classes REFUTES, SUPPORTS is a label of these rows, which are NOT ENOUGH"
+    ):
+        hfcf.attack(rows.select([3]), "me/verifier")
 
 
 def test_a_system_makes_candidates(rows: Dataset) -> None:
@@ -256,6 +280,8 @@ def test_a_system_makes_candidates(rows: Dataset) -> None:
     [
         ({"fields": ["clam"]}, "no text 'clam'; they have claim, evidence.title, evidence"),
         ({"by": "synonim"}, "by='synonim'; did you mean 'synonym'"),
+        ({"by": "ccg"}, "by: ccg works on relation rows; for verification rows give one of synonym, masked_lm, "),
+        ({"by": hfcf.CCG.preset("offline", indicator="x")}, "by: ccg works on relation rows"),
         ({"max_queries": 1}, "max_queries must be at least 2, got 1"),
         ({"max_changed": 0}, "max_changed must be above 0 and at most 1, got 0"),
     ],
@@ -344,6 +370,8 @@ def test_the_command_writes_a_repository(tmp_path: Path, tiny_model: Callable[[s
     ends = load_dataset(str(out), "results", split="train")
     assert len(ends) == 5
     assert sum(end["outcome"] == "succeeded" for end in ends) == notes["summary"]["succeeded"]
+    shown = CliRunner().invoke(app, ["peek", str(out), "--config", "results", "--rows", "2"])
+    assert shown.output.count("outcome: ") == 2, shown.exception
     push = CliRunner().invoke(app, ["push", str(out), "me/attack", "--dry-run"])
     assert push.exit_code == 0, push.output
     if notes["summary"]["succeeded"]:

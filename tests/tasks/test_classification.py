@@ -19,6 +19,7 @@ import hfcf
 from hfcf.cli import app
 from hfcf.core.model import Model
 from hfcf.core.task import get_task, task_of
+from hfcf.core.trainer import evaluate
 from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.text_classifier import TextClassifier
@@ -224,3 +225,15 @@ def test_a_run_is_published_like_any_other(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["peek", str(out), "--rows", "1"], env={"COLUMNS": "120"}).output
     assert "row-1:eda:text  the text changed → negative" in shown
     assert set(report["metrics"]["minimality"]) >= {"rows"} or report["metrics"]["minimality"]
+
+
+def test_labels_that_a_classifier_lacks_are_left_out_by_name(tiny_model: Callable[[str], str]) -> None:
+    own = {"group_id": None, "corpus": "made", "split": "test"}
+    made = [{**own, "id": label, "text": "A fine film.", "label": label} for label in ("SUPPORTS", "REFUTES", "Good")]
+    rows = Dataset.from_list(made, features=get_task("classification").features)
+    result = evaluate(rows, Model(tiny_model("verifier")))
+    assert result.scores["rows"] == 2
+    assert result.left_out == {2: "the model has no class Good, only NOT ENOUGH INFO, REFUTES, SUPPORTS"}
+    assert result.predicted[2] is None
+    with pytest.raises(ValueError, match=r"none of its classes .* is a label of these rows, which are Good"):
+        evaluate(rows.select([2]), Model(tiny_model("verifier")))

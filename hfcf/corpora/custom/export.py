@@ -11,6 +11,7 @@ from typing import Any
 from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
 
 from hfcf.core.names import number_repeats
+from hfcf.core.pairs import check_source
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
@@ -179,23 +180,12 @@ def _check_texts(task: Task, sources: Sequence[Mapping[str, Any]], new: Sequence
     """Raise an error unless each counterfactual's edits lead back to its source's text: else columns were read differently."""
     for source, row in zip(sources, new, strict=True):
         try:
-            texts = task.revert_edits(row, row["edits"])
-        except ValueError:
-            texts = {}
-        if not texts or any(_plain(text) != _plain(source[name]) for name, text in texts.items()):
+            check_source(task, source, row)
+        except ValueError as error:
             raise ValueError(
                 f"the counterfactual {row['id']!r} was not made from the text of its source in like=: give columns=, labels= "
                 "and id= as hfcf.from_dataset had them"
-            )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with null for empty texts and lists."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return value or None
+            ) from error
 
 
 def _written(

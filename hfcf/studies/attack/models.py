@@ -18,6 +18,7 @@ from hfcf.core.expand import expand
 from hfcf.core.model import Model
 from hfcf.core.model_checks import can_configure, check_weights, longest_input
 from hfcf.core.names import did_you_mean
+from hfcf.core.pairs import check_source
 from hfcf.core.system import System
 from hfcf.core.task import Row, Task, task_of
 from hfcf.corpora.custom.rows import RowSet, read_rows
@@ -99,12 +100,13 @@ def attack(
     _check(task, max_queries, max_changed)
     sources = _read(rows, task)
     searched = _fields(task, sources, fields)
-    by = _system(by, preset)
+    by = _system(by, preset, task)
     target = _target(task, Model.of(model), sources, max_length)
     answers = _ask(target, sources)
     skipped = {i: why for i, row in enumerate(sources) if (why := _why_skip(target, row, answers.get(i)))}
     left = [i for i in range(len(sources)) if i not in skipped]
-    made = None if by in SOURCES else _candidates(rows, left, by)
+    _check_classes(sources, answers)
+    made = None if by in SOURCES else _candidates(task, rows, left, by)
     found: dict[int, Found] = {}
     for start in tqdm(range(0, len(left), _TOGETHER), desc="attack"):
         chunk = left[start : start + _TOGETHER]
@@ -127,7 +129,7 @@ def summarise(results: Iterable[Row]) -> dict[str, Any]:
     """Count over the results of an attack, in the terms of TextAttack.
 
     Returns:
-        `rows`; `skipped`, {reason: rows}; `asked`, the rows with a label about which the model answered; `accuracy` and
+        `rows`; `skipped`, {reason: rows}; `asked`, the rows with a label that the model has, and an answer; `accuracy` and
         `accuracy_under_attack` on them; `attacked`, those that it got right; `succeeded`, `success_rate` and its 95 % interval of
         Wilson (null where nothing was attacked); `failed`, {reason: rows}; `queries`, the mean of the attacked rows;
         `words_changed`, the mean share in the rows that misled it.
@@ -138,7 +140,7 @@ def summarise(results: Iterable[Row]) -> dict[str, Any]:
     attacked = [row for row in every if row["outcome"] != SKIPPED]
     succeeded = [row for row in attacked if row["outcome"] == SUCCEEDED]
     reasons = {outcome: Counter(row["reason"] for row in every if row["outcome"] == outcome) for outcome in (SKIPPED, FAILED)}
-    asked = sum(None not in (row["label"], row["predicted"]) for row in every)
+    asked = sum(row["outcome"] != SKIPPED or row["reason"] == WRONG for row in every)
     n, k = len(attacked), len(succeeded)
     interval = binomtest(k, n).proportion_ci(method="wilson") if n else ()
     return {
@@ -181,13 +183,23 @@ def _fields(task: Task, sources: Sequence[Row], given: Sequence[str] | None) -> 
     return list(given or known[:1])
 
 
-def _system(by: str | System | RowSet, preset: str) -> str | System | RowSet:
+def _system(by: str | System | RowSet, preset: str, task: Task) -> str | System | RowSet:
+    if isinstance(by, System):
+        _check_works_on(type(by), task)
     if not isinstance(by, str) or by in SOURCES or Path(by).exists():
         return by
     if by not in systems():
         choices = f"{', '.join(SOURCES)}, one of hfcf list systems, or the folder of a run"
         raise ValueError(f"by={by!r}{did_you_mean(by, [*SOURCES, *systems()])}; choose {choices}")
-    return system_class(by).preset(preset)
+    cls = system_class(by)
+    _check_works_on(cls, task)
+    return cls.preset(preset, **({"task": task.name} if "task" in cls.schema else {}))
+
+
+def _check_works_on(cls: type[System], task: Task) -> None:
+    if task.name not in cls.works_on():
+        fitting = ", ".join([*SOURCES, *(name for name in systems() if task.name in system_class(name).works_on())])
+        raise ValueError(f"by: {cls.name} works on {' and '.join(cls.works_on())} rows; for {task.name} rows give one of {fitting}")
 
 
 def _target(task: Task, model: Model, sources: Sequence[Row], max_length: int | None) -> Target:
@@ -225,13 +237,27 @@ def _why_skip(target: Target, row: Row, answer: Answer) -> str | None:
     return None if target.label(answer) == row["label"] else WRONG
 
 
-def _candidates(rows: Dataset, left: Sequence[int], by: Any) -> dict[str, list[Row]]:
+def _check_classes(sources: Sequence[Row], answers: Mapping[int, Answer]) -> None:
+    """Raise `ValueError` where the model has no class for any row that it answered."""
+    given = [(sources[i]["label"], answer) for i, answer in answers.items() if isinstance(answer, Mapping) and sources[i]["label"]]
+    if given and not any(label in answer for label, answer in given):
+        classes, labels = sorted(given[0][1]), sorted({label for label, _ in given})
+        raise ValueError(
+            f"none of the model's classes {', '.join(classes)} is a label of these rows, which are {', '.join(labels)}: say what "
+            "its classes mean by the model's labels (--labels)"
+        )
+
+
+def _candidates(task: Task, rows: Dataset, left: Sequence[int], by: Any) -> dict[str, list[Row]]:
     """Return the counterfactuals of each source that is left, by its id."""
     made = expand(by.fit(rows)(rows.select(left))) if isinstance(by, System) else by
     candidates: dict[str, list[Row]] = {}
+    places = {row_id: i for i, row_id in enumerate(rows["id"])}
     for row in read_rows(made):
         if "source_id" not in row:
             raise ValueError("by: the set has no column 'source_id': give counterfactuals, as hfcf.expand and hfcf run make them")
+        if (source := places.get(row["source_id"])) is not None:
+            check_source(task, rows[source], row, "by: ")
         candidates.setdefault(row["source_id"], []).append(row)
     if candidates and not candidates.keys() & set(rows["id"]):
         raise ValueError(f"by: no row of the set has its source_id among the rows, the first: {next(iter(candidates))!r}")
