@@ -59,6 +59,8 @@ class Model:
     def __post_init__(self) -> None:
         if self.prompts is not None and not is_remote(self):
             raise ValueError(f"prompts are asked of {REMOTE}NAME, a language model behind an endpoint, got {self.name}")
+        if self.prompts is not None:  # its contents are in the key
+            object.__setattr__(self, "prompts", os.path.expanduser(self.prompts))
         if self.samples < 1 or (self.samples > 1 and not is_remote(self)):
             raise ValueError(f"samples must be 1, or more for {REMOTE}NAME, got {self.samples}")
         if self.adapter is None and os.path.isdir(self.name):

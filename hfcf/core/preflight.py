@@ -48,7 +48,7 @@ def warn_of_language(task: Task, ds: Any) -> None:
     """Log how many rows are plainly not English, which all presets' models, prompts and lists of words are for."""
     rows = ds.take(HEAD) if isinstance(ds, IterableDataset) else ds
     read = {
-        row["id"]: looks_foreign(" ".join(text for _, text in task.named_texts(row) if isinstance(text, str)))
+        row["id"]: looks_foreign(" ".join(segment.text for segment in task.segments(row)))  # of bad rows too, which stages reject
         for row in rows.select_columns(["id", *task.columns])
     }
     if foreign := [name for name, found in read.items() if found]:

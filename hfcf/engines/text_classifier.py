@@ -14,6 +14,7 @@ from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import label_probabilities, load_classifier
 from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.rbert import longest
+from hfcf.engines.token_cuts import cut_texts
 from hfcf.engines.verifier_inputs import model_inputs
 
 
@@ -44,7 +45,10 @@ class TextClassifier(Engine):
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         _, tokenizer, most = loaded
         encoded = tokenizer(list(requests), verbose=False, truncation=self.cut, max_length=most if self.cut else None)
-        items = map(Encoded, model_inputs(tokenizer, encoded))
+        items = [*map(Encoded, model_inputs(tokenizer, encoded))]
+        if self.cut:
+            longer = cut_texts(tokenizer, list(requests), most, lengths=[len(item) for item in items])
+            return [Encoded(item.features, cut=is_cut) for item, is_cut in zip(items, longer, strict=True)]
         return [item if len(item) <= most else Encoded({"input_ids": []}) for item in items]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:

@@ -61,6 +61,11 @@ def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, lab
                 f"{hp.model.name} has the classes {', '.join(own)}, and the rows have the labels {', '.join(labels)}: say by the "
                 "model's labels which class is which, or start from a model without a classifier's head"
             )
+        if len(own) != len(labels) and hp.tune != "full":
+            raise ValueError(
+                f"{hp.model.name} has {len(own)} classes, and the rows have {len(labels)} labels: tune={hp.tune!r} stores no new "
+                "head; give tune: full, or start from a model without a classifier's head"
+            )
     _train(rows, hp, out, _order(hp.model, labels, rename_classes), encode, is_cut, {}, None, {})
 
 

@@ -18,6 +18,7 @@ import hfcf
 from hfcf.core import model_checks, preflight
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
+from hfcf.core.task import get_task
 from hfcf.systems import system_class
 from hfcf.tasks.judge import JudgeCandidates
 
@@ -256,3 +257,30 @@ def test_misspelt_settings_have_a_suggestion() -> None:
         race(num_beam=10)
     with pytest.raises(TypeError, match="FilterClaim has no setting 'encodr'; did you mean 'encoder'"):
         type(race().filter_claim)(encodr="race")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("evidence", [None, [None], [{"title": None, "text": None}]])
+def test_rows_that_stages_reject_do_not_end_a_run_before(evidence: Any) -> None:
+    features = get_task("verification").features
+    bad = {
+        **dict.fromkeys(features),
+        "id": "bad",
+        "claim": "Rome is old.",
+        "label": "SUPPORTS",
+        "evidence": evidence,
+        "split": "train",
+    }
+    rows = Dataset.from_list([bad], features=features)
+    for ds in (rows, rows.to_iterable_dataset()):
+        (row,) = list(hfcf.EDA()(ds))
+        assert row["status"]["accepted"] is False
+        assert "evidence" in row["status"]["reason"]
+
+
+def test_a_folder_of_prompts_is_in_the_key_of_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "claims.jinja").write_text("one", encoding="utf-8")
+    before = Model("llm:m", prompts="~/mine").key()
+    (tmp_path / "mine" / "claims.jinja").write_text("another", encoding="utf-8")
+    assert Model("llm:m", prompts="~/mine").key() != before

@@ -20,6 +20,7 @@ from hfcf.cli import app
 from hfcf.core.model import Model
 from hfcf.core.task import get_task, task_of
 from hfcf.core.trainer import evaluate
+from hfcf.engines.base import usage
 from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.text_classifier import TextClassifier
@@ -211,6 +212,9 @@ def test_a_classifier_of_other_classes_gets_a_new_head(tmp_path: Path, tiny_mode
     data = [{"corpus": "texts", "data_files": str(sentiment(8, tmp_path, "train"))}]
     train({"train": "model", "model": tiny_model("verifier"), "data": data, "epochs": 1, "max_length": 32}, tmp_path / "model")
     assert text_spec(Model(str(tmp_path / "model"))).own == ("negative", "positive")
+    recipe = {"train": "model", "model": tiny_model("verifier"), "data": data, "epochs": 1, "max_length": 32, "tune": "lora"}
+    with pytest.raises(ValueError, match="has 3 classes, and the rows have 2 labels: tune='lora' stores no new head"):
+        train(recipe, tmp_path / "lora")
 
 
 @needs_wordnet
@@ -237,3 +241,10 @@ def test_labels_that_a_classifier_lacks_are_left_out_by_name(tiny_model: Callabl
     assert result.predicted[2] is None
     with pytest.raises(ValueError, match=r"none of its classes .* is a label of these rows, which are Good"):
         evaluate(rows.select([2]), Model(tiny_model("verifier")))
+
+
+def test_cut_texts_are_counted_by_the_engine(tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    before = usage()["TextClassifier"].cut if "TextClassifier" in usage() else 0
+    TextClassifier(model=Model(tiny_model("verifier")), max_length=8, cut=True).run(["A film.", "A very long film " * 9])
+    assert usage()["TextClassifier"].cut == before + 1

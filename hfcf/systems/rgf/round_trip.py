@@ -206,7 +206,7 @@ def _gains(answers: Sequence[Any]) -> list[tuple[Any, float]]:
     if own and own["probability"] is None:
         return []
     least = own["probability"] if own else 0.0
-    return [(other, other["probability"] - least) for other in others if other]
+    return [(other, other["probability"] - least) for other in others if other and other["probability"] is not None]
 
 
 def check_agreement(readers: Sequence[Model], agree: int, voters: Sequence[Model]) -> None:

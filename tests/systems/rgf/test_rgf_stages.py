@@ -21,7 +21,7 @@ from hfcf.systems.rgf.categorise import Categorise
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.minimality import Minimality
 from hfcf.systems.rgf.retrieve import Read, Retrieve, doubt
-from hfcf.systems.rgf.round_trip import WAVE, RoundTrip
+from hfcf.systems.rgf.round_trip import WAVE, RoundTrip, _gains
 from hfcf.text.phrase_match import find_answer
 
 MODEL = Model("planted")
@@ -357,6 +357,12 @@ def test_a_question_that_another_passage_answers_better_needs_its_own(
         assert "another passage gives a likelier answer (1)" in str(result.reason)  # type: ignore[union-attr]
     if elsewhere is None:
         assert asked == ["Ada wrote it."]
+
+
+def test_an_answer_without_a_probability_is_compared_with_none() -> None:
+    sure, unsure = {"text": "Bob", "probability": 0.8}, {"text": "Bob", "probability": None}
+    assert _gains([None, unsure, sure]) == [(sure, 0.8)]
+    assert _gains([unsure, sure]) == []
 
 
 @pytest.mark.parametrize(("names", "agree", "why"), [
