@@ -2,8 +2,9 @@
 
 A batch, its padding and the processor move the last digits of a score, in float32 by about 1e-6. So scores within `TOLERANCE` of
 each other are equal, a score within it of a floor reaches the floor, and of equal candidates the least text is the best.
-A tolerance moves the edge and does not remove it: a score that a batch could carry over the edge is computed once more, alone in
-its batch, and that score decides (`settled`). A score of four digits as a threshold therefore accepts the row that shows it.
+A tolerance moves the edge and does not remove it: a score that a batch could carry over the edge of a floor is computed once more,
+alone in its batch, and that score decides (`settled`). A score of four digits as a threshold therefore accepts the row that shows
+it. A choice between candidates (`best`, `ranked`) has the tolerance alone: two scores about 1e-4 apart may still change places.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Item = TypeVar("Item")
 TOLERANCE = 1e-4
 """Scores that differ by no more are equal: batches and processors move them."""
 DIGITS = 4
-"""Decimals of the scores that rows publish."""
+"""Decimals of the scores of candidates that rows publish."""
 
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
