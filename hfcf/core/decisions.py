@@ -83,14 +83,14 @@ def settled(ask: Callable[[Sequence[Any]], Sequence[Any]], requests: Sequence[An
     answers = list(ask(requests))
     again = [i for i, answer in enumerate(answers) if in_doubt(answer, requests[i])]
     if again:
-        with alone():
+        with batches_of_one():
             for i, answer in zip(again, ask([requests[i] for i in again]), strict=True):
                 answers[i] = answer
     return answers
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def batches_of_one() -> Iterator[None]:
     """Let engines put each request into a batch of its own, inside the `with` block."""
     token = _alone.set(True)
     try:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch.nn import functional
 
+from hfcf.core.decisions import is_close, settled
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.settings import Positive
@@ -90,6 +91,21 @@ class Perplexity(Engine):
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
         return skip_empty(encoded, partial(_perplexities, network, tokenizer))
+
+
+def perplexity_ratios(model: Model, pairs: Sequence[tuple[str, str]], limit: float) -> list[float | None]:
+    """Divide the perplexity of each pair's second text by the first's; None for a pair that is too long to tell.
+
+    A ratio that another batch could move across the limit is computed again alone.
+    """
+    engine = Perplexity(model=model)
+
+    def ask(asked: Sequence[tuple[str, str]]) -> list[float | None]:
+        answers = iter(engine.run([text for pair in asked for text in pair]))
+        both = [(next(answers), next(answers)) for _ in asked]
+        return [after / before if before and after else None for before, after in both]
+
+    return settled(ask, pairs, lambda ratio, _: ratio is not None and is_close(ratio, limit))
 
 
 def _first(tokenizer: Any) -> int | None:

@@ -59,7 +59,7 @@ def messages(name: str, *, shots: int, folder: str | None = None, **values: Any)
     if not folder:
         check_shots(name, shots)
     template = environment().from_string(read(f"{name}.jinja", folder))
-    with _told(name, folder):
+    with _name_template(name, folder):
         text = template.render(examples=examples(name, folder)[:shots], **_one_line(values))
     return [{"role": "user", "content": text}]
 
@@ -79,7 +79,7 @@ def dialogue(
     template = environment().from_string(read(f"{name}.jinja", folder))
 
     def block(block_name: str, **context: Any) -> str:
-        with _told(name, folder):
+        with _name_template(name, folder):
             return "".join(template.blocks[block_name](template.new_context(context))).strip()
 
     turns: list[Message] = []
@@ -107,7 +107,7 @@ def _turns(question: str, answer: Mapping[str, Any]) -> list[Message]:
 
 
 @contextmanager
-def _told(name: str, folder: str | None) -> Iterator[None]:
+def _name_template(name: str, folder: str | None) -> Iterator[None]:
     """Name the file of a template that can't be filled in."""
     try:
         yield

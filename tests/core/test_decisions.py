@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hfcf.core.candidates import scored
-from hfcf.core.decisions import DIGITS, TOLERANCE, alone, best, exceeds, is_alone, is_close, ranked, reaches, settled
+from hfcf.core.decisions import DIGITS, TOLERANCE, batches_of_one, best, exceeds, is_alone, is_close, ranked, reaches, settled
 from hfcf.engines.classifier import choose, in_doubt
 
 PAIRS = [("b", 0.5), ("a", 0.49995), ("c", 0.9), ("d", 0.49985)]
@@ -78,7 +78,7 @@ def test_what_is_in_doubt_is_asked_once_more_alone_and_in_its_place() -> None:
 
 
 def test_alone_ends_with_its_block_even_in_an_error() -> None:
-    with alone():
+    with batches_of_one():
         assert is_alone()
     with pytest.raises(KeyError), alone():
         raise KeyError

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from hfcf import prompts
 from hfcf.core import schema
-from hfcf.core.decisions import best, exceeds, is_close, settled
+from hfcf.core.decisions import best, exceeds
 from hfcf.core.edits import opcodes
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Endpoint, GoesWith, NeedsWeights, Positive, check_search
@@ -23,7 +23,7 @@ from hfcf.engines.contradiction import is_negation, why_compatible
 from hfcf.engines.entity_types import shared_depth
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.label_preserving import content_words, why_preserving
-from hfcf.engines.perplexity import Perplexity
+from hfcf.engines.perplexity import Perplexity, perplexity_ratios
 from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.crossaug.modify_evidence import changed_span, occurrences
@@ -237,16 +237,10 @@ class GenerateNegativeClaim(Stage):
         """Leave out hypotheses that are far more perplexing than their claims; those that are too long to tell stay."""
         if self.fluency_model is None or self.max_perplexity_ratio is None:
             return list(refuted)
-        engine, most = Perplexity(model=self.fluency_model), self.max_perplexity_ratio
-
-        def ask(pairs: Sequence[tuple[str, str]]) -> list[float]:
-            answers = iter(engine.run([text for pair in pairs for text in pair]))
-            both = [(next(answers), next(answers)) for _ in pairs]
-            return [after / before if before and after else 0.0 for before, after in both]
-
+        most = self.max_perplexity_ratio
         pairs = [(row["claim"], one.text) for row, own in zip(rows, refuted, strict=True) for one, _ in own]
-        ratios = iter(settled(ask, pairs, lambda ratio, _: is_close(ratio, most)))
-        return [[pair for pair in own if not exceeds(next(ratios), most)] for own in refuted]
+        ratios = iter(perplexity_ratios(self.fluency_model, pairs, most))
+        return [[pair for pair in own if not exceeds(next(ratios) or 0.0, most)] for own in refuted]
 
 
 def _choose_best(row: Row, judged: Sequence[Judged]) -> Judged:

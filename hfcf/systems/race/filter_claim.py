@@ -13,12 +13,12 @@ from pydantic import Field
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import accept, reject, scored, settle, undecided
-from hfcf.core.decisions import best, exceeds, is_close, settled
+from hfcf.core.decisions import best, exceeds
 from hfcf.core.model import Model
 from hfcf.core.settings import NeedsWeights, Share
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.ner import Ner
-from hfcf.engines.perplexity import Perplexity
+from hfcf.engines.perplexity import Perplexity, perplexity_ratios
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.minimality import kept_words
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
@@ -120,16 +120,8 @@ class FilterClaim(Stage):
         """Divide the perplexity of each new claim by its source's; None where it is not asked for, or too long to tell."""
         if self.fluency_model is None:
             return [None] * len(pairs)
-        engine = Perplexity(model=self.fluency_model)
-
-        def ask(asked: Sequence[tuple[str, str]]) -> list[float | None]:
-            answers = iter(engine.run([text for pair in asked for text in pair]))
-            both = [(next(answers), next(answers)) for _ in asked]
-            return [after / before if before and after else None for before, after in both]
-
         asked = [pair for pair in pairs if pair is not None]
-        limit = self.max_perplexity_ratio
-        ratios = iter(settled(ask, asked, lambda ratio, _: ratio is not None and is_close(ratio, limit)))
+        ratios = iter(perplexity_ratios(self.fluency_model, asked, self.max_perplexity_ratio))
         return [None if pair is None else next(ratios) for pair in pairs]
 
     def _texts(self, row: Mapping[str, Any]) -> list[str]:
