@@ -80,7 +80,7 @@ def test_what_is_in_doubt_is_asked_once_more_alone_and_in_its_place() -> None:
 def test_alone_ends_with_its_block_even_in_an_error() -> None:
     with batches_of_one():
         assert is_alone()
-    with pytest.raises(KeyError), alone():
+    with pytest.raises(KeyError), batches_of_one():
         raise KeyError
     assert not is_alone()
 
