@@ -24,8 +24,8 @@ from datasets import List, Value
 from hfcf import metrics
 from hfcf.core import recipe, schema
 from hfcf.core.docstrings import arguments, first_sentence, paragraphs
-from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, Setting, settings_of
+from hfcf.core.model import Model, is_prompted, is_remote
+from hfcf.core.settings import Prompted, Setting, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
@@ -160,7 +160,7 @@ def endpoints_table() -> str:
     """List where a language model behind an endpoint may stand, and which models the preset "llm" leaves local."""
     rows = []
     for name, cls in all_systems():
-        places = [setting.name for setting in cls.schema.values() if setting.marker(Endpoint)]
+        places = [setting.name for setting in cls.schema.values() if setting.marker(Prompted)]
         if places:
             local = code(local_models(cls.preset("llm"))) if "llm" in cls.presets else "no such preset"
             rows.append((f"`{name}`", code(places), local or "none"))
@@ -182,7 +182,7 @@ def local_models(system: System) -> list[str]:
 def unused(system: System, name: str) -> bool:
     """Say whether a setting counts for nothing, as the masked model does where a language model names the causal terms."""
     indicator = getattr(system, "indicator", None)
-    return name == "masked" and indicator is not None and is_remote(indicator)
+    return name == "masked" and indicator is not None and is_prompted(indicator)
 
 
 # --- columns

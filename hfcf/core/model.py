@@ -16,6 +16,8 @@ from hfcf.core.names import check_settings
 
 REMOTE = "llm:"
 """The prefix of the name of a model behind an endpoint."""
+CHAT = "chat:"
+"""The prefix of the name of a model in this process that is asked by prompts, as one behind an endpoint is."""
 SEEN = "seen.npy"
 """The file in a model's folder with hashes of what it was trained on: see `hfcf.core.contamination`."""
 
@@ -26,8 +28,9 @@ class Model:
 
     Args:
         name: a Hub id ("me/roberta-hover"), a local folder (of a PEFT adapter too, which names its base, and of a cross-encoder in
-            modules of sentence-transformers), "offline:NAME" (`hfcf.core.offline` lists them), or "llm:NAME" for a
-            language model behind an endpoint (`hfcf.engines.remote.engine.Remote`), where a system takes one.
+            modules of sentence-transformers), or "offline:NAME" (`hfcf.core.offline` lists them). Where a system takes a language
+            model that is asked by prompts: "llm:NAME" for one behind an endpoint (`hfcf.engines.remote.engine.Remote`), or
+            "chat:NAME" for one in this process, where NAME is one of the former: a Hub id, a folder or offline:NAME.
         revision: the Hub revision; pin it, or a new upload changes your results.
         adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one that ships with this library.
         dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
@@ -35,14 +38,18 @@ class Model:
             pairs, because a reference must be hashable.
         inputs: the input format of your own classifier, if it differs from ours.
         samples: for "llm:NAME" as a judge, the number of answers to request if the server gives no log-probabilities. The
-            probability of a label is its share of the answers; with 1 answer, its label has the probability 1.
-        prompts: for "llm:NAME", a folder with prompts of your own, which are asked in the place of ours of the same names.
+            probability of a label is its share of the answers; with 1 answer, its label has the probability 1. "chat:NAME" always
+            has log-probabilities.
+        prompts: for "llm:NAME" and "chat:NAME", a folder with prompts of your own, asked instead of ours of the same names.
 
     Raises:
-        ValueError: `samples` is less than 1; it is more than 1, or `prompts` is set, for a model that is not behind an endpoint.
+        ValueError: `samples` is less than 1; it is more than 1, or `prompts` is set, for a model that is not asked by prompts; the
+            name ends after "llm:" or "chat:".
 
     >>> Model.of("t5-base").name
     't5-base'
+    >>> Model("chat:offline:smollm2").name
+    'chat:offline:smollm2'
     >>> Model("me/nli", labels={"yes": "SUPPORTS", "no": "REFUTES"}).labels
     (('no', 'REFUTES'), ('yes', 'SUPPORTS'))
     """
@@ -57,13 +64,15 @@ class Model:
     prompts: str | None = None
 
     def __post_init__(self) -> None:
-        if self.prompts is not None and not is_remote(self):
-            raise ValueError(f"prompts are asked of {REMOTE}NAME, a language model behind an endpoint, got {self.name}")
+        if is_prompted(self):
+            _check_prompted(self.name)
+        elif self.prompts is not None:
+            raise ValueError(f"prompts are asked of {REMOTE}NAME or {CHAT}NAME, a language model, got {self.name}")
         if self.prompts is not None:  # its contents are in the key
             object.__setattr__(self, "prompts", os.path.expanduser(self.prompts))
-        if self.samples < 1 or (self.samples > 1 and not is_remote(self)):
-            raise ValueError(f"samples must be 1, or more for {REMOTE}NAME, got {self.samples}")
-        if self.adapter is None and os.path.isdir(self.name):
+        if self.samples < 1 or (self.samples > 1 and not is_prompted(self)):
+            raise ValueError(f"samples must be 1, or more for {REMOTE}NAME or {CHAT}NAME, got {self.samples}")
+        if self.adapter is None and os.path.isdir(self.name.removeprefix(CHAT)):
             self._unfold()
         if self.labels is not None:
             pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
@@ -71,9 +80,10 @@ class Model:
 
     def _unfold(self) -> None:
         """Point to the base of a PEFT adapter's folder, or to the classifier in a folder of modules."""
-        if (base := find_base(self.name)) is not None:
+        prefix, folder = CHAT if is_chat(self) else "", self.name.removeprefix(CHAT)
+        if (base := find_base(folder)) is not None:
             name, revision = base
-            for field, value in (("adapter", self.name), ("name", name), ("revision", revision)):
+            for field, value in (("adapter", folder), ("name", prefix + name), ("revision", revision)):
                 object.__setattr__(self, field, value)
         elif (module := find_module(self.name)) is not None:
             object.__setattr__(self, "name", module)
@@ -114,6 +124,8 @@ class Model:
     def key(self) -> str:
         """Identify the weights in every cache: by contents for a folder, by commit for a Hub id."""
         parts = [self.name if is_remote(self) else _identity(self.source(), self.revision)]
+        if is_chat(self):  # the same weights as a classifier give other answers
+            parts[0] = CHAT + parts[0]
         if (adapter := self.adapter_source()) is not None:
             parts.append(_identity(adapter, None))
         # Only if they are set: the keys of other models must not change.
@@ -142,8 +154,35 @@ def is_remote(model: Model) -> bool:
     return model.name.startswith(REMOTE)
 
 
+def is_chat(model: Model) -> bool:
+    """Return whether a model is a chat model in this process."""
+    return model.name.startswith(CHAT)
+
+
+def is_prompted(model: Model) -> bool:
+    """Return whether a model is asked by prompts: behind an endpoint, or in this process."""
+    return model.name.startswith((REMOTE, CHAT))
+
+
+def weights_of(model: Model) -> Model:
+    """Return the weights of a chat model, without what says how it is asked."""
+    return Model(model.name.removeprefix(CHAT), revision=model.revision, adapter=model.adapter, dtype=model.dtype)
+
+
+def _check_prompted(name: str) -> None:
+    """Raise `ValueError` for the name of a language model that has a prefix and nothing usable after it."""
+    prefix = REMOTE if name.startswith(REMOTE) else CHAT
+    own = name.removeprefix(prefix)
+    if not own.strip():
+        what = "the name by which the server knows it" if prefix == REMOTE else "a Hub id, a folder or offline:NAME"
+        raise ValueError(f"{name!r} names no model: write {prefix}NAME, where NAME is {what}")
+    if prefix == CHAT and own.startswith((REMOTE, CHAT)):
+        raise ValueError(f"{name!r} has two prefixes: {REMOTE} is for a model behind an endpoint, {CHAT} for one in this process")
+
+
 def source_of(name: str) -> str:
     """Return the folder or the Hub id of a model's name."""
+    name = name.removeprefix(CHAT)
     if name.startswith("offline:"):
         from hfcf.core import offline
 
@@ -159,6 +198,7 @@ def commit(model: Model) -> str | None:
 
 
 def _commit(name: str, revision: str | None) -> str | None:
+    name = name.removeprefix(CHAT)
     if name.startswith(("offline:", "hfcf:", REMOTE)) or os.path.isdir(name):
         return revision
     try:

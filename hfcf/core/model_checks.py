@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from hfcf.core import offline
-from hfcf.core.model import Model, is_remote, source_of
+from hfcf.core.model import CHAT, Model, is_prompted, is_remote, source_of
 from hfcf.core.model_folders import explain_folder
 from hfcf.core.pretrained import UnsafeModel, read_tokenizer, refuse_pickles
 
@@ -37,16 +37,17 @@ _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
 
 def check_weights(model: Model, where: str) -> None:
     """Raise an error unless the weights and the adapter exist, without a request to the Hub."""
+    if model.prompts is not None:
+        try:
+            resolve_name("hfcf.prompts.own:check_folder")(model.prompts)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
     if is_remote(model):
-        if model.prompts is not None:
-            try:
-                resolve_name("hfcf.prompts.own:check_folder")(model.prompts)
-            except ValueError as error:
-                raise ValueError(f"{where}: {error}") from None
         return
-    _check_source(model.name, f"{where}: the base of the adapter {model.adapter}" if model.adapter else where)
+    name = model.name.removeprefix(CHAT)
+    _check_source(name, f"{where}: the base of the adapter {model.adapter}" if model.adapter else where)
     _check_tokenizer(model, where)
-    _check_pickles(model.source(), model.name, where)
+    _check_pickles(model.source(), name, where)
     if model.adapter:
         _check_source(model.adapter, f"{where}: adapter", adapter=True)
         _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
@@ -124,10 +125,10 @@ def is_package(name: str) -> bool:
 
 
 def can_configure(model: Model) -> bool:
-    """Return whether a model's configuration can be read: it is on this machine, or the Hub may be asked for it."""
+    """Return whether a classifier's configuration can be read: it is on this machine, or the Hub may be asked for it."""
     from huggingface_hub import constants
 
-    return not is_remote(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
+    return not is_prompted(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
 
 
 def longest_input(model: Model) -> int | None:
@@ -154,9 +155,9 @@ def check_length(model: Model, max_length: int | None) -> None:
 def read_length(model: Model, max_length: int | None = None) -> int:
     """Return the tokens of an input that are read: `max_length`, else as many as the model can.
 
-    A model with relative positions says by its tokenizer how long its texts were.
+    A model with relative positions says by its tokenizer how long its texts were. A prompt is never cut.
     """
-    if is_remote(model):
+    if is_prompted(model):
         return max_length or 0
     if max_length is not None:
         check_length(model, max_length)
@@ -174,7 +175,8 @@ def _config(model: Model) -> dict[str, Any]:
 
     if is_remote(model):
         return {}
-    if model.name.startswith("offline:") and not offline.is_converted(model.name.removeprefix("offline:")):
+    name = model.name.removeprefix(CHAT)
+    if name.startswith("offline:") and not offline.is_converted(name.removeprefix("offline:")):
         return {}
     if os.path.isdir(source := model.source()):
         path: Any = Path(source) / "config.json"

@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, field, replace
 from typing import Any
 
 from hfcf.core.names import check_settings
-from hfcf.core.settings import Endpoint, Flat, Setting, settings_of
+from hfcf.core.settings import Flat, Prompted, Setting, settings_of
 from hfcf.core.stage import Stage
 
 OWN = {
@@ -62,7 +62,7 @@ def collect_settings(cls: type[Any]) -> dict[str, Setting]:
                     f"{cls.__name__}: the default of {here} is {known.default!r} and, in {name}, {default!r}: "
                     "set it in `defaults`, or rename the setting by Part(…, names={…})"
                 )
-            if not setting.marker(Endpoint):  # an endpoint is allowed only if every stage allows it
+            if not setting.marker(Prompted):  # an endpoint is allowed only if every stage allows it
                 found[here] = replace(known, annotation=setting.annotation)
     return {**found, **{name: replace(setting, default=cls.defaults.get(name, setting.default)) for name, setting in own.items()}}
 

@@ -1,7 +1,7 @@
 """Settings, each declared once, by the annotation of its field.
 
-The field `verifier: Annotated[Model, Endpoint(), TrainedBy("train_verifier")]` declares the type, allows a language model behind an
-endpoint, and names the recipe that trains the model. Systems, recipes, errors, `hfcf list` and the docs read this annotation.
+The field `verifier: Annotated[Model, Prompted(), TrainedBy("train_verifier")]` declares the type, allows a language model that is
+asked by prompts, and names the recipe that trains the model. Systems, recipes, errors, `hfcf list` and the docs read this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import CHAT, Model, is_chat, is_prompted
 from hfcf.core.names import check_settings
 
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
@@ -36,13 +36,13 @@ Models = Annotated[tuple[Model, ...], BeforeValidator(lambda value: [value] if i
 
 
 @dataclass(frozen=True)
-class Endpoint:
-    """Mark a model that may be "llm:NAME", a language model behind an endpoint."""
+class Prompted:
+    """Mark a model that may be "llm:NAME" or "chat:NAME": a language model behind an endpoint, or one in this process."""
 
 
 @dataclass(frozen=True)
 class NeedsWeights:
-    """Give the reason why a model can't be "llm:NAME", for the error message."""
+    """Give the reason why a model can't be "llm:NAME" or "chat:NAME", for the error message."""
 
     reason: str
 
@@ -127,10 +127,11 @@ class Setting:
         except ValidationError as error:
             raise ValueError(f"{self.name} {problem(error.errors(include_url=False)[0], self.type, self.range)}") from None
         for model in value if isinstance(value, tuple) else (value,):
-            if isinstance(model, Model) and is_remote(model) and self.marker(Endpoint) is None:
+            if isinstance(model, Model) and is_prompted(model) and self.marker(Prompted) is None:
                 why = self.marker(NeedsWeights)
                 reason = f": {why.reason}" if why else ""
-                raise ValueError(f"{self.name}={model.name!r} can't be a language model behind an endpoint{reason}")
+                kind = f"asked by prompts ({CHAT}NAME)" if is_chat(model) else "a language model behind an endpoint"
+                raise ValueError(f"{self.name}={model.name!r} can't be {kind}{reason}")
         return value
 
 

@@ -17,7 +17,7 @@ from datasets import Features
 
 from hfcf.core import schema
 from hfcf.core.edits import reverse
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.plugins import discover_modules
 from hfcf.core.schema import COMMON, EDITS, PROVENANCE, SCORES, STATUS
 from hfcf.core.segments import Segment, blocks, changed_texts, pair
@@ -203,20 +203,20 @@ class Task:
         Returns:
             The same as `judge`; a text with the reason if a language model gives no answer.
         """
-        if not is_remote(model):
+        if not is_prompted(model):
             return list(self.judge(rows, model, max_length))
         return list(self._verdict_prompt(model).ask(rows, model))
 
     def verdict_state(self, *models: Model | None) -> dict[str, Any]:
         """Return the state of a stage that uses `verdicts`: a changed prompt changes the labels."""
-        remote = [model for model in models if model is not None and is_remote(model)]
+        remote = [model for model in models if model is not None and is_prompted(model)]
         folders = dict.fromkeys(model.prompts for model in remote)
         contents = [self._verdict_prompt(remote[0]).contents(folder) for folder in folders]
         return {"verdict_prompt": contents[0] if len(contents) == 1 else contents} if remote else {}
 
     def check_verdicts(self, model: Model, labels: Iterable[str]) -> None:
         """Raise `ValueError` for a language model that does not know all of these labels; a local one passes."""
-        if is_remote(model):
+        if is_prompted(model):
             self._verdict_prompt(model).check(model, labels)
 
     def _verdict_prompt(self, model: Model) -> Any:

@@ -24,7 +24,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from hfcf.core import progress
 from hfcf.core.decisions import is_alone
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_chat, is_prompted
 from hfcf.core.settings import check_numbers
 from hfcf.core.workers import is_worker
 from hfcf.engines.cache import open_cache
@@ -196,9 +196,9 @@ class Engine:
         """Return all settings that change an answer, as values that JSON can hold."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in values.items():
-            if isinstance(value, Model) and is_remote(value):
-                kind = type(self).__name__
-                raise ValueError(f"{name}={value.name!r}: {kind} reads weights, and an endpoint has none: give a local model")
+            if isinstance(value, Model) and is_prompted(value):
+                why = "asks no prompt" if is_chat(value) else "an endpoint has none"
+                raise ValueError(f"{name}={value.name!r}: {type(self).__name__} reads weights, and {why}: give a local model")
         return {name: value.key() if isinstance(value, Model) else value for name, value in values.items()}
 
     def run(self, requests: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import yaml
 
-from hfcf.core.model import Model, find_file, is_remote
+from hfcf.core.model import Model, find_file, is_prompted
 from hfcf.core.pretrained import read_tuned_config
 from hfcf.core.safe_yaml import front_matter
 from hfcf.engines.markers import FORMS, parse_markers
@@ -290,7 +290,7 @@ def _warn(name: str, marker: str, pieces: int) -> None:
 
 def check_classifier(model: Model, labels: Sequence[str] | None = LABELS) -> None:
     """Raise `ValueError`, with the line to type, unless the labels and inputs of a classifier are known; read no weights."""
-    if is_remote(model):
+    if is_prompted(model):
         return
     if labels is None:
         check_relation(model)

@@ -15,7 +15,7 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.decisions import settled
 from hfcf.core.model import Model, commit, is_remote
-from hfcf.core.settings import Endpoint, Models, Positive
+from hfcf.core.settings import Models, Positive, Prompted
 from hfcf.core.stage import StageError
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.core.trainer import load_scorer
@@ -92,8 +92,8 @@ class MeasureFlipRate(Metric):
     inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.columns, **({"label": schema.TEXT} if task.labelled else {})})
     outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
 
-    verifier: Annotated[Model, Endpoint()]
-    filtered_by: Annotated[Models, Endpoint()] = ()
+    verifier: Annotated[Model, Prompted()]
+    filtered_by: Annotated[Models, Prompted()] = ()
     max_length: Positive = 256
 
     def check_fitted(self) -> None:

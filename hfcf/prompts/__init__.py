@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from jinja2 import TemplateError
 
 from hfcf.core.candidates import Candidate
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.prompts.own import environment, read
 
 Message = dict[str, str]
@@ -133,5 +133,5 @@ def contents(name: str, folder: str | None = None) -> str:
 
 def state(names: Sequence[str], *models: Model | None) -> dict[str, Any]:
     """Return what belongs to the state of a stage that asks these models by these prompts: other words give other rows."""
-    folders = dict.fromkeys(model.prompts for model in models if model is not None and is_remote(model))
+    folders = dict.fromkeys(model.prompts for model in models if model is not None and is_prompted(model))
     return {"prompts": [contents(name, folder) for folder in folders for name in names]} if folders else {}

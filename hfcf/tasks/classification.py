@@ -48,10 +48,10 @@ class Classification(Task):
         return [("text", row.get("text") or "")]
 
     def check_model(self, model: Model, max_length: int | None) -> None:
-        from hfcf.core.model import is_remote
+        from hfcf.core.model import is_prompted
         from hfcf.engines.classifier_spec import text_spec
 
-        if not is_remote(model):
+        if not is_prompted(model):
             text_spec(model)
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:

@@ -10,12 +10,12 @@ from hfcf.core.candidates import scored
 from hfcf.core.decisions import reaches, settled
 from hfcf.core.describe import show
 from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, GoesWith, Judges, Models, Share, TrainedBy
+from hfcf.core.settings import GoesWith, Judges, Models, Prompted, Share, TrainedBy
 from hfcf.core.task import Row, Task
 
-VerifierModel = Annotated[Model, Endpoint(), TrainedBy(), Judges()]
+VerifierModel = Annotated[Model, Prompted(), TrainedBy(), Judges()]
 """The type of a setting: a model that gives rows of the task their labels."""
-JudgeModels = Annotated[Models, Endpoint(), TrainedBy(), Judges(), GoesWith("verifier")]
+JudgeModels = Annotated[Models, Prompted(), TrainedBy(), Judges(), GoesWith("verifier")]
 """The type of a setting: further such models, which must agree with the verifier."""
 Certainty = Annotated[Share, GoesWith("verifier")]
 """The type of a setting: the probability that each of them must give the label."""

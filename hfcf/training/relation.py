@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import TrainerCallback
 
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.model_checks import read_length
 from hfcf.core.paths import replace_file
 from hfcf.core.pretrained import read_weights
@@ -209,7 +209,7 @@ class RelationTrainer:
         """Score a classifier on rows, "llm:NAME" over its endpoint; a corpus has its own labels, and `ways` does not fit."""
         if ways is not None:
             raise ValueError("ways is for verifiers; a relation classifier is scored on all relations: leave it out")
-        if is_remote(model):
+        if is_prompted(model):
             answers = TASK.verdicts(list(rows), model, 0)
             return _evaluation(rows, [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers])
         return evaluate_relation(rows, RelationClassifier(model=model, max_length=read_length(model, max_length)))

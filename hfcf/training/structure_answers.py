@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hfcf.core.model import REMOTE, Model, find_file, is_remote
+from hfcf.core.model import REMOTE, Model, find_file, is_prompted
 from hfcf.core.pretrained import read_tuned_config
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.classifier_spec import output_names, read_spec
@@ -60,7 +60,7 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
     Raises:
         ValueError: nothing says what the model is for, or it can't do the task.
     """
-    if is_remote(model):
+    if is_prompted(model):
         if task is None:
             raise ValueError(f"{model.name}: say which of the tasks 1 to 4 to ask it for: --task 3")
         return Purpose(task, LLM)

@@ -9,7 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.model_checks import read_length
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Evaluation
@@ -48,7 +48,7 @@ class TextTrainer:
         if ways is not None:
             raise ValueError("ways is for verifiers; a classifier of texts is scored on all labels: leave it out")
         gold, cut = list(rows["label"]), 0
-        known = set(dict(model.labels or {}).values()) if is_remote(model) else set(text_spec(model).names)
+        known = set(dict(model.labels or {}).values()) if is_prompted(model) else set(text_spec(model).names)
         _check_classes(model, known, set(gold) - {None})
         why = f"the model has no class {{}}, only {', '.join(sorted(known))}"
         left_out = {
@@ -61,7 +61,7 @@ class TextTrainer:
             return Evaluation({"rows": 0}, gold, [None] * len(gold), left_out)
         labelled, length = rows.select(kept), read_length(model, max_length)
         said: list[str | None]
-        if is_remote(model):
+        if is_prompted(model):
             answers = task_of(rows.features).verdicts(list(labelled), model, length)
             said = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
         else:
@@ -70,12 +70,12 @@ class TextTrainer:
         true = [gold[i] for i in kept]
         majority = max(map(true.count, set(true))) / len(true)
         results = {"rows": len(kept), **scores(true, said), "majority": round(majority, 4)}
-        if is_remote(model):
+        if is_prompted(model):
             results["unanswered"] = said.count(None)
         by_row = dict(zip(kept, said, strict=True))
         predicted = [by_row.get(i) for i in range(len(gold))]
         labels = sorted({*true, *(one for one in said if one)})
-        return Evaluation(results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_remote(model) else length)
+        return Evaluation(results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_prompted(model) else length)
 
     def _ask(self, rows: Dataset, model: Model, max_length: int) -> tuple[list[str], int]:
         """Return the likeliest label of each row, and how many texts were cut for it."""

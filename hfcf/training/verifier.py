@@ -11,7 +11,7 @@ from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.model_checks import read_length
 from hfcf.core.trainer import Evaluation, used_labels
 from hfcf.engines.classifier import Classifier, choose
@@ -219,7 +219,7 @@ class VerifierTrainer:
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a verifier on rows, and the majority baseline; "llm:NAME" is asked over its endpoint."""
-        if is_remote(model):
+        if is_prompted(model):
             return evaluate_remote(rows, model, ways=ways)
         return evaluate_verifier(rows, Classifier(model=model, max_length=read_length(model, max_length)), ways=ways)
 

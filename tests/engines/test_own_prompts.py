@@ -96,7 +96,7 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
         check_folder(str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match="holds no template: give it the name of one of ours"):
         check_folder(str(tmp_path))
-    with pytest.raises(ValueError, match="prompts are asked of llm:NAME, a language model behind an endpoint, got t5-base"):
+    with pytest.raises(ValueError, match="prompts are asked of llm:NAME or chat:NAME, a language model, got t5-base"):
         Model("t5-base", prompts=str(tmp_path))
 
 

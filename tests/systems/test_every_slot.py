@@ -170,7 +170,7 @@ def test_settings_travel_and_prompts_are_in_the_state(make: Make) -> None:
         (lambda: BackTranslation(forward="llm:m"), "the baseline paraphrase asks a language model for other words"),
         (lambda: Paraphrase(generator="llm:m", prompt="say: {}"), "leave prompt out"),
         (lambda: hfcf.CheckWhy.preset("llm", scorer="llm:m"), "scorer='llm:m' can't be a language model behind an endpoint"),
-        (lambda: Model("t5-base", samples=3), "samples must be 1, or more for llm:NAME, got 3"),
+        (lambda: Model("t5-base", samples=3), "samples must be 1, or more for llm:NAME or chat:NAME, got 3"),
     ],
 )
 def test_a_place_that_reads_weights_refuses_an_endpoint(build: Callable[[], object], message: str) -> None:

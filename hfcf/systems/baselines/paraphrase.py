@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import log_probability, reject, settle
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.parts import Part
-from hfcf.core.settings import Endpoint, Positive, TrainedBy, check_search
+from hfcf.core.settings import Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
@@ -55,7 +55,7 @@ class RewriteParaphrase(Stage):
 
     engines: ClassVar = (Continuation,)
 
-    generator: Annotated[Model, Endpoint(), TrainedBy("train_paraphraser")]
+    generator: Annotated[Model, Prompted(), TrainedBy("train_paraphraser")]
     task: str = DEFAULT
     prompt: str | None = None
     num_beams: Positive = 5
@@ -64,11 +64,11 @@ class RewriteParaphrase(Stage):
     max_length: Positive = 512
 
     def check(self) -> None:
-        if not is_remote(self.generator):
+        if not is_prompted(self.generator):
             check_search(self.num_beams, num_return_sequences=self.num_return_sequences)
         if self.prompt is not None:
             check_prompt(self.prompt, "prompt")
-            if is_remote(self.generator):
+            if is_prompted(self.generator):
                 raise ValueError(f"prompt={self.prompt!r}: {self.generator.name!r} is asked in words of ours: leave prompt out")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class RewriteParaphrase(Stage):
         )  # fmt: skip
         rewriting = rewriting_of(self.task)
         texts = [rewriting.readable(row) for row in rows]
-        if is_remote(self.generator):
+        if is_prompted(self.generator):
             answers = self._ask(texts)
         else:
             prompt = self.prompt or plain_prompt(self.generator)

@@ -14,8 +14,8 @@ from hfcf.core import schema
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.candidates import Candidate, reject, scored, settle
 from hfcf.core.decisions import exceeds
-from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, Loss, NonNegative, Positive, check_search
+from hfcf.core.model import Model, is_prompted
+from hfcf.core.settings import Loss, NonNegative, Positive, Prompted, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.branches import Branches
 from hfcf.engines.continuation import Continuation
@@ -119,7 +119,7 @@ class EditRelation(Stage):
 
     engines: ClassVar = (Continuation, Likelihood, Branches, Parser)
 
-    editor: Annotated[Model, Endpoint()] | None = None
+    editor: Annotated[Model, Prompted()] | None = None
     editor_training: EditorTraining = EDITOR
     min_steps: NonNegative = 0
     num_beams: Positive = 100
@@ -146,7 +146,7 @@ class EditRelation(Stage):
     @property
     def by_sense(self) -> bool:
         """Whether the language model chooses among phrases."""
-        remote = self.editor is not None and is_remote(self.editor)
+        remote = self.editor is not None and is_prompted(self.editor)
         return self.phrases is not None and self.language_model is not None and self.use_editor and not remote
 
     @property
@@ -236,7 +236,7 @@ class EditRelation(Stage):
         if not requests:
             return []
         model = self.editor or editor.fitted_editor(self.name, fitted_editor)
-        if is_remote(model):
+        if is_prompted(model):
             return self._ask_editor(terms, model, requests)
         if self.closed:
             return _likeliest(terms, model, requests)

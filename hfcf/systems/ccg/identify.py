@@ -11,8 +11,8 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf import prompts
 from hfcf.core import schema
-from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, NeedsWeights, NonNegative, Positive
+from hfcf.core.model import Model, is_prompted
+from hfcf.core.settings import NeedsWeights, NonNegative, Positive, Prompted
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.masked import MaskFiller
@@ -94,7 +94,7 @@ class IdentifyCausalTerms(Stage):
     masked: (
         Annotated[Model, NeedsWeights("it fills each masked word with its likeliest words, which an endpoint does not list")] | None
     ) = Model("bert-base-uncased")
-    indicator: Annotated[IndicatorModel, Endpoint()] | None = None
+    indicator: Annotated[IndicatorModel, Prompted()] | None = None
     classifier: IndicatorTraining = CLASSIFIER
     folds: Positive = 1
     min_steps: NonNegative = 0
@@ -150,7 +150,7 @@ class IdentifyCausalTerms(Stage):
         return problem or (None if self.maskable(row) else "there is no word that could be masked")
 
     def _preliminary(self, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
-        if self.indicator is not None and is_remote(self.indicator):
+        if self.indicator is not None and is_prompted(self.indicator):
             return self._named(self.indicator, rows)
         too_long = Reject(f"the sentence is longer than the {self.max_length} pieces that the indicator reads")
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from hfcf import prompts
-from hfcf.core.model import REMOTE, Model
-from hfcf.core.settings import Endpoint, Flat, NonNegative, Positive, check_numbers
+from hfcf.core.model import CHAT, REMOTE, Model, is_prompted
+from hfcf.core.settings import Flat, NonNegative, Positive, Prompted, check_numbers
 from hfcf.core.stage import Stage
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import ask
@@ -18,23 +18,23 @@ from hfcf.engines.remote.llm_backend import ask
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:
-    """Say which language model behind an endpoint is asked, and how; see `hfcf.engines.remote.engine.Remote`.
+    """Say which language model is asked, and how; see `hfcf.engines.remote.engine.Remote`.
 
     Args:
-        model: "llm:NAME", the name by which the server knows it.
-        temperature: sampling temperature; None leaves it to the server.
+        model: "llm:NAME", the name by which the server knows it, or "chat:NAME", a model in this process.
+        temperature: sampling temperature; None leaves it to the server, or to the model's own settings.
         max_tokens: tokens of an answer.
         attempts: how often a question is asked until the answer is JSON of the right form.
         shots: worked examples in each question.
 
     Raises:
-        ValueError: the model is not of the form "llm:NAME".
+        ValueError: the model is not of the form "llm:NAME" or "chat:NAME".
 
     >>> Chat(model=Model("llm:gpt-4o-mini")).attempts
     3
     """
 
-    model: Annotated[Model, Endpoint()] = Model("llm:gpt-4-1106-preview")
+    model: Annotated[Model, Prompted()] = Model("llm:gpt-4-1106-preview")
     # The paper names no decoding settings for what it generates: this is the temperature of its experiments.
     temperature: Annotated[float, Field(ge=0)] | None = 0.1
     max_tokens: Positive = 512
@@ -44,8 +44,8 @@ class Chat:
 
     def __post_init__(self) -> None:
         check_numbers(self)
-        if not self.model.name.removeprefix(REMOTE) or not self.model.name.startswith(REMOTE):
-            raise ValueError(f"model must be a language model behind an endpoint, {REMOTE}NAME, got {self.model.name!r}")
+        if not is_prompted(self.model):
+            raise ValueError(f"model must be a language model, {REMOTE}NAME or {CHAT}NAME, got {self.model.name!r}")
 
     def ask(
         self, template: str, schema: Mapping[str, Any], questions: Sequence[Mapping[str, Any]], seed: int

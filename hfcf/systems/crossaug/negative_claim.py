@@ -14,8 +14,8 @@ from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.decisions import best, exceeds
 from hfcf.core.edits import opcodes
-from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, GoesWith, NeedsWeights, Positive, check_search
+from hfcf.core.model import Model, is_prompted
+from hfcf.core.settings import GoesWith, NeedsWeights, Positive, Prompted, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
@@ -103,7 +103,7 @@ class GenerateNegativeClaim(Stage):
 
     engines: ClassVar = (Continuation, Classifier, Perplexity)
 
-    generator: Annotated[Model, Endpoint()] = Model("minwhoo/bart-base-negative-claim-generation")
+    generator: Annotated[Model, Prompted()] = Model("minwhoo/bart-base-negative-claim-generation")
     num_beams: Positive = 5
     num_candidates: Positive = 1
     max_new_tokens: Positive = 64
@@ -121,7 +121,7 @@ class GenerateNegativeClaim(Stage):
 
     def check(self) -> None:
         check_judges(self.verifier, self.judges, self.certainty)
-        if not is_remote(self.generator):
+        if not is_prompted(self.generator):
             check_search(self.num_beams, num_candidates=self.num_candidates)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class GenerateNegativeClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         requests = [row for row in rows if row["label"] == SUPPORTS]
-        answers = (self._ask if is_remote(self.generator) else self._search)(requests)
+        answers = (self._ask if is_prompted(self.generator) else self._search)(requests)
         offered = [self._hypotheses(row, answer) for row, answer in zip(requests, answers, strict=True)]
         chosen = iter(self._choose(requests, offered))
         return [next(chosen) if row["label"] == SUPPORTS else Reject("only SUPPORTS rows are augmented") for row in rows]

@@ -14,8 +14,8 @@ from datasets import List
 from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.decisions import best, exceeds, is_close, ranked, reaches, settled
-from hfcf.core.model import REMOTE, Model, is_remote
-from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
+from hfcf.core.model import CHAT, REMOTE, Model, is_prompted
+from hfcf.core.settings import Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
@@ -84,18 +84,18 @@ class Explain(Stage):
     explainer: Literal["cure", "gradient_x_input", "integrated_gradients", "llm"] = "cure"
     token_share: Share = 0.6
     sentence_share: Share = 0.8
-    explainer_model: Annotated[Model, Endpoint(), TrainedBy("train_explainer")] | None = None
+    explainer_model: Annotated[Model, Prompted(), TrainedBy("train_explainer")] | None = None
 
     def check(self) -> None:
-        if self.explainer == LLM and not is_remote(self.language_model):
+        if self.explainer == LLM and not is_prompted(self.language_model):
             raise ValueError(
-                f"explainer='llm' needs a language model behind an endpoint, got {self.language_model.name!r}: give "
-                f"explainer_model='{REMOTE}NAME'"
+                f"explainer='llm' needs a language model that is asked by prompts, got {self.language_model.name!r}: give "
+                f"explainer_model='{REMOTE}NAME' or '{CHAT}NAME'"
             )
-        if self.explainer != LLM and is_remote(self.verifier):
+        if self.explainer != LLM and is_prompted(self.verifier):
             raise ValueError(
-                f"explainer={self.explainer!r} reads the weights of the verifier, which the endpoint of {self.verifier.name!r} "
-                "does not give: give explainer='llm', by which a language model names the words that decide"
+                f"explainer={self.explainer!r} reads the weights of the verifier, a classifier, and {self.verifier.name!r} is "
+                "asked by prompts: give explainer='llm', by which a language model names the words that decide"
             )
         if self.explainer == CURE and self.explainer_model is None:
             raise ValueError(
@@ -115,7 +115,7 @@ class Explain(Stage):
     def language_model(self) -> Model:
         """The language model of "llm": the explainer's, else the verifier."""
         models = [model for model in (self.explainer_model, self.verifier) if model is not None]
-        return next(filter(is_remote, models), models[0])
+        return next(filter(is_prompted, models), models[0])
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         if self.explainer == LLM:

@@ -11,8 +11,8 @@ from hfcf import prompts
 from hfcf.core import edits, schema
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.decisions import is_close, reaches, settled
-from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, LogProbability, NeedsWeights, NonNegative, Positive, TrainedBy, check_search
+from hfcf.core.model import Model, is_prompted
+from hfcf.core.settings import LogProbability, NeedsWeights, NonNegative, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.corrector import Corrector, check_corrector
 from hfcf.engines.generator import Generator, restore_words
@@ -145,7 +145,7 @@ class GenerateClaim(Stage):
 
     engines: ClassVar = (Generator, Corrector)
 
-    generator: Annotated[Model, Endpoint(), TrainedBy("train_generator")]
+    generator: Annotated[Model, Prompted(), TrainedBy("train_generator")]
     edit: bool = True
     constrain: bool = True
     num_candidates: Positive = 10
@@ -204,7 +204,7 @@ class GenerateClaim(Stage):
         """Ask the generator, or the language model; return the rows' hypotheses, or why there are none."""
         evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
         labels = [SUPPORTS if self.edit else opposite(row["label"]) for row in rows]
-        return (self._ask if is_remote(self.generator) else self._search)(evidence, required, labels)
+        return (self._ask if is_prompted(self.generator) else self._search)(evidence, required, labels)
 
     def _corrected(self, rows: Sequence[dict[str, Any]]) -> list[list[Any]]:
         """Ask the corrector about every mask of each row's claim; return the rows' hypotheses, likeliest masks first."""

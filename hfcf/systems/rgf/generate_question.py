@@ -12,8 +12,8 @@ from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
 from hfcf.core.decisions import is_close, reaches, settled
 from hfcf.core.edits import plain_words
-from hfcf.core.model import Model, is_remote
-from hfcf.core.settings import Endpoint, LogProbability, Positive, TrainedBy, check_search
+from hfcf.core.model import Model, is_prompted
+from hfcf.core.settings import LogProbability, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.remote.engine import Remote
@@ -55,7 +55,7 @@ class GenerateQuestion(Stage):
 
     engines: ClassVar = (QuestionGenerator, Remote)
 
-    generator: Annotated[Model, Endpoint(), TrainedBy("train_question_generator")]
+    generator: Annotated[Model, Prompted(), TrainedBy("train_question_generator")]
     questions: Positive = 15
     num_beams: Positive = 15
     max_new_tokens: Positive = 256
@@ -109,7 +109,7 @@ class GenerateQuestion(Stage):
 
     def _in_doubt(self, texts: Any, _: Any) -> bool:
         floor = self.min_log_probability
-        if floor is None or is_remote(self.generator):
+        if floor is None or is_prompted(self.generator):
             return False
         return any(is_close(text["score"], floor) for text in texts or ())
 
@@ -130,7 +130,7 @@ def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: in
     A language model is asked for all questions at once, and reads the words around the answer of a long passage. It gives no
     scores: they are None, and its order counts. Instead of a list, an answer may be `{"error": why}`.
     """
-    if not is_remote(engine.model):
+    if not is_prompted(engine.model):
         return engine.run(requests)
     number = engine.num_return_sequences
     messages = []

@@ -12,9 +12,9 @@ from pydantic import BeforeValidator, Field
 from hfcf import prompts
 from hfcf.core.candidates import settle
 from hfcf.core.decisions import is_close, reaches, settled
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.passage_store import Passages
-from hfcf.core.settings import Endpoint, Positive, Share, TrainedBy
+from hfcf.core.settings import Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader, drop_overlapping
 from hfcf.engines.remote.engine import Remote
@@ -206,7 +206,7 @@ class Read(Stage):
 
     engines: ClassVar = (Reader, Remote)
 
-    reader: Annotated[Model, Endpoint(), TrainedBy("train_reader")]
+    reader: Annotated[Model, Prompted(), TrainedBy("train_reader")]
     n_best: Positive = 5
     reader_length: Positive = 384
     keep_partial: bool = True
@@ -250,7 +250,7 @@ def read_answers(engine: Reader, requests: Sequence[Any], seed: int, floor: floa
     A language model's answers are searched in the passage; their probabilities and scores are None. It reads the beginning of a
     long passage. A question that it can't answer, even in several attempts, has no answer.
     """
-    if not is_remote(engine.model):
+    if not is_prompted(engine.model):
         return settled(engine.run, requests, lambda answers, _: _is_close(answers, floor, margin))
     messages = []
     for question, context, title in requests:

@@ -10,7 +10,7 @@ from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle
 from hfcf.core.decisions import exceeds, is_close, settled
 from hfcf.core.model import Model
-from hfcf.core.settings import Endpoint, Models, Positive, Share, TrainedBy
+from hfcf.core.settings import Models, Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.reader import Reader
 from hfcf.engines.remote.engine import Remote
@@ -83,11 +83,11 @@ class RoundTrip(Stage):
 
     engines: ClassVar = (Reader, Remote)
 
-    readers: Annotated[Models, Endpoint(), TrainedBy("train_reader")]
+    readers: Annotated[Models, Prompted(), TrainedBy("train_reader")]
     # Section 3.4: at least 5 of 6 readers. Appendix A: "more than 5 out of 6".
     agree: Positive = 5
     reader_length: Positive = 384
-    reader: Annotated[Model, Endpoint(), TrainedBy("train_reader")] | None = None
+    reader: Annotated[Model, Prompted(), TrainedBy("train_reader")] | None = None
     reader_votes: bool = True
     min_vote: Share = 0.0
     no_answer_margin: Margin | None = None
