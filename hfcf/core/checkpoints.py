@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hfcf.core.model import CHAT, Model
 from hfcf.text.label_names import label_of
 
 FACTS = Path(__file__).with_suffix(".json")
-SIZES = ("1.5b", "7b")
-"""The sizes of the chat model that writes; the first is the default."""
+VERIFIER, JUDGE = "MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli", "cross-encoder/nli-roberta-base"
+READERS = ("deepset/roberta-base-squad2", "deepset/deberta-v3-base-squad2", "deepset/electra-base-squad2")
+ENCODER, MASKED, TRANSLATOR = "sentence-transformers/all-mpnet-base-v2", "FacebookAI/roberta-base", "google/madlad400-3b-mt"
+SIZE, SIZES = "size", ("1.5b", "7b")
+"""The word by which a preset is given the size of the chat model that writes, and the sizes; the first is the default."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,9 @@ def pinned(name: str) -> Model:
         ValueError: it is not one of the checkpoints.
     """
     if (one := checkpoint_of(name)) is None:
-        raise ValueError(f"{name} must be one of the checkpoints of the presets hub: {', '.join(each.name for each in checkpoints())}")
+        raise ValueError(
+            f"{name} must be one of the checkpoints of the presets hub: {', '.join(each.name for each in checkpoints())}"
+        )
     labels = {own: label for own in one.labels if (label := label_of(own))}
     return Model(name, revision=one.revision, labels=labels or None, inputs=one.inputs if labels else None)
 
@@ -94,3 +101,18 @@ def chat_model(size: str = SIZES[0]) -> Model:
     if size not in SIZES:
         raise ValueError(f"size must be one of {', '.join(SIZES)}, got {size}")
     return pinned(f"{CHAT}Qwen/Qwen2.5-{size.upper()}-Instruct")
+
+
+def sized(preset: Mapping[str, Any], size: str, where: str) -> dict[str, Any]:
+    """Return a preset with the chat model of a size.
+
+    Raises:
+        ValueError: there is no such size, or the preset has no chat model.
+
+    >>> sized({"generator": chat_model(), "k": 3}, "7b", "the preset hub")["generator"] == chat_model("7b")
+    True
+    """
+    small, chosen = chat_model(), chat_model(size)
+    if small not in preset.values():
+        raise ValueError(f"size chooses the chat model of a preset, and {where} has none, got {size}")
+    return {name: chosen if value == small else value for name, value in preset.items()}

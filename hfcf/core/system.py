@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
+from hfcf.core.checkpoints import SIZE, sized
 from hfcf.core.columns import without_format
 from hfcf.core.dedup import reject_duplicates
 from hfcf.core.mapping import first_rows, map_stage
@@ -68,7 +69,8 @@ class System:
     chain: ClassVar[tuple[type[Stage] | Part, ...]]
     """The classes of its stages, in order."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
-    """Named sets of settings: "paper" is what the paper used; "offline" needs only models from the package registry."""
+    """Named sets of settings: "paper" is what the paper used; "hub" has public checkpoints that need no training
+    (`hfcf.core.checkpoints`); "offline" needs only models from the package registry."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Defaults that differ from the defaults of the stages."""
     by_task: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -230,16 +232,20 @@ class System:
 
         Args:
             name: a key of `presets`.
-            changes: settings that differ from the preset; `task` also chooses the defaults of that task.
+            changes: settings that differ from the preset; `task` also chooses the defaults of that task. `size` is not a setting:
+                it chooses the chat model of the preset "hub", "1.5b" (the default) or "7b".
 
         Raises:
-            ValueError: there is no such preset.
+            ValueError: there is no such preset or size.
         """
         if name not in cls.presets:
             near = did_you_mean(name, cls.presets)
             raise ValueError(f"{cls.name} has no preset {name!r}: choose one of {', '.join(cls.presets)}{near}")
+        size = changes.pop(SIZE, None)
         check_names(cls.__name__, changes, cls.schema)
-        preset = {**cls.presets[name], **cls.by_task.get(changes.get("task", ""), {})}
+        preset = {**cls.by_task.get(changes.get("task", ""), {}), **cls.presets[name]}
+        if size is not None:
+            preset = sized(preset, str(size), f"the preset {name} of {cls.name}")
         for setting in cls.schema.values():
             mark = setting.marker(GoesWith)
             if mark and mark.setting in changes and preset.pop(setting.name, None) and setting.name not in changes:

@@ -13,6 +13,7 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
+from hfcf.core.checkpoints import SIZE
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
@@ -243,7 +244,7 @@ def make_system(
 ) -> System:  # fmt: skip
     """Make a system with a preset and settings, whose names and types are checked."""
     cls, settings = system_class(name), dict(settings or {})
-    recipes.check(settings, cls.schema, where)
+    recipes.check({name: value for name, value in settings.items() if name != SIZE}, cls.schema, where)
     of_rows = {"task": task} if task and "task" in cls.schema else {}
     try:
         return cls.preset(preset, **{"seed": seed, **of_rows, **settings})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from hfcf.core.candidates import settle
+from hfcf.core.checkpoints import TRANSLATOR, pinned
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
 from hfcf.core.settings import NeedsWeights, Positive
@@ -111,6 +112,12 @@ def _problem(answer: Sequence[Mapping[str, Any]] | None, engine: Continuation, r
     return None if answer[0]["finished"] else f"{_TRANSLATION} is cut off at {engine.max_new_tokens} tokens"
 
 
+HUB: dict[str, Any] = {
+    "forward": pinned(TRANSLATOR), "backward": pinned(TRANSLATOR), "forward_prompt": "<2de> {}", "backward_prompt": "<2en> {}",
+}  # fmt: skip
+"""One public translator of both directions, which a prefix gives the language to write; the paper's have no safetensors weights."""
+
+
 class BackTranslation(System):
     """Back translation as augmentation: each row once more, its claim or sentence translated there and back, its label kept.
 
@@ -140,7 +147,7 @@ class BackTranslation(System):
 
     name = "back_translation"
     chain = (RewriteBackTranslation, Part(JudgeCandidates, names={"max_length": "verifier_length"}))
-    presets: ClassVar = {"paper": {}}
+    presets: ClassVar = {"paper": {}, "hub": HUB}
     by_task: ClassVar = {
         "relation": {
             "forward": TO_CHINESE, "backward": FROM_CHINESE, "forward_prompt": ">>cmn_Hans<< {}", "verifier_length": 128,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits
 from hfcf.core.candidates import settle
+from hfcf.core.checkpoints import MASKED, pinned
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
 from hfcf.core.settings import Positive, Share
@@ -143,6 +144,6 @@ class MaskedLM(System):
 
     name = "masked_lm"
     chain = (Part(RewriteMaskedLm, fixed={"max_length": 128}), JudgeCandidates)
-    presets: ClassVar = {"paper": {}, "offline": {"model": Model("hfcf:mlm")}}
+    presets: ClassVar = {"paper": {}, "hub": {"model": pinned(MASKED)}, "offline": {"model": Model("hfcf:mlm")}}
     by_task: ClassVar = {"relation": {"max_length": 128}}
     flips = False

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import log_probability, reject, settle
+from hfcf.core.checkpoints import chat_model
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.parts import Part
 from hfcf.core.settings import Positive, Prompted, TrainedBy, check_search
@@ -152,7 +153,9 @@ class Paraphrase(System):
     """
 
     chain = (RewriteParaphrase, Part(JudgeCandidates, names={"max_length": "verifier_length"}))
-    presets: ClassVar = {"paper": {}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")}}
+    presets: ClassVar = {
+        "paper": {}, "hub": {"generator": chat_model()}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")},
+    }  # fmt: skip
     by_task: ClassVar = {"relation": {"verifier_length": 128}}
     flips = False
     several = "num_return_sequences"

@@ -61,6 +61,10 @@ class ExpandRelation(Stage):
     ratio: Share = 0.8
     order: Literal["lca", "pooled", "random"] = "lca"
 
+    def check_available(self) -> None:
+        """Raise if WordNet, which RelationNet stands on, is not installed."""
+        wordnet()
+
     @property
     def fit_inputs(self) -> tuple[str, ...]:
         return COLUMNS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from hfcf.core.checkpoints import chat_model
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
 from hfcf.core.system import System
@@ -44,6 +45,16 @@ LLM: dict[str, Any] = {
 }  # fmt: skip
 """A language model behind `HFCF_LLM_URL` names causal terms and writes new ones; spaCy's parser and WordNet are local."""
 
+HUB: dict[str, Any] = {
+    # A public relation classifier knows the relations of its own corpus alone: a chat model names causal terms and writes new ones.
+    "indicator": chat_model(),
+    "editor": chat_model(),
+    # Neither is read where a chat model is the indicator; without this line the preset would name weights that it never loads.
+    "masked": None,
+    "method": "gradient",
+}
+"""One public chat model, Stanza's parser and WordNet; nothing is trained, and no candidate is checked, as in the paper."""
+
 
 class CCG(System):
     """Identify the words that a relation rests on, and replace them so that the sentence expresses another relation.
@@ -79,7 +90,7 @@ class CCG(System):
         JudgeCandidates,
     )
     defaults: ClassVar = {"max_length": 128}
-    presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
+    presets: ClassVar = {"paper": {}, "hub": HUB, "offline": OFFLINE, "llm": LLM}
     citation = """@inproceedings{miao-etal-2023-generating,
   title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
   author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from hfcf.core.checkpoints import ENCODER, chat_model, pinned
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
@@ -18,6 +19,8 @@ _LOCAL: dict[str, Any] = {
 }  # fmt: skip
 LLM: dict[str, Any] = {"model": Model("llm:gpt-4o-mini"), **_LOCAL}
 """A current language model behind `HFCF_LLM_URL` (name yours), with a tagger and an encoder from the package registry."""
+HUB: dict[str, Any] = {"model": chat_model(), "scorer": pinned(ENCODER)}
+"""A public chat model and a public encoder; the tagger is Stanza, the paper's. Nothing is trained."""
 OFFLINE: dict[str, Any] = {
     # SmolLM2 behind a server on this machine; `transformers serve` knows a model by its folder, another server by another name.
     "model": Model("llm:smollm2"), **_LOCAL, "temperature": 0.0, "max_tokens": 96, "attempts": 2, "max_steps": 7,
@@ -52,7 +55,7 @@ class CheckWhy(System):
         CheckPredicates, WriteClaim, SupportClaim, WriteOppositeEffect, RefuteClaim, LinkEvidence, MakeNei, AddDistractors,
         AssembleSet,
     )  # fmt: skip
-    presets: ClassVar = {"paper": {}, "llm": LLM, "offline": OFFLINE}
+    presets: ClassVar = {"paper": {}, "hub": HUB, "llm": LLM, "offline": OFFLINE}
     flips = False
     limit_first = True
     citation = """@inproceedings{si-etal-2024-checkwhy,

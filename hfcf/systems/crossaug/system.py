@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hfcf.core import edits, schema
+from hfcf.core.checkpoints import JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
 from hfcf.core.stage import Reject, Stage
@@ -83,6 +84,22 @@ _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHAT}
 """A language model behind `HFCF_LLM_URL` writes and verifies; no local model is left."""
 
+HUB: dict[str, Any] = {
+    "generator": chat_model(),
+    "num_candidates": 5,
+    "verifier": pinned(VERIFIER),
+    # What fools one network seldom fools another family that was trained on other rows.
+    "judges": (pinned(JUDGE),),
+    "certainty": 0.7,
+    "max_length": 512,
+    # The first claim that passes is often one that changes more than it must.
+    "best": True,
+    "replace_all": True,
+    "unique": True,
+}
+"""Public checkpoints that need no training: a chat model writes, two families verify. The certainty is unmeasured with them. What
+only mends small models is left out: a wide search, `span_filling`, `exclusive`, `exclude_same`, a `fluency_model`."""
+
 
 class CrossAug(System):
     """Write a negative claim for each supported claim, make the evidence support it, and pair claims and evidence crosswise.
@@ -110,7 +127,7 @@ class CrossAug(System):
         JudgeCandidates,
     )
     defaults: ClassVar = {"ner": None}
-    presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": LLM}
+    presets: ClassVar = {"paper": {}, "hub": HUB, "offline": OFFLINE, "llm": LLM}
     citation = """@inproceedings{lee-etal-2021-crossaug,
   title = {{CrossAug}: A Contrastive Data Augmentation Method for Debiasing Fact Verification Models},
   author = {Lee, Minwoo and Won, Seungpil and Kim, Juae and Lee, Hwanhee and Park, Cheoneum and Jung, Kyomin},

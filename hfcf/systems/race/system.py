@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from hfcf.core.checkpoints import ENCODER, JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner
@@ -68,6 +69,38 @@ REMOTE: dict[str, Any] = {
 }
 """A language model behind `HFCF_LLM_URL` verifies, explains and writes; MiniLM (the filter) and spaCy (entities) are local."""
 
+HUB: dict[str, Any] = {
+    "verifier": pinned(VERIFIER),
+    # What fools one network seldom fools another family that was trained on other rows: a judge helps a verifier of any size.
+    "judges": (pinned(JUDGE),),
+    "certainty": 0.7,
+    "generator": chat_model(),
+    # No gates are public for this verifier, and the paper's explainer needs gates of its own verifier.
+    "explainer": "gradient_x_input",
+    "encoder": pinned(ENCODER),
+    # Both read so many; the paper's 130 would hide evidence from them.
+    "max_length": 512,
+    # It writes for the paper's k; there is no search.
+    "num_candidates": 10,
+    "max_new_tokens": 64,
+    # A verifier that was trained on neutral pairs tells them from contradictions; the label of c′ is REFUTES.
+    "flip": "opposite",
+    # Substitutes that are drawn by type alone read as errors, whoever verifies them, and one edit is nearest to the source.
+    "plausible": True,
+    "near": True,
+    "claimed": True,
+    # What no model is asked about: claims that cannot have another label, broken ones, and copies of the evidence.
+    "exclude_same": True,
+    "exclude_malformed": True,
+    "max_copied": 0.8,
+    # The claim with the edits of its evidence is the nearest to its source.
+    "follow": True,
+    "unique": True,
+}
+"""Public checkpoints that need no training, and Stanza, the paper's tagger. Thresholds are those of the offline preset, unmeasured
+with these models. What only mends small models is left out: `by_words`, `restore_letters`, `no_repeat`, a `corrector` with its
+floors, a `fluency_model`."""
+
 
 class RACE(System):
     """Find the evidence that a label rests on, edit it there, and generate claims, so that the label of a multi-hop claim flips.
@@ -112,7 +145,7 @@ class RACE(System):
 
     task = "verification"
     chain = (TagEntities, Explain, EditEvidence, CheckEdit, GenerateClaim, CheckClaim, FilterClaim)
-    presets: ClassVar = {"paper": {}, "offline": OFFLINE, "llm": REMOTE}
+    presets: ClassVar = {"paper": {}, "hub": HUB, "offline": OFFLINE, "llm": REMOTE}
     citation = """@inproceedings{zhu-etal-2023-explain,
   title = {{EXPLAIN, EDIT, GENERATE}: Rationale-Sensitive Counterfactual Data Augmentation for Multi-hop Fact Verification},
   author = {Zhu, Yingjie and Si, Jiasheng and Zhao, Yibo and Zhu, Haiyang and Zhou, Deyu and He, Yulan},
@@ -122,7 +155,7 @@ class RACE(System):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Make RACE with a named set of settings: "paper" (give `verifier`, `generator`, `explainer_model`), "offline" or "llm".
+        """Make RACE with a named set of settings: "hub", "offline", "llm" or "paper" (give `verifier`, `generator`, `explainer_model`).
 
         With a verifier of your own, the preset's `judges` and `certainty` are left out.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING
 from typing import Any, ClassVar
 
+from hfcf.core.checkpoints import READERS, chat_model, pinned
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise
@@ -59,6 +60,27 @@ LLM: dict[str, Any] = {
 }  # fmt: skip
 """One language model behind `HFCF_LLM_URL` is reader, generator and readers; name yours, or give models of your own."""
 
+HUB: dict[str, Any] = {
+    "generator": chat_model(),
+    "reader": pinned(READERS[0]),
+    # Two further families must both give the answer back; the reader that proposed it has no vote.
+    "readers": tuple(map(pinned, READERS[1:])),
+    "agree": 2,
+    "questions": 3,
+    "max_new_tokens": 48,
+    "reader_length": 384,
+    "k": 10,
+    "n_best": 3,
+    "overlapping": False,
+    # SQuAD 2 has questions without an answer, so these readers know when a passage has none.
+    "no_answer_margin": 0.0,
+    "min_probability": 0.1,
+    "min_vote": 0.3,
+    "elsewhere": 0.2,
+}
+"""Public checkpoints that need no training: readers of three families, trained on SQuAD 2, and a chat model that writes questions.
+Floors and margins are those of the offline preset, and were not measured with these models."""
+
 
 class RGF(System):
     """Retrieve passages with other answers to a question, generate a question for each answer, and filter.
@@ -89,6 +111,7 @@ class RGF(System):
     defaults: ClassVar = {"reader": MISSING}
     presets: ClassVar = {
         "paper": PAPER,
+        "hub": HUB,
         "offline": {**OFFLINE, **_NEAR_MISSES},
         "llm": LLM,
     }
