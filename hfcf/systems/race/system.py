@@ -155,7 +155,7 @@ class RACE(System):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Make RACE with a named set of settings: "hub", "offline", "llm" or "paper" (give `verifier`, `generator`, `explainer_model`).
+        """Make RACE with a preset, a named set of settings; "paper" needs `verifier`, `generator` and `explainer_model`.
 
         With a verifier of your own, the preset's `judges` and `certainty` are left out.
         """
