@@ -141,7 +141,10 @@ def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None
     if model.name.startswith("offline:"):
         check_weights(model, where)
     elif backend == "spacy" and not is_package(model.name) and not os.path.isdir(model.name):
-        raise ValueError(f"{where}: spaCy has no pipeline {model.name!r}: name an installed package, a folder or offline:spacy")
+        raise ValueError(
+            f"{where}: spaCy has no pipeline {model.name!r}: install it, if it is one of spaCy's (python -m spacy download "
+            f"{model.name}), or name an installed package, a folder or offline:spacy"
+        )
 
 
 def backend_settings(backend: str, model: Model, purpose: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.ner import check_pipeline
 from hfcf.engines.parser import NounPhrases
 from hfcf.engines.question_generator import Decomposer
 from hfcf.systems.rgf.answer_candidates import CANDIDATES
@@ -62,6 +63,11 @@ class Categorise(Stage):
     decomposer: Annotated[Model, TrainedBy("train_decomposer")] | None = None
     phrases: Model = Model("offline:spacy")
     max_length: Positive = 640
+
+    def check_available(self) -> None:
+        """Raise if noun phrases are needed and spaCy or its pipeline is not installed."""
+        if self.decomposer is None:
+            check_pipeline("spacy", self.phrases, "noun phrases", f"{self.name}: phrases")
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         questions = [[row, *(candidate for candidate in row["candidates"] if undecided(candidate))] for row in rows]

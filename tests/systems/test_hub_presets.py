@@ -1,0 +1,153 @@
+"""The presets `hub` as they are, on tiny random models under the checkpoints' own names and commits.
+
+Only what is not a checkpoint is replaced: Stanza's models and spaCy's own pipeline by the offline pipeline. A random chat model writes
+nothing of use, so a rule answers in its place where the models after it are to be asked; one test lets the tiny Qwen2 write itself.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import every_slot
+import near_misses
+import pytest
+import scripted_llm
+import tiny_checkpoints
+from datasets import Dataset, Features, List
+from offline_models import installed
+
+import hfcf
+from hfcf.core import offline, recipe
+from hfcf.core.checkpoints import checkpoints
+from hfcf.core.model import Model
+from hfcf.core.schema import TEXT
+from hfcf.core.system import System
+from hfcf.core.task import get_task
+from hfcf.engines.base import Usage, usage
+from hfcf.engines.chat.engine import ChatModel
+from hfcf.engines.ner import Ner
+from hfcf.engines.parser import Constituents, Parser
+from hfcf.pipeline.run import make_system
+from hfcf.systems import system_class
+
+pytestmark = pytest.mark.skipif(
+    not (installed("spacy") and installed("wordnet")), reason=f"the offline spaCy and WordNet are not installed: {offline.INSTALL}"
+)
+SPACY = Model("offline:spacy")
+NER, PARSER = Ner(backend="spacy", model=SPACY), Parser(backend="spacy", model=SPACY)
+TREES = Constituents(backend="spacy", model=SPACY)
+# Random verifiers and readers are sure of nothing: no floor may hide what the stages after them do.
+LOOSE: dict[str, Any] = {"certainty": 0.0}
+HERE: dict[str, dict[str, Any]] = {
+    "race": {"ner": NER, **LOOSE}, "crossaug": LOOSE, "ccg": {"parser": TREES},
+    "checkwhy": {"parser": PARSER, "distractors": (2, 3), "max_tokens": 48, "attempts": 1},
+    "rgf": {"phrases": SPACY, "k": 3, "agree": 1, "no_answer_margin": None, "min_probability": 0.0, "min_vote": 0.0, "elsewhere": None},
+    "paraphrase": {}, "masked_lm": {}, "back_translation": {"max_new_tokens": 8, "num_beams": 2},
+}  # fmt: skip
+ASKED = {
+    "race": {"Attribution", "Classifier", "ChatModel"}, "crossaug": {"Classifier", "ChatModel"}, "ccg": {"ChatModel"},
+    "checkwhy": {"ChatModel", "Rescorer"}, "rgf": {"Reader", "ChatModel"}, "paraphrase": {"ChatModel"},
+    "masked_lm": {"MaskFiller"}, "back_translation": {"Continuation"},
+}  # fmt: skip
+"""The engines that a run must ask."""
+every = pytest.mark.parametrize("name", sorted(HERE))
+
+
+@pytest.fixture(autouse=True)
+def hub(shared: Callable[[str, Callable[[Path], object]], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    def refuse(*_: Any) -> NoReturn:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    usage().clear()
+    return tiny_checkpoints.use(shared, monkeypatch)
+
+
+@pytest.fixture
+def by_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a rule answer what the chat model is asked."""
+
+    def run(engine: ChatModel, requests: Sequence[Sequence[Mapping[str, str]]]) -> list[dict[str, Any]]:
+        schema = json.loads(engine.schema)
+        usage().setdefault("ChatModel", Usage()).calls += len(requests)
+        form = {"json_schema": {"schema": schema}}
+        return [{"answer": _answer({"messages": messages, "response_format": form})} for messages in requests]
+
+    monkeypatch.setattr(ChatModel, "run", run)
+
+
+def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+    fields = asked["response_format"]["json_schema"]["schema"]["properties"]
+    if "questions" in fields:
+        return {"questions": ["who is the captain with 8 letters", "who is it"]}
+    return (every_slot if set(fields) & {"claims", "words", "label", "terms", "texts"} else scripted_llm).answer_to(asked)
+
+
+def rows(name: str, demo: Dataset) -> Dataset:
+    if name == "rgf":
+        return near_misses.rows().select(range(3))
+    if name == "ccg":
+        return hfcf.load("relations", data_dir=recipe.folder() / "demo_relations", split="train", on_error="reject").select(
+            range(16)
+        )
+    if name == "checkwhy":
+        features = Features({**get_task("structures").features, "explanation": List(TEXT)})
+        return Dataset.from_list(scripted_llm.rows(), features=features)
+    return demo.select(range(8))
+
+
+def make(name: str, **changes: Any) -> System:
+    passages = {"passages": near_misses.collection()} if name == "rgf" else {}
+    return system_class(name).preset("hub", **{**HERE[name], **passages, **changes})
+
+
+@every
+def test_the_whole_chain_runs_and_asks_its_checkpoints(name: str, demo: Dataset, by_rule: None) -> None:
+    ds = make(name)(rows(name, demo), load_from_cache_file=False)
+    assert len(ds) and all(row["accepted"] is not None for row in ds["status"])
+    asked = {engine for engine, record in usage().items() if record.calls or record.attempts}
+    assert ASKED[name] <= asked
+    assert len(hfcf.expand(ds)) + len(hfcf.rejected(ds)) >= len(ds)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "rgf" else [])
+        for name, engines in sorted(ASKED.items())
+        if "ChatModel" in engines
+    ],
+)
+def test_a_tiny_chat_model_writes_itself(name: str, demo: Dataset) -> None:
+    ds = make(name)(rows(name, demo).select(range(2)), load_from_cache_file=False)
+    assert all(row["accepted"] is not None for row in ds["status"])
+    assert usage()["ChatModel"].attempts > 0 or name == "rgf"  # its tiny readers may find no near miss to ask for
+
+
+@every
+def test_a_preset_is_there_before_anything_loads(name: str) -> None:
+    system = make_system(name, preset="hub", settings={"size": "7b"} if "ChatModel" in ASKED[name] else {})
+    assert not usage()
+    assert ("Qwen2.5-7B" in str(system.settings)) == ("ChatModel" in ASKED[name])
+
+
+def test_the_chat_models_name_their_sizes(hub: Path) -> None:
+    names = {one.name for one in checkpoints() if one.architecture == "Qwen2ForCausalLM"}
+    for size in ("1.5b", "7b"):
+        model = make("crossaug", size=size).generator
+        assert model.name.removeprefix("chat:") in names and size.upper() in model.name
+        assert ChatModel(model=model, schema='{"type": "object"}', max_tokens=4, attempts=1).run(
+            [[{"role": "user", "content": "Hi"}]]
+        )
+
+
+def test_another_commit_is_not_read_in_the_place_of_the_pinned_one(demo: Dataset, by_rule: None) -> None:
+    crossaug = make("crossaug")
+    other = make("crossaug", verifier=replace(crossaug.verifier, revision="0" * 40))
+    with pytest.raises(OSError, match="cached"):
+        other(demo.select(range(2)), load_from_cache_file=False)
