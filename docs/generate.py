@@ -23,6 +23,7 @@ from datasets import List, Value
 
 from hfcf import metrics
 from hfcf.core import recipe, schema
+from hfcf.core.checkpoints import checkpoints
 from hfcf.core.docstrings import arguments, first_sentence, paragraphs
 from hfcf.core.model import Model, is_prompted, is_remote
 from hfcf.core.settings import Prompted, Setting, settings_of
@@ -305,7 +306,27 @@ def corpora_table(task: str) -> str:
     return "\n".join(lines)
 
 
+def checkpoints_table() -> str:
+    """List the public checkpoints of the presets `hub`, with the pages where their facts stand."""
+    header = ("checkpoint, commit", "what for", "licence", "parameters", "download", "reads", "classes in order", "pages")
+    rows = [
+        (
+            f"`{one.name}` `{one.revision[:7]}`" if one.revision else f"`{one.name}`, no commit found: pin it yourself",
+            one.purpose,
+            one.licence,
+            f"{one.parameters / 1e6:,.0f} M",
+            f"{one.download_bytes / 1e9:.2f} GB",
+            f"{one.inputs}; {f'{one.max_length:,} tokens' if one.max_length else 'length not found'}".replace("<", "&lt;"),
+            ", ".join(one.labels) or "none",
+            "; ".join(f"[{what}]({address})" for what, address in one.pages),
+        )
+        for one in checkpoints()
+    ]
+    return table(header, rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "checkpoints": checkpoints_table,
     "systems": systems_table,
     "baselines": baselines_table,
     "endpoints": endpoints_table,

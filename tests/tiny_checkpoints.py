@@ -1,6 +1,6 @@
-"""Tiny random models of the classes, class names and tokenizers of the presets' public checkpoints, in a Hub's cache of a test's own.
+"""Tiny random models of the classes, class names and tokenizers of the presets' public checkpoints, in a Hub's cache of their own.
 
-They lie under the names and the pinned commits of the checkpoints, so a preset loads them as it is; nothing is loaded from elsewhere.
+They lie under the names and the pinned commits of the checkpoints, so a preset loads them as it is, and nothing from elsewhere.
 """
 
 from __future__ import annotations

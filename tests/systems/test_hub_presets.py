@@ -1,7 +1,7 @@
 """The presets `hub` as they are, on tiny random models under the checkpoints' own names and commits.
 
-Only what is not a checkpoint is replaced: Stanza's models and spaCy's own pipeline by the offline pipeline. A random chat model writes
-nothing of use, so a rule answers in its place where the models after it are to be asked; one test lets the tiny Qwen2 write itself.
+Only what is not a checkpoint is replaced: Stanza's models and spaCy's own pipeline, by the offline pipeline. A random chat model
+writes nothing of use, so a rule answers for it where the models after it are to be asked; one test lets the tiny Qwen2 write.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ NER, PARSER = Ner(backend="spacy", model=SPACY), Parser(backend="spacy", model=S
 TREES = Constituents(backend="spacy", model=SPACY)
 # Random verifiers and readers are sure of nothing: no floor may hide what the stages after them do.
 LOOSE: dict[str, Any] = {"certainty": 0.0}
+NO_FLOORS = {"no_answer_margin": None, "min_probability": 0.0, "min_vote": 0.0, "elsewhere": None}
 HERE: dict[str, dict[str, Any]] = {
     "race": {"ner": NER, **LOOSE}, "crossaug": LOOSE, "ccg": {"parser": TREES},
     "checkwhy": {"parser": PARSER, "distractors": (2, 3), "max_tokens": 48, "attempts": 1},
-    "rgf": {"phrases": SPACY, "k": 3, "agree": 1, "no_answer_margin": None, "min_probability": 0.0, "min_vote": 0.0, "elsewhere": None},
+    "rgf": {"phrases": SPACY, "k": 3, "agree": 1, **NO_FLOORS},
     "paraphrase": {}, "masked_lm": {}, "back_translation": {"max_new_tokens": 8, "num_beams": 2},
 }  # fmt: skip
 ASKED = {
@@ -92,9 +93,8 @@ def rows(name: str, demo: Dataset) -> Dataset:
     if name == "rgf":
         return near_misses.rows().select(range(3))
     if name == "ccg":
-        return hfcf.load("relations", data_dir=recipe.folder() / "demo_relations", split="train", on_error="reject").select(
-            range(16)
-        )
+        folder = recipe.folder() / "demo_relations"
+        return hfcf.load("relations", data_dir=folder, split="train", on_error="reject").select(range(16))
     if name == "checkwhy":
         features = Features({**get_task("structures").features, "explanation": List(TEXT)})
         return Dataset.from_list(scripted_llm.rows(), features=features)
@@ -109,7 +109,8 @@ def make(name: str, **changes: Any) -> System:
 @every
 def test_the_whole_chain_runs_and_asks_its_checkpoints(name: str, demo: Dataset, by_rule: None) -> None:
     ds = make(name)(rows(name, demo), load_from_cache_file=False)
-    assert len(ds) and all(row["accepted"] is not None for row in ds["status"])
+    assert len(ds)
+    assert all(row["accepted"] is not None for row in ds["status"])
     asked = {engine for engine, record in usage().items() if record.calls or record.attempts}
     assert ASKED[name] <= asked
     assert len(hfcf.expand(ds)) + len(hfcf.rejected(ds)) >= len(ds)
@@ -140,10 +141,10 @@ def test_the_chat_models_name_their_sizes(hub: Path) -> None:
     names = {one.name for one in checkpoints() if one.architecture == "Qwen2ForCausalLM"}
     for size in ("1.5b", "7b"):
         model = make("crossaug", size=size).generator
-        assert model.name.removeprefix("chat:") in names and size.upper() in model.name
-        assert ChatModel(model=model, schema='{"type": "object"}', max_tokens=4, attempts=1).run(
-            [[{"role": "user", "content": "Hi"}]]
-        )
+        assert model.name.removeprefix("chat:") in names
+        assert size.upper() in model.name
+        engine = ChatModel(model=model, schema='{"type": "object"}', max_tokens=4, attempts=1)
+        assert len(engine.run([[{"role": "user", "content": "Hello"}]])) == 1
 
 
 def test_another_commit_is_not_read_in_the_place_of_the_pinned_one(demo: Dataset, by_rule: None) -> None:
