@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hfcf.core.model import REMOTE, Model, find_file, is_prompted
+from hfcf.core.model import Model, find_file, is_prompted
 from hfcf.core.pretrained import read_tuned_config
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.classifier_spec import output_names, read_spec
 from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
-from hfcf.engines.remote.engine import Remote
+from hfcf.engines.remote.llm_backend import engine_for
 from hfcf.prompts import arguments
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program
@@ -26,7 +26,7 @@ SETTINGS = "structures.json"
 KINDS = ("classifier", "graph", "seq2seq")
 """Kinds of trained models: those that read a pair of texts or a graph give the label alone, a seq2seq writes programs."""
 LLM = "llm"
-"""The kind of a model behind an endpoint."""
+"""The kind of a language model that is asked by prompts."""
 
 
 class Answer(NamedTuple):
@@ -54,7 +54,7 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
     """Return what a model was trained for, or is asked for.
 
     Args:
-        model: a folder of `hfcf.training.structures.train_structures`, its Hub id, or "llm:NAME".
+        model: a folder of `hfcf.training.structures.train_structures`, its Hub id, "llm:NAME" or "chat:NAME".
         task: must be given for a language model; can be 3 or 4 for a model that was trained for the other.
 
     Raises:
@@ -167,9 +167,7 @@ def _ask_llm(views: Sequence[View], model: Model, labels: Sequence[str], repaire
     if not views:
         return []
     task, ways = views[0].task, len(labels)
-    engine = Remote(
-        model=model.name.removeprefix(REMOTE), schema=arguments.schema(task, ways), temperature=0.1, max_tokens=1024, seed=seed
-    )
+    engine = engine_for(model, arguments.schema(task, ways), temperature=0.1, max_tokens=1024, seed=seed)
     answers = []
     for view, said in zip(
         views, engine.run([arguments.messages(each, ways=ways, shots=shots, folder=model.prompts) for each in views]), strict=True

@@ -19,11 +19,11 @@ from functools import lru_cache
 from typing import Any
 
 from hfcf.core.redact import hide_in_body
+from hfcf.engines.asking import Refused
 from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.endpoint import (
     EndpointSettings,
     Limiter,
-    Refused,
     RemoteError,
     cure,
     find_unsupported,

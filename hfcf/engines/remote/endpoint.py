@@ -141,10 +141,6 @@ _CONTEXT = re.compile(r"maximum context length\D{1,10}(\d{1,12})", re.IGNORECASE
 _COMPLAINTS = {"error", "errors", "message", "msg", "detail", "details", "code", "type", "param", "loc", "reason", "innererror"}
 
 
-class Refused(Exception):
-    """The endpoint refuses one request and takes others: the request is too long, or a content filter stopped it."""
-
-
 def is_transient(status: int, text: str) -> bool:
     """Return whether the same request may succeed later. An exhausted quota lasts too long, and 501 never passes."""
     return status in (408, 425) or (status == 429 and "insufficient_quota" not in text) or (status >= 500 and status != 501)

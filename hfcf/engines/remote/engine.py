@@ -12,12 +12,12 @@ from typing import Any
 
 from hfcf.core import progress
 from hfcf.core.settings import Positive, Seed, Weight
-from hfcf.engines.base import Engine, Usage, counted, request_key, usage
-from hfcf.engines.cache import RequestCache, open_cache
-from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, schema_validator
-from hfcf.engines.remote.endpoint import EndpointSettings, Refused, Stopped
+from hfcf.engines.asking import Asked, Attempts, Message, Refused
+from hfcf.engines.base import Engine, Usage, counted, usage
+from hfcf.engines.cache import open_cache
+from hfcf.engines.remote.answers import schema_validator
+from hfcf.engines.remote.endpoint import EndpointSettings, Stopped
 
-Message = Mapping[str, str]
 LAST_ANSWERS = 1.0
 """Seconds that an interrupted run waits for the answers under way; those that come later are stored while the process lives."""
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -83,19 +83,21 @@ class Remote(Engine):
     def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
         """Answer every request, in order; equal requests are sent once, and those in the request cache not at all."""
         keys = [json.dumps(messages) for messages in requests]
-        stored, record = _Attempts(open_cache(paid=True), self._head()), usage().setdefault(type(self).__name__, Usage())
+        kind = type(self).__name__
+        stored, record = Attempts(open_cache(paid=True), self._head(), kind), usage().setdefault(kind, Usage())
         answers, missing = {}, {}
         for key, messages in dict(zip(keys, requests, strict=True)).items():
-            try:
-                answers[key] = self._answer(messages, stored.get)
-            except KeyError:
+            asked = Asked(self, messages)
+            if asked.recall(stored) and asked.answer is not None:
+                answers[key] = asked.answer
+            else:
                 missing[key] = messages
         record.cached += len(answers)
         if missing:
             answers.update(self._ask_all(missing, stored, record))
         return [answers[key] for key in keys]
 
-    def _ask_all(self, missing: Mapping[str, Sequence[Message]], stored: _Attempts, record: Usage) -> dict[str, dict[str, Any]]:
+    def _ask_all(self, missing: Mapping[str, Sequence[Message]], stored: Attempts, record: Usage) -> dict[str, dict[str, Any]]:
         from hfcf.engines.remote.client import Client  # imports openai, which an answer from the cache does not need
 
         endpoint, answers, start = EndpointSettings.from_environment(), {}, time.perf_counter()
@@ -108,7 +110,7 @@ class Remote(Engine):
                 return stored.get(question)
             except KeyError:
                 attempt = question["seed"] - self.seed + 1
-                return stored.put(question, {**client.ask(question), "attempt": attempt})
+                return stored.put(question, {**client.ask({"model": self.model, **question}), "attempt": attempt})
 
         def answer(messages: Sequence[Message]) -> dict[str, Any]:
             try:
@@ -154,62 +156,15 @@ class Remote(Engine):
 
     def _answer(self, messages: Sequence[Message], ask: Ask) -> dict[str, Any]:
         """Return the answer of the first valid attempt."""
-        why = ""
-        for attempt in range(self.attempts):
+        asked = Asked(self, messages)
+        while asked.answer is None:
             try:
-                raw = ask(self._question(messages, attempt, why))
-                if raw["finish"] == "length":
-                    raise InvalidAnswer(f"is cut off at {self.max_tokens} tokens")
-                answer = {"answer": parse_answer(raw["text"], self.schema)}
-                return {**answer, "logprobs": raw["logprobs"]} if self.alternatives and "logprobs" in raw else answer
+                asked.take(ask(asked.question))
             except Refused as refusal:
-                return {"error": str(refusal)}
-            except InvalidAnswer as fault:
-                why = str(fault)
-        return {"error": f"{self.attempts} attempts and no valid answer: the last one {why}"}
-
-    def _question(self, messages: Sequence[Message], attempt: int, why: str) -> dict[str, Any]:
-        turns = [dict(message) for message in messages]
-        if attempt:
-            # A greedy server would answer an equal question equally, whatever the seed.
-            again = f"Attempt {attempt + 1}: your last answer {why}. Answer with one JSON object and nothing else."
-            turns[-1]["content"] += f"\n\n{again}"
-        schema = {"name": "answer", "schema": json.loads(self.schema), "strict": True}
-        question = {
-            "model": self.model, "messages": turns, "max_tokens": self.max_tokens, "seed": self.seed + attempt,
-            "temperature": self.temperature, "response_format": {"type": "json_schema", "json_schema": schema},
-        }  # fmt: skip
-        if self.alternatives:
-            question |= {"logprobs": True, "top_logprobs": self.alternatives}
-        return {name: value for name, value in question.items() if value is not None}
+                asked.refuse(str(refusal))
+        return asked.answer
 
 
 def _close_after(client: Any, late: Collection[Future[Any]]) -> None:
     wait(late)
     client.close()
-
-
-class _Attempts:
-    """Share the request cache between the threads of one run: one thread at a time."""
-
-    def __init__(self, cache: RequestCache | None, head: str) -> None:
-        self._engine: str = json.loads(head)[0]
-        self._cache, self._head, self._lock = cache, head, threading.Lock()
-
-    def get(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the stored raw attempt at a question; raise `KeyError` when there is none."""
-        if self._cache is None:
-            raise KeyError
-        key = self._key(question)
-        with self._lock:
-            return self._cache.get([key])[key]
-
-    def put(self, question: Mapping[str, Any], raw: dict[str, Any]) -> dict[str, Any]:
-        """Store a raw attempt, and return it."""
-        if self._cache is not None:
-            with self._lock:
-                self._cache.put({self._key(question): raw}, self._engine)
-        return raw
-
-    def _key(self, question: Mapping[str, Any]) -> str:
-        return request_key(self._head, [question["messages"], question["seed"]])

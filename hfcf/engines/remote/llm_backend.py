@@ -1,21 +1,30 @@
-"""Use a language model behind an endpoint, `Model("llm:NAME")`, instead of a local model."""
+"""Ask a language model by prompts: `Model("llm:NAME")` behind an endpoint, or `Model("chat:NAME")` in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hfcf.core.model import REMOTE, Model
+from hfcf.core.model import REMOTE, Model, is_chat
+from hfcf.engines.asking import Message
+from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.remote.answers import object_schema
-from hfcf.engines.remote.engine import Message, Remote
+from hfcf.engines.remote.engine import Remote
 
 FAILED = "the language model: {}"
 """The reason of a row or candidate for which a language model gave no valid answer."""
 
 
+def engine_for(model: Model, schema: str, **settings: Any) -> Remote | ChatModel:
+    """Return what asks a language model for JSON of a schema."""
+    if is_chat(model):
+        return ChatModel(model=model, schema=schema, **settings)
+    return Remote(model=model.name.removeprefix(REMOTE), schema=schema, **settings)
+
+
 def ask(model: Model, fields: Mapping[str, Any], requests: Sequence[Sequence[Message]], **settings: Any) -> list[dict[str, Any]]:
     """Ask a language model; return `{"answer": …}` or `{"error": why}` for each request."""
-    return Remote(model=model.name.removeprefix(REMOTE), schema=object_schema(fields), **settings).run(requests)
+    return engine_for(model, object_schema(fields), **settings).run(requests)
 
 
 def ask_texts(

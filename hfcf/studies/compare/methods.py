@@ -10,13 +10,14 @@ from pkgutil import resolve_name
 from typing import Any
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model, is_chat, is_remote
 from hfcf.core.recipe import RecipeError
 from hfcf.core.settings import models_in
 from hfcf.core.system import System
 from hfcf.core.task import Task, get_task
 from hfcf.core.trainer import load_trainer
 from hfcf.engines.base import Engine
+from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.remote.engine import Remote
 from hfcf.pipeline.run import make_system
@@ -147,11 +148,12 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
 
 
 def _engines(system: System) -> list[type[Any]]:
-    """List what a system's stages ask: a language model behind an endpoint only where one of its settings is one."""
-    asked = any(is_remote(model) for _, model in models_in(system.values))
+    """List what a system's stages ask: a language model only where one of its settings is one."""
+    models = [model for _, model in models_in(system.values)]
+    asked = [engine for engine, kind in ((Remote, is_remote), (ChatModel, is_chat)) if any(map(kind, models))]
     named = [engine for stage in system.stages for engine in stage.engines]
     engines = [resolve_name(engine) if isinstance(engine, str) else engine for engine in named]
-    return list(dict.fromkeys([*engines, *([Remote] if asked else [])]))
+    return list(dict.fromkeys([*engines, *asked]))
 
 
 def _values(state: Mapping[str, Any]) -> list[str]:

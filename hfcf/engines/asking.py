@@ -1,0 +1,128 @@
+"""Ask a chat model until an answer is valid: the questions, what is read from an attempt, and the cache of attempts.
+
+A model behind an endpoint (`hfcf.engines.remote`) and one in this process (`hfcf.engines.chat`) differ in who computes, and in
+nothing that is here.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from hfcf.engines.base import request_key
+from hfcf.engines.cache import RequestCache
+from hfcf.engines.remote.answers import InvalidAnswer, parse_answer
+
+Message = Mapping[str, str]
+
+
+class Refused(Exception):
+    """One request can't be answered, and others can: it is too long, or the content filter of an endpoint stopped it."""
+
+
+class Settings(Protocol):
+    """The settings of an engine that asks a chat model for JSON."""
+
+    @property
+    def schema(self) -> str: ...
+    @property
+    def temperature(self) -> float | None: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def alternatives(self) -> int | None: ...
+
+
+class Asked:
+    """A request under way: `question` is what to ask next, `answer` is None until there is one.
+
+    An answer is `{"answer": …}`, with `logprobs` if the attempt has any, or `{"error": why}`.
+    """
+
+    def __init__(self, settings: Settings, messages: Sequence[Message]) -> None:
+        self.answer: dict[str, Any] | None = None
+        self._settings, self._messages, self._attempt = settings, messages, 0
+        self.question = _question(settings, messages)
+
+    def take(self, raw: Mapping[str, Any]) -> None:
+        """Read an attempt at the question: it has the answer, or the next question has the reason why not."""
+        try:
+            self.answer = _read(raw, self._settings)
+        except InvalidAnswer as fault:
+            self._attempt += 1
+            if self._attempt == self._settings.attempts:
+                self.answer = {"error": f"{self._attempt} attempts and no valid answer: the last one {fault}"}
+            else:
+                self.question = _question(self._settings, self._messages, self._attempt, str(fault))
+
+    def refuse(self, why: str) -> None:
+        """End without an answer: asking again would not help."""
+        self.answer = {"error": why}
+
+    def recall(self, stored: Attempts) -> bool:
+        """Read the stored attempts, and return whether they have the answer."""
+        try:
+            while self.answer is None:
+                self.take(stored.get(self.question))
+        except KeyError:
+            return False
+        return True
+
+
+def _read(raw: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    if raw["finish"] == "length":
+        raise InvalidAnswer(f"is cut off at {settings.max_tokens} tokens")
+    answer = {"answer": parse_answer(raw["text"], settings.schema)}
+    return {**answer, "logprobs": raw["logprobs"]} if settings.alternatives and "logprobs" in raw else answer
+
+
+def _question(settings: Settings, messages: Sequence[Message], attempt: int = 0, why: str = "") -> dict[str, Any]:
+    """Return the fields of a chat completion's request; the model's name is not among them."""
+    turns = [dict(message) for message in messages]
+    if attempt:
+        # A greedy model would answer an equal question equally, whatever the seed.
+        again = f"Attempt {attempt + 1}: your last answer {why}. Answer with one JSON object and nothing else."
+        turns[-1]["content"] += f"\n\n{again}"
+    schema = {"name": "answer", "schema": json.loads(settings.schema), "strict": True}
+    question = {
+        "messages": turns, "max_tokens": settings.max_tokens, "seed": settings.seed + attempt,
+        "temperature": settings.temperature, "response_format": {"type": "json_schema", "json_schema": schema},
+    }  # fmt: skip
+    if settings.alternatives:
+        question |= {"logprobs": True, "top_logprobs": settings.alternatives}
+    return {name: value for name, value in question.items() if value is not None}
+
+
+class Attempts:
+    """The raw attempts in the request cache, shared by the threads of one run: one thread at a time."""
+
+    def __init__(self, cache: RequestCache | None, head: str, engine: str) -> None:
+        self._cache, self._head, self._engine, self._lock = cache, head, engine, threading.Lock()
+
+    def get(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the stored raw attempt at a question; raise `KeyError` when there is none."""
+        if self._cache is None:
+            raise KeyError
+        key = self._key(question)
+        with self._lock:
+            return self._cache.get([key])[key]
+
+    def put(self, question: Mapping[str, Any], raw: dict[str, Any]) -> dict[str, Any]:
+        """Store a raw attempt, and return it."""
+        self.put_all([(question, raw)])
+        return raw
+
+    def put_all(self, attempts: Iterable[tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
+        """Store the raw attempts of a batch at once."""
+        if self._cache is not None:
+            with self._lock:
+                self._cache.put({self._key(question): raw for question, raw in attempts}, self._engine)
+
+    def _key(self, question: Mapping[str, Any]) -> str:
+        return request_key(self._head, [question["messages"], question["seed"]])

@@ -1,0 +1,1 @@
+"""Chat models in this process: what `hfcf.engines.remote` asks an endpoint, computed here."""

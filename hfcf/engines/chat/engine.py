@@ -1,0 +1,162 @@
+"""Ask a chat model in this process: messages in, JSON that fits a schema out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import torch
+
+from hfcf.core import progress
+from hfcf.core.decisions import is_alone
+from hfcf.core.model import Model, weights_of
+from hfcf.core.settings import Positive, Seed, Weight
+from hfcf.engines.asking import Asked, Attempts, Message
+from hfcf.engines.base import Engine, Usage, counted, usage
+from hfcf.engines.cache import open_cache
+from hfcf.engines.chat import grammar
+from hfcf.engines.chat.shared_head import common_head
+from hfcf.engines.chat.weights import ChatWeights, Loaded, encode_prompt
+from hfcf.engines.chat.writing import Prompt, Row, raw_attempt, write
+from hfcf.engines.remote.answers import schema_validator
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatModel(Engine):
+    """Ask a chat model for JSON. A request is a list of messages, its answer `{"answer": …}` or `{"error": why}`.
+
+    It asks as `hfcf.engines.remote.engine.Remote` does: the same prompts, checks, attempts and stored answers; only who computes
+    differs. The tokenizer's chat template puts the messages into the model's form; a mark of that form in a row's text, such as the
+    end of a turn, is broken by a space. Prompts of similar length form a batch (`HFCF_TOKEN_BUDGET`), and a batch that does not fit
+    into memory is halved. What all prompts begin with is read once (`hfcf.engines.chat.shared_head`). The attempts of a batch go to
+    the request cache when the batch is done, so a run that was killed repeats one batch.
+
+    With llguidance (`pip install "hfcf[chat]"`), every attempt is held to the schema, and log-probabilities are those of what the
+    schema allows; an answer can then fail by its length alone. Servers get the schema too, and differ in what they do with it.
+    Without llguidance an answer is written freely and asked again where it is not valid.
+
+    The model's own settings of sampling, such as a repetition penalty, do not apply: they are for conversations.
+
+    Args:
+        model: "chat:NAME".
+        schema: the JSON schema of an answer, as JSON text.
+        temperature: of sampling; 0 takes the likeliest token. None: the model's own, 0 where it does not sample.
+        max_tokens: of an answer; fewer where the model reads no more.
+        seed: of the first attempt. An answer depends on it and on the messages, not on the other requests.
+        attempts: the largest number of attempts at a valid answer.
+        alternatives: list so many alternatives to each token, with log-probabilities; None lists none.
+        constrained: hold answers to the schema; None: where llguidance is installed.
+
+    Raises:
+        ValueError: the schema is invalid; `max_tokens` or `attempts` is less than 1; in `run`: the tokenizer has no chat template.
+        ImportError: jsonschema is not installed, or `constrained` is set and llguidance is not.
+
+    >>> engine = ChatModel(model=Model("chat:me/chat"), schema='{"type": "object", "required": ["claim"]}')
+    >>> engine.run([])
+    []
+    """
+
+    model: Model
+    schema: str
+    temperature: Weight | None = 0.0
+    max_tokens: Positive = 512
+    seed: Seed = 13
+    attempts: Positive = 3
+    alternatives: Positive | None = None
+    constrained: bool | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "model", weights_of(self.model))
+        if self.constrained and not grammar.is_installed():
+            raise ImportError(f"constrained=True needs llguidance: {grammar.EXTRA}")
+        if self.constrained is None:
+            object.__setattr__(self, "constrained", grammar.is_installed())
+        schema_validator(self.schema)
+
+    def settings(self) -> dict[str, Any]:
+        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""
+        return {name: value for name, value in super().settings().items() if name != "attempts"}
+
+    def loaded(self) -> Loaded:
+        """Return the weights, which engines with other settings share."""
+        return ChatWeights(model=self.model).loaded()
+
+    def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
+        """Answer every request, in order; equal requests are computed once, and those in the request cache not at all."""
+        if not requests:
+            return []
+        kind = type(self).__name__
+        keys = [json.dumps(messages) for messages in requests]
+        asked = {key: Asked(self, messages) for key, messages in dict(zip(keys, requests, strict=True)).items()}
+        # An attempt that was computed alone is kept beside that of a batch.
+        stored = Attempts(open_cache(), f"{self._head()}{' alone' if is_alone() else ''}", kind)
+        record = usage().setdefault(kind, Usage())
+        missing = [one for one in asked.values() if not one.recall(stored)]
+        record.cached += len(asked) - len(missing)
+        if missing:
+            with progress.count_requests(kind, len(missing)) as count:
+                waiting = missing
+                while waiting:  # one attempt at each after the other, so that retries share batches
+                    self._attempt(waiting, stored, record)
+                    waiting = [one for one in waiting if not one.recall(stored)]
+                    count(len(missing) - len(waiting))
+            record.calls += len(missing)
+            counted()
+        return [asked[key].answer or {} for key in keys]
+
+    def _attempt(self, waiting: Sequence[Asked], stored: Attempts, record: Usage) -> None:
+        """Compute an attempt at each question, in batches that are stored when they are done."""
+        loaded = self.loaded()
+        prompts = self.encode(loaded, [one.question for one in waiting])
+        for one, prompt in zip(waiting, prompts, strict=True):
+            if prompt.refusal is not None:
+                one.refuse(prompt.refusal)
+        open_ = [i for i, prompt in enumerate(prompts) if prompt.refusal is None]
+        for batch in self.batches([len(prompts[i]) for i in open_]):
+            start = time.perf_counter()
+            places = [open_[i] for i in batch]
+            raws = self.forward_split(loaded, [prompts[i] for i in places])
+            record.seconds += time.perf_counter() - start
+            stored.put_all((waiting[i].question, raw) for i, raw in zip(places, raws, strict=True))
+            for i, raw in zip(places, raws, strict=True):
+                record.attempts += 1
+                record.tokens += raw["usage"]["prompt"] + raw["usage"]["completion"]
+                record.written += raw["usage"]["completion"]
+                waiting[i].take(raw)
+            counted()
+
+    def encode(self, loaded: Loaded, requests: Sequence[Any]) -> list[Prompt]:
+        prompts = [Prompt(encode_prompt(loaded, question["messages"], self.model.name), question) for question in requests]
+        for prompt in prompts:
+            room = self.max_tokens if loaded.longest is None else loaded.longest - len(prompt.ids)
+            prompt.limit = min(room, self.max_tokens)
+            if room < 1:
+                prompt.refusal = f"the prompt has {len(prompt.ids)} tokens, and {self.model.name} reads {loaded.longest}"
+        fitting = [prompt for prompt in prompts if prompt.refusal is None]
+        head = 0 if is_alone() else common_head([prompt.ids for prompt in fitting])
+        for prompt in fitting:
+            prompt.head = head
+        return prompts
+
+    def forward(self, loaded: Loaded, encoded: Sequence[Prompt]) -> list[Any]:
+        matchers = grammar.start_matchers(loaded.grammar if self.constrained else None, self.schema, len(encoded))
+        rows = [
+            Row(prompt, Random(json.dumps([prompt.question["messages"], prompt.question["seed"]])), matcher)
+            for prompt, matcher in zip(encoded, matchers or [None] * len(encoded), strict=True)
+        ]
+        write(loaded, rows, self._temperature(loaded), self.alternatives or 0)
+        return [raw_attempt(loaded.tokenizer, row, self.model.name) for row in rows]
+
+    def _temperature(self, loaded: Loaded) -> float:
+        if self.temperature is not None:
+            return self.temperature
+        own = loaded.network.generation_config
+        return float(own.temperature or 1.0) if own.do_sample else 0.0
+
+    def load(self, device: torch.device) -> Loaded:
+        return self.loaded()

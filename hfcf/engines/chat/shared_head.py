@@ -1,0 +1,61 @@
+"""The tokens that all prompts begin with, task and worked examples, whose keys and values are computed once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+import torch
+
+from hfcf.engines.chat.weights import Loaded
+
+LEAST = 16
+"""Tokens of a head that is worth a pass of its own."""
+
+
+def common_head(prompts: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens all prompts begin with; 0 for a single prompt, and where they are too few.
+
+    >>> common_head([[*range(20), 1], [*range(20), 2]]), common_head([[1, 2], [1, 3]])
+    (20, 0)
+    """
+    if len(prompts) < 2:
+        return 0
+    first, last = min(prompts), max(prompts)
+    # The last token of a prompt is always read in its own row: its logits are those of the answer.
+    most = min(map(len, prompts)) - 1
+    length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first[:most], last[:most], strict=False)))
+    return length if length >= LEAST else 0
+
+
+def head_cache(loaded: Loaded, head: Sequence[int], rows: int) -> Any:
+    """Return the keys and values of a head for a batch; None without a head, and for a network that can't share one.
+
+    A network with a sliding window counts padding between the head and the rest, and one with a recurrent state reads it.
+    """
+    if not head:
+        return None
+    key = tuple(head)
+    if key not in loaded.heads:
+        loaded.heads.clear()  # a stage has one head, and the next stage another
+        loaded.heads[key] = _encode(loaded, head)
+    if (cache := loaded.heads[key]) is None:
+        return None
+    cache = copy.deepcopy(cache)
+    cache.batch_repeat_interleave(rows)
+    return cache
+
+
+def _encode(loaded: Loaded, head: Sequence[int]) -> Any:
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    network = loaded.network
+    cache = DynamicCache(config=network.config)
+    if any(type(layer) is not DynamicLayer for layer in cache.layers):
+        return None
+    with torch.inference_mode():
+        network(input_ids=torch.tensor([head], device=network.device), past_key_values=cache, use_cache=True, logits_to_keep=1)
+    return cache
