@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from hfcf.core import offline
-from hfcf.core.model import CHAT, Model, is_prompted, is_remote, source_of
+from hfcf.core.model import CHAT, Model, is_chat, is_prompted, is_remote, source_of
 from hfcf.core.model_folders import explain_folder
 from hfcf.core.pretrained import UnsafeModel, read_tokenizer, refuse_pickles
 
@@ -48,6 +48,8 @@ def check_weights(model: Model, where: str) -> None:
     _check_source(name, f"{where}: the base of the adapter {model.adapter}" if model.adapter else where)
     _check_tokenizer(model, where)
     _check_pickles(model.source(), name, where)
+    if is_chat(model):
+        _check_template(model, where)
     if model.adapter:
         _check_source(model.adapter, f"{where}: adapter", adapter=True)
         _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
@@ -93,6 +95,24 @@ def _check_tokenizer(model: Model, where: str) -> None:
             f"{where}: the folder {model.name} has weights and no tokenizer: save the tokenizer of the training there, "
             f'tokenizer.save_pretrained("{model.name}")'
         )
+
+
+def _check_template(model: Model, where: str) -> None:
+    """Raise `ValueError` for the folder of a chat model without a chat template; one on the Hub may have it there."""
+    name, folder = model.name.removeprefix(CHAT), Path(model.name.removeprefix(CHAT))
+    settings = folder / "tokenizer_config.json"
+    if not settings.is_file() or any(folder.glob("chat_template.*")):
+        return
+    if not json.loads(settings.read_text(encoding="utf-8")).get("chat_template"):
+        raise ValueError(f"{where}: {explain_template(name)}")
+
+
+def explain_template(name: str) -> str:
+    """Say why a model without a chat template can't be asked, and the cure."""
+    return (
+        f"the tokenizer of {name} has no chat template, so the model was not tuned for conversations: name one that was (often "
+        '"…-Instruct"), or store the template as chat_template.jinja in its folder'
+    )
 
 
 def check_hub_id(name: str, where: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from hfcf.core.model import Model
-from hfcf.core.model_checks import longest_input
+from hfcf.core.model_checks import explain_template, longest_input
 from hfcf.engines.base import Engine
 from hfcf.engines.chat.grammar import wrap_tokenizer
 from hfcf.engines.generator import load_generator, load_tokenizer
@@ -47,20 +47,12 @@ class ChatWeights(Engine):
 
     def load(self, device: torch.device) -> Loaded:
         tokenizer = load_tokenizer(self.model)
-        check_template(tokenizer, self.model)
+        if not tokenizer.chat_template:
+            raise ValueError(explain_template(self.model.name))
         network = load_generator(self.model, self.dtype()).to(device)
         if network.config.is_encoder_decoder:
             raise ValueError(f"{self.model.name} is an encoder-decoder: a chat model is a decoder-only model with a chat template")
         return Loaded(network, tokenizer, _stops(network, tokenizer), longest_input(self.model))
-
-
-def check_template(tokenizer: Any, model: Model) -> None:
-    """Raise `ValueError` for a tokenizer that can't put a conversation into the form that its model was tuned on."""
-    if not tokenizer.chat_template:
-        raise ValueError(
-            f"{model.name}: its tokenizer has no chat template, so it was not tuned for conversations: name a model that was "
-            '(often "…-Instruct"), or store the template as chat_template.jinja in its folder'
-        )
 
 
 def _stops(network: Any, tokenizer: Any) -> frozenset[int]:

@@ -7,20 +7,32 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar
 
 from datasets import Dataset, IterableDataset
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from hfcf import prompts
 from hfcf.core.candidates import settle
-from hfcf.core.settings import NonNegative, Positive
+from hfcf.core.model import CHAT, REMOTE, Model, is_prompted
+from hfcf.core.settings import NonNegative, Positive, Prompted
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
+from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.remote.llm_backend import engine_for, failure
 from hfcf.prompts import Prompt
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, learn_labels, learned_labels, model_columns, rewriting_of
+
+
+def _model(value: Any) -> Any:
+    """Keep the plain name of a served model, which is in the state of rows that were made before; make a `Model` of others."""
+    plain = isinstance(value, str) and not value.startswith((REMOTE, CHAT))
+    return value if plain or not value else Model._parse(value)
+
+
+Served = Annotated[str | Model, BeforeValidator(_model), Prompted()]
+"""The type of a setting: a language model, by the name that its server knows, or as elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +45,8 @@ class RewriteLlm(Stage):
     not outside the entities, and entities that are not there once each and in their order.
 
     Args:
-        model: the name that the server knows it by; `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint (see `Remote`).
+        model: the name that the server knows it by, with or without "llm:"; `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint
+            (see `Remote`). Or "chat:NAME", a model in this process.
         task: the task of the rows.
         relations: the labels that the model chooses from. None: of sentences SemEval's, without "Other"; of single texts those of
             the rows, which it learns.
@@ -53,7 +66,7 @@ class RewriteLlm(Stage):
 
     engines: ClassVar = (Remote,)
 
-    model: str = "gpt-3.5-turbo-0301"
+    model: Served = "gpt-3.5-turbo-0301"
     task: str = DEFAULT
     relations: tuple[str, ...] | None = None
     temperature: Annotated[float, Field(ge=0)] | None = 0.0
@@ -64,13 +77,15 @@ class RewriteLlm(Stage):
     prompts: str | None = None
 
     def check(self) -> None:
-        prompts.check_shots(self._kind.template, self.shots, self.prompts)
+        if isinstance(self.model, Model) and not is_prompted(self.model):
+            raise ValueError(f"model must be a language model, {REMOTE}NAME or {CHAT}NAME, got {self.model.name!r}")
+        prompts.check_shots(self._kind.template, self.shots, self._folder)
         if not self.fit_inputs:
             _ = self._engine(self._prompt)  # checks the other settings
 
     def __getstate__(self) -> dict[str, Any]:
         # Other words in the prompt give other rows.
-        return {**super().__getstate__(), "prompt": prompts.contents(self._kind.template, self.prompts)}
+        return {**super().__getstate__(), "prompt": prompts.contents(self._kind.template, self._folder)}
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:
@@ -78,6 +93,11 @@ class RewriteLlm(Stage):
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         return learn_labels(ds)
+
+    @property
+    def _folder(self) -> str | None:
+        """The folder with prompts of one's own."""
+        return self.prompts or (self.model.prompts if isinstance(self.model, Model) else None)
 
     @property
     def _kind(self) -> type[Prompt]:
@@ -88,17 +108,17 @@ class RewriteLlm(Stage):
         labels = self._kind.default_labels if self.relations is None else self.relations
         return self._kind(relations=learned_labels(self.fitted) if self.fitted else labels or (), max_words=self.max_words)
 
-    def _engine(self, prompt: Prompt) -> Remote:
-        return Remote(
-            model=self.model, schema=prompt.schema(), temperature=self.temperature, max_tokens=self.max_tokens,
-            seed=self.seed, attempts=self.attempts,
-        )  # fmt: skip
+    def _engine(self, prompt: Prompt) -> Remote | ChatModel:
+        model = self.model if isinstance(self.model, Model) else Model(REMOTE + self.model)
+        return engine_for(
+            model, prompt.schema(), temperature=self.temperature, max_tokens=self.max_tokens, seed=self.seed, attempts=self.attempts
+        )
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         prompt = self._prompt
         problems = [prompt.problem(row) for row in rows]
         readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
-        answers = iter(self._engine(prompt).run([prompt.messages(row, self.shots, self.prompts) for row in readable]))
+        answers = iter(self._engine(prompt).run([prompt.messages(row, self.shots, self._folder) for row in readable]))
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
             if problem is not None:
@@ -111,7 +131,7 @@ class RewriteLlm(Stage):
 
 
 class LLM(System):
-    """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint.
+    """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint or by a chat model in this process.
 
     A claim gets one of the opposite label, as in RACE's comparison with GPT-3 and ChatGPT (appendix D); a sentence one of another
     relation between its entities, in the three steps of CCG's prompt (Table 9); a single text one of another label, with as few
@@ -124,7 +144,8 @@ class LLM(System):
     not have the entities once each and in their order, which are rejected here.
 
     Args:
-        model: the name that the server knows it by; the default, and that of each task's preset, is the paper's ChatGPT.
+        model: the name that the server knows it by, or "chat:NAME" for a model in this process; the default, and that of each
+            task's preset, is the paper's ChatGPT.
         task: the task of the rows; called with rows, the system takes it from them.
         relations: see `RewriteLlm`; of sentences SemEval's by default, which are those of CCG's prompt.
         verifier: a model that must give each candidate its new label; None, as in the papers, checks nothing.
