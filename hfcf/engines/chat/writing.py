@@ -80,7 +80,7 @@ class Writer(LogitsProcessor):
     """
 
     def __init__(self, rows: Sequence[Row], loaded: Loaded, temperature: float, alternatives: int) -> None:
-        self.rows, self._loaded = rows, loaded
+        self.rows, self.loaded = rows, loaded
         self._temperature, self._alternatives = temperature, alternatives
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -94,7 +94,7 @@ class Writer(LogitsProcessor):
         for i, (row, token) in enumerate(zip(self.rows, chosen.tolist(), strict=True)):
             if not row.done:
                 others = list(zip(places[i], best[i], strict=True)) if self._alternatives else []
-                row.add(token, values[i], others, self._loaded.stops)
+                row.add(token, values[i], others, self.loaded.stops)
         return torch.full_like(logs, -torch.inf).scatter_(1, chosen[:, None], 0.0)
 
     def _choose(self, logs: torch.Tensor) -> torch.Tensor:
