@@ -54,14 +54,16 @@ def script(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[Mapping[str,
     Only the logits are replaced: grammar, choice, log-probabilities and what follows are those of the library.
     """
     asked: list[Mapping[str, Any]] = []
+    scripts: dict[int, tuple[writing.Row, list[int]]] = {}
     choose = writing.Writer.__call__
 
     def scripted(self: writing.Writer, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         made = self.loaded.tokenizer
         for i, row in enumerate(self.rows):
-            if not row.ids and not row.done:
+            if id(row) not in scripts:
                 asked.append(row.prompt.question)
-            text = made(answer(row.prompt.question), add_special_tokens=False)["input_ids"]
+                scripts[id(row)] = row, made(answer(row.prompt.question), add_special_tokens=False)["input_ids"]
+            text = scripts[id(row)][1]
             scores[i] -= 100.0
             scores[i, text[len(row.ids)] if len(row.ids) < len(text) else made.eos_token_id] = 100.0
         return choose(self, input_ids, scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -24,6 +24,23 @@ PASSAGES = [
     {"id": "p6", "title": "Copy", "text": _CAPTAINS},
     {"id": "p7", "title": "Essendon", "text": "Dyson Heppell leads Essendon Football Club as its captain, and Zach Merrett plays."},
 ]  # fmt: skip
+
+
+def content(asked: Mapping[str, Any]) -> str:
+    """What a prompt asks about, after the examples."""
+    return str(asked["messages"][-1]["content"]).rpartition("\n\nPassage: ")[2]
+
+
+def answer_to(asked: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Read names, ask for them, and give a name back where the question has its number of letters."""
+    passage, rest = content(asked).partition("\n")[::2]
+    names = [match[0] for match in NAME.finditer(passage)]
+    if rest.startswith("Answer: "):
+        answer = rest.removeprefix("Answer: ").partition("\n")[0]
+        return {"questions": [f"who is the captain with {len(answer)} letters", "who", "who  "]}
+    if letters := re.search(r"with (\d+) letters", rest):
+        return {"answers": [name for name in names if len(name) == int(letters[1])][:1]}
+    return {"answers": names[:3]}
 
 
 def collection() -> Dataset:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,22 +29,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         yield begin
 
 
-def content(asked: dict[str, Any]) -> str:
-    """What a prompt asks about, after the examples."""
-    return asked["messages"][-1]["content"].rpartition("\n\nPassage: ")[2]
-
-
 def chat(_: int, asked: dict[str, Any]) -> Reply:
-    """Read names, ask for them, and give a name back where the question has its number of letters."""
-    text = content(asked)
-    passage, rest = text.partition("\n")[::2]
-    names = [match[0] for match in near_misses.NAME.finditer(passage)]
-    if rest.startswith("Answer: "):
-        answer = rest.removeprefix("Answer: ").partition("\n")[0]
-        return say(json.dumps({"questions": [f"who is the captain with {len(answer)} letters", "who", "who  "]}))
-    if letters := re.search(r"with (\d+) letters", rest):
-        return say(json.dumps({"answers": [name for name in names if len(name) == int(letters[1])][:1]}))
-    return say(json.dumps({"answers": names[:3]}))
+    return say(json.dumps(near_misses.answer_to(asked)))
 
 
 @pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
@@ -86,10 +71,10 @@ def test_a_long_passage_is_shown_around_its_answer(start: Start) -> None:
     context = " ".join(["one"] * 1000 + ["Ada,"] + ["two"] * 1000)
     at = context.index("Ada")
     write_questions(QuestionGenerator(model=CHAT, num_return_sequences=3), [["", context, at, at + 3]], 13)
-    shown = content(server.asked[-1]).partition("\n")[0]
+    shown = near_misses.content(server.asked[-1]).partition("\n")[0]
     assert shown == " ".join(["one"] * WORDS + ["« answer = Ada »,"] + ["two"] * (WORDS - 1))
     read_answers(Reader(model=CHAT, n_best=2), [["who?", context, ""]], 13)
-    assert content(server.asked[-1]).partition("\n")[0] == " ".join(["one"] * 2 * WORDS)
+    assert near_misses.content(server.asked[-1]).partition("\n")[0] == " ".join(["one"] * 2 * WORDS)
 
 
 def test_the_prompts_are_in_the_state_of_stages_that_ask_them() -> None:

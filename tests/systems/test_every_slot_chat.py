@@ -1,0 +1,127 @@
+"""Every system with a chat model in this process in every place that takes one: the same rows as with an endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import chat_models
+import every_slot
+import near_misses
+import pytest
+import scripted_llm
+from bad_server import say, starter
+from chat_models import chat, script
+from datasets import Dataset, Features, List
+from offline_models import installed
+
+import hfcf
+from hfcf.core import recipe
+from hfcf.core.model import Model
+from hfcf.core.schema import TEXT
+from hfcf.core.system import System
+from hfcf.engines.base import usage
+from hfcf.engines.chat import grammar
+from hfcf.engines.ner import Ner
+from hfcf.metrics.flip_rate import MeasureFlipRate
+from hfcf.systems.baselines.llm import LLM
+from hfcf.systems.baselines.paraphrase import Paraphrase
+from hfcf.tasks.structures import TASK
+from hfcf.training.verifier import TRAINER
+
+Make = Callable[[Model], tuple[System, Dataset]]
+Answer = Callable[[Mapping[str, Any]], Any]
+needs_grammar = pytest.mark.skipif(not grammar.is_installed(), reason="llguidance is not installed")
+
+
+@pytest.fixture
+def model(shared: Callable[[str, Callable[[Path], object]], Path]) -> Model:
+    return Model(f"chat:{shared('chat', chat)}")
+
+
+def sentences(number: int) -> Dataset:
+    if not installed("wordnet"):
+        pytest.skip("the offline WordNet is not installed")
+    folder = recipe.folder() / "demo_relations"
+    return hfcf.load("relations", data_dir=folder, split="train", on_error="reject").select(range(number))
+
+
+def structures(number: int) -> Dataset:
+    if not all(map(installed, ("spacy", "minilm"))):
+        pytest.skip("the offline models are not installed")
+    features = Features({**TASK.features, "explanation": List(TEXT)})
+    return Dataset.from_list(scripted_llm.rows(number), features=features)
+
+
+@pytest.fixture(params=["race", "crossaug", "ccg", "paraphrase", "llm", "rgf", "checkwhy"])
+def system(request: pytest.FixtureRequest, tiny_model: Callable[[str], str], spacy_ner: Ner, demo: Dataset) -> tuple[Make, Answer]:
+    """What makes a system and its rows, all places filled by one model; and what that model answers."""
+    if request.param == "race":
+        settings: dict[str, Any] = {"encoder": Model(tiny_model("classifier")), "ner": spacy_ner, "num_candidates": 2}
+        return lambda m: (hfcf.RACE.preset("llm", verifier=m, generator=m, **settings), demo.select(range(4))), every_slot.answer_to
+    if request.param == "crossaug":
+        return lambda m: (hfcf.CrossAug.preset("llm", generator=m, verifier=m), demo.select(range(4))), every_slot.answer_to
+    if request.param == "ccg":
+        rows = sentences(8)
+        return lambda m: (hfcf.CCG.preset("llm", indicator=m, editor=m, verifier=m, parser=None), rows), every_slot.answer_to
+    if request.param == "paraphrase":
+        return lambda m: (Paraphrase(generator=m, verifier=m), demo.select(range(4))), every_slot.answer_to
+    if request.param == "llm":
+
+        def rewrite(asked: Mapping[str, Any]) -> dict[str, Any]:
+            told = asked["messages"][-1]["content"].rpartition("Claim: ")[2].split("\n")[0]
+            return {"claim": f"It is not so that {told}"}
+
+        return lambda m: (LLM(model=m), demo.select(range(4))), rewrite
+    if request.param == "rgf":
+        if not installed("spacy"):
+            pytest.skip("the offline spaCy pipeline is not installed")
+        models = lambda m: {"reader": m, "generator": m, "readers": (m,)}  # noqa: E731 - beside its use
+        return lambda m: (
+            hfcf.RGF.preset("llm", passages=near_misses.collection(), k=2, keep=None, **models(m)), near_misses.rows().select([0])
+        ), near_misses.answer_to  # fmt: skip
+    rows = structures(2)
+    return lambda m: (hfcf.CheckWhy.preset("offline", model=m, max_tokens=400, distractors=(1, 1)), rows), scripted_llm.answer_to
+
+
+@needs_grammar
+def test_a_chat_model_makes_the_rows_of_an_endpoint(
+    system: tuple[Make, Answer], model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, answer = system
+    with starter(monkeypatch, CONCURRENCY="1") as start:
+        server = start(lambda _, asked: say(json.dumps(answer(asked))))
+        served, rows = make(Model("llm:m"))
+        expected = list(served(rows, load_from_cache_file=False))
+    asked = script(monkeypatch, lambda question: json.dumps(answer(question), ensure_ascii=False))
+    usage().clear()
+    here, _ = make(model)
+    done = list(here(rows, load_from_cache_file=False))
+    assert _without_models(done) == _without_models(expected)
+    assert sorted(map(chat_models.key, asked)) == sorted(map(chat_models.key, server.asked))
+    assert list(here(rows, load_from_cache_file=False)) == done
+    assert usage()["ChatModel"].attempts == len(asked), "the second run computed nothing"
+    assert "Remote" not in usage()
+
+
+def _without_models(rows: Any) -> Any:
+    """Leave out what may differ: the name of the model, and the probabilities, which the server of the test does not give."""
+    if isinstance(rows, Mapping):
+        return {name: _without_models(value) for name, value in rows.items() if name not in ("provenance", "settings", "models")}
+    if isinstance(rows, list):
+        return [_without_models(row) for row in rows]
+    return round(rows, 2) if isinstance(rows, float) else rows
+
+
+@needs_grammar
+def test_a_chat_model_is_evaluated_and_measures_flips(model: Model, demo: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = demo.select(range(6))
+    script(monkeypatch, lambda question: json.dumps(every_slot.answer_to(question)))
+    evaluation = TRAINER.evaluate(rows, model)
+    assert evaluation.scores["rows"] == 6
+    assert set(evaluation.predicted) <= {"SUPPORTS", "REFUTES"}
+    answers = MeasureFlipRate(verifier=model).answers(list(rows))
+    assert [max(answer, key=answer.__getitem__) for answer in answers if answer] == evaluation.predicted
+    assert all(0.99 < max(answer.values()) <= 1 for answer in answers if answer)
