@@ -32,7 +32,7 @@ class Model:
             model that is asked by prompts: "llm:NAME" for one behind an endpoint (`hfcf.engines.remote.engine.Remote`), or
             "chat:NAME" for one in this process, where NAME is one of the former: a Hub id, a folder or offline:NAME.
         revision: the Hub revision; pin it, or a new upload changes your results.
-        adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one that ships with this library.
+        adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one of the package hfcf-offline.
         dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
         labels: for a classifier whose classes have names of its own: {its name: our name}, {"LABEL_0": "REFUTES", …}. Stored as
             pairs, because a reference must be hashable.
@@ -188,7 +188,9 @@ def source_of(name: str) -> str:
 
         return str(offline.folder(name.removeprefix("offline:")))
     if name.startswith("hfcf:"):
-        return str(Path(__file__).parent.parent / "adapters" / name.removeprefix("hfcf:"))
+        from hfcf.core import offline
+
+        return str(offline.adapter(name.removeprefix("hfcf:")))
     return name
 
 

@@ -46,26 +46,24 @@ def check_weights(model: Model, where: str) -> None:
         return
     name = model.name.removeprefix(CHAT)
     _check_source(name, f"{where}: the base of the adapter {model.adapter}" if model.adapter else where)
-    _check_tokenizer(model, where)
+    if model.adapter:
+        _check_source(model.adapter, f"{where}: adapter", adapter=True)
+    _check_tokenizer(model, where)  # converts an offline model, which takes seconds
     _check_pickles(model.source(), name, where)
     if is_chat(model):
         _check_template(model, where)
     if model.adapter:
-        _check_source(model.adapter, f"{where}: adapter", adapter=True)
         _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
 
 
 def _check_source(name: str, where: str, *, adapter: bool = False) -> None:
-    if name.startswith("offline:"):
-        try:
+    try:
+        if name.startswith("offline:"):
             offline.check_installed(name.removeprefix("offline:"))
-        except (ValueError, FileNotFoundError) as error:
-            raise type(error)(f"{where}: {error}") from None
-        return
-    folder = Path(source_of(name))
-    if name.startswith("hfcf:") and not folder.is_dir():
-        there = ", ".join(sorted(f"hfcf:{path.name}" for path in folder.parent.iterdir() if path.is_dir()))
-        raise ValueError(f"{where}: this library has no model {name!r}; it has {there}")
+            return
+        folder = Path(source_of(name))
+    except (ValueError, FileNotFoundError) as error:
+        raise type(error)(f"{where}: {error}") from None
     if folder.is_dir():
         if not any(path.suffix in (".json", ".cfg") for path in folder.iterdir()):
             raise ValueError(f"{where}: the folder {name} holds no model: there is no config.json in it")

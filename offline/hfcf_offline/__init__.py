@@ -1,0 +1,1 @@
+"""The adapters that hfcf reads as `hfcf:NAME`, in the folder `adapters`; hfcf finds it and imports nothing."""
