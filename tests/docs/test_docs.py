@@ -15,7 +15,7 @@ from typer.main import get_command
 from hfcf.cli import app
 from hfcf.core import recipe
 
-FOLDERS = ("hfcf", "docs", "tests", "recipes", "benchmarks", "dataset_scripts", "results")
+FOLDERS = ("hfcf", "docs", "tests", "recipes", "benchmarks", "dataset_scripts", "results", "offline")
 
 
 @each_page

@@ -40,7 +40,7 @@ OFFLINE: dict[str, Any] = {
 
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
-    "indicator": _CHAT, "editor": _CHAT, "masked": Model("hfcf:mlm"),  # not read, and there on every machine
+    "indicator": _CHAT, "editor": _CHAT, "masked": None,
     "parser": Constituents(backend="spacy", model=Model("offline:spacy")),
 }  # fmt: skip
 """A language model behind `HFCF_LLM_URL` names causal terms and writes new ones; spaCy's parser and WordNet are local."""
