@@ -108,7 +108,7 @@ class IdentifyCausalTerms(Stage):
 
     def check(self) -> None:
         check_full_tuning("classifier", self.classifier)
-        asked = self.indicator is not None and is_remote(self.indicator)
+        asked = self.indicator is not None and is_prompted(self.indicator)
         if self.masked is None and self.method == "intervention" and not asked:
             raise ValueError("masked: interventions need a masked language model")
 
