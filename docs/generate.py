@@ -25,7 +25,7 @@ from hfcf import metrics
 from hfcf.core import recipe, schema
 from hfcf.core.checkpoints import checkpoints
 from hfcf.core.docstrings import arguments, first_sentence, paragraphs
-from hfcf.core.model import Model, is_prompted, is_remote
+from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Prompted, Setting, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
