@@ -56,6 +56,7 @@ from hfcf.engines.cure import (
 )
 from hfcf.engines.verifier_inputs import join_for
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
+from hfcf.training import steps
 from hfcf.training.trainer import Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -125,9 +126,13 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
 
     Args:
         rows: verification rows; labels are not read.
-        hp: how; `model` is the verifier. `tune` and `rank` do not apply.
-        out: a folder.
+        hp: how; `model` is the verifier. `tune` and `rank` do not apply. With `max_steps`, batches in which no row is
+            explained do not count as steps; epochs count them.
+        out: a folder. No checkpoints are written: an interrupted training starts anew.
         weights: the weights of the losses.
+
+    Raises:
+        ValueError: no row has evidence that the verifier reads; or with `max_steps`, the verifier finds NOT ENOUGH INFO everywhere.
     """
     from transformers import set_seed
 
@@ -147,25 +152,53 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
         token = tokenizer.pad_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id
         gates.baseline.copy_(embeddings.weight[token])
     optimiser = torch.optim.AdamW(gates.parameters(), lr=hp.learning_rate, weight_decay=hp.weight_decay)
-    steps = max(1, round(hp.epochs * len(items) / hp.batch_size))
-    rising = max(1, round(hp.warmup * steps))
+    number = hp.max_steps or max(1, round(hp.epochs * len(items) / hp.batch_size))
+    rising = max(1, round(hp.warmup * number))
     frozen = {name: parameter.requires_grad for name, parameter in network.named_parameters()}
     network.requires_grad_(False)  # the network is shared with the engines of this process
-    for step, chosen in zip(range(steps), _batches(items, hp.batch_size, hp.seed), strict=False):
-        for group in optimiser.param_groups:
-            group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (steps - step) / max(1, steps - rising))
-        if parts := losses(gates, network, reading, *pad_batch(tokenizer, chosen, device), weights, bf16=hp.bf16):
+    size = hp.micro_batch_size or hp.batch_size
+    step, unexplained = 0, 0
+    batches = _batches(items, hp.batch_size, hp.seed)
+    with steps.recomputed(network, hp.model.name, hp.gradient_checkpointing):
+        while step < number:
+            for group in optimiser.param_groups:
+                group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (number - step) / max(1, number - rising))
+            chosen = [pad_batch(tokenizer, part, device) for part in steps.cut(next(batches), size)]
             optimiser.zero_grad()
-            torch.stack(list(parts.values())).sum().backward()
-            torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
-            optimiser.step()
-            if step % 10 == 0:
-                log.info("step %d of %d: %s", step, steps, {name: round(part.item(), 3) for name, part in parts.items()})
+            parts = _add_gradients(gates, network, reading, chosen, weights, bf16=hp.bf16)
+            if parts:
+                torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
+                optimiser.step()
+                if step % 10 == 0:
+                    log.info("step %d of %d: %s", step, number, {name: round(part, 3) for name, part in parts.items()})
+            unexplained = 0 if parts else unexplained + hp.batch_size
+            if hp.max_steps and unexplained > 2 * (len(items) + hp.batch_size):  # a pass without any
+                raise ValueError("there is nothing to explain: the verifier answers NOT ENOUGH INFO to every row")
+            step += bool(parts) or not hp.max_steps  # epochs are counted in batches, also those without a row to explain
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(frozen[name])
     verifier = {"name": hp.model.name, "revision": hp.model.revision, "adapter": hp.model.adapter, "key": weights_key(hp.model)}
     sizes = {"hidden_size": config.hidden_size, "num_hidden_layers": config.num_hidden_layers}
     save_gates(gates, out, {"verifier": verifier, **sizes, "layers": layers, "width": 128, "max_length": hp.max_length})
+    steps.write_steps(out, hp, number, len(items))
+
+
+def _add_gradients(
+    gates: Gates, network: Any, reading: ClassifierSpec, parts: Sequence[tuple[dict[str, Any], torch.Tensor]], weights: Weights,
+    *, bf16: bool,
+) -> dict[str, float]:  # fmt: skip
+    """Add the gradients of a batch in micro batches; return its losses, {} if no row of it is explained."""
+    counts = [(torch.tensor(1.0),)]
+    if len(parts) > 1:  # the mean is over explained rows, so they are counted first
+        with torch.no_grad(), torch.autocast(parts[0][1].device.type, torch.bfloat16, enabled=bf16):
+            counts = [(explained_rows(reading, network(**batch).logits).sum().float(),) for batch, _ in parts]
+    total: dict[str, float] = defaultdict(float)
+    for (batch, pieces), share in zip(parts, steps.shares(counts), strict=True):
+        if share is not None and (part := losses(gates, network, reading, batch, pieces, weights, bf16=bf16)):
+            steps.add_terms([torch.stack(list(part.values())).sum()], share).backward()
+            for name, value in part.items():
+                total[name] += value.item() * share[0].item()
+    return dict(total)
 
 
 def losses(

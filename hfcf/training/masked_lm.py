@@ -74,7 +74,7 @@ def train_masked_lm(texts: Sequence[str], hp: Hyperparameters, out: Path, *, sha
     if not len(rows):
         raise ValueError("there is nothing to train on: no text has a word that is one token")
     with head_at_labels(network):
-        network = fit(network, tokenizer, rows, hp, collator=collate, task_type="", head=(), out=out)
+        network = fit(network, tokenizer, rows, hp, collator=collate, task_type="", head=(), out=out, draws=True)
     network.half().save_pretrained(out)
     config = network.float().config  # so that a model loaded without a number type works on a CPU
     config.dtype = torch.float32

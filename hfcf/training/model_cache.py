@@ -16,6 +16,7 @@ from filelock import FileLock
 from hfcf.core.model import Model
 from hfcf.core.model_checks import is_whole
 from hfcf.core.paths import cache_dir, is_intact, quarantine, seal
+from hfcf.training.steps import drop_unset, with_steps
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
         hp: the settings. The contents of their model count, not its name.
         train: function that trains the model and stores it in the given folder.
     """
-    settings = {**asdict(hp), "model": hp.model.key()}
+    settings = {**drop_unset(asdict(hp)), "model": hp.model.key()}
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
     folder = _folder(digest)
@@ -63,8 +64,8 @@ def check_full_tuning(name: str, hp: Hyperparameters) -> Hyperparameters:
 
 
 def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
-    """Return the settings with enough epochs for this number of steps on this number of rows."""
-    return replace(hp, epochs=max(hp.epochs, steps * hp.batch_size / rows))
+    """Return the settings with enough epochs, or `max_steps`, for this number of steps on this number of rows."""
+    return replace(hp, **with_steps(hp, steps, rows))
 
 
 def stored_model(digest: str) -> Model:

@@ -82,7 +82,7 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
     dense = retriever.method == "dense"
     network = Bi(start.network, retriever) if dense else start.network
     columns = ("question", "scores", "readable", "spans", *(("text", "numbers") if dense else ()))
-    loss = Loss(of=lambda output, batch: marginal_loss(output, batch, hp.scale, hp.no_answer), columns=columns)
+    loss = Loss(of=lambda output, batch: marginal_terms(output, batch, hp.scale, hp.no_answer), columns=columns, counts=_counts)
     fit(
         network, start.tokenizer, kept, hp, collator=Collator(start.tokenizer, network if dense else None), task_type=TASK_TYPE,
         head=start.head, out=out, base=start.base, loss=loss,
@@ -217,8 +217,13 @@ class Collator:
         }  # fmt: skip
 
 
-def marginal_loss(output: Any, batch: Mapping[str, torch.Tensor], scale: float, no_answer: float) -> torch.Tensor:
-    """Compute the loss of a batch of questions; see `train_open_reader`. A trained retriever's scores are in `output`."""
+def marginal_terms(
+    output: Any, batch: Mapping[str, torch.Tensor], scale: float, no_answer: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Compute the two terms of the loss of a batch of questions; see `train_open_reader`.
+
+    The first is a mean over questions, the second over windows without the answer. A trained retriever's scores are in `output`.
+    """
     start, end = (
         torch.where(batch["readable"], logits.float(), -torch.inf).log_softmax(-1)
         for logits in (output.start_logits, output.end_logits)
@@ -229,11 +234,21 @@ def marginal_loss(output: Any, batch: Mapping[str, torch.Tensor], scale: float, 
     prior = scored - _log_sums(scored, question)[question]
     window, first, last = batch["spans"].unbind(1)
     likelihood = _log_sums(prior[window] + start[window, first] + end[window, last], question[window])
-    empty = torch.ones_like(question, dtype=torch.bool)
-    empty[window] = False
+    empty = _without_answer(batch)
     # A sum over no window is 0.
     nothing = (start[:, 0] + end[:, 0])[empty].sum() / empty.sum().clamp(min=1)
-    return -likelihood.mean() - no_answer * nothing
+    return -likelihood.mean(), -no_answer * nothing
+
+
+def _without_answer(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Mark the windows that hold no answer."""
+    empty = torch.ones_like(batch["question"], dtype=torch.bool)
+    empty[batch["spans"][:, 0]] = False
+    return empty
+
+
+def _counts(batch: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    return (batch["question"].max() + 1).float(), _without_answer(batch).sum().float()
 
 
 def _log_sums(values: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:

@@ -29,6 +29,7 @@ from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, lo
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
+from hfcf.training.steps import count_rows
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, LengthSampler, Loss, fit
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ def train_relation(
     lengths = [len(row["input_ids"]) for row in readable]
     fit(
         network, tokenizer, Dataset.from_list(readable), hp, collator=batch, task_type="", head=(), out=out,
-        loss=Loss(of=_loss, columns=("labels",), order=LengthSampler(lengths, hp.batch_size, hp.seed)),
+        loss=Loss(of=_loss, columns=("labels",), order=LengthSampler(lengths, hp.batch_size, hp.seed), counts=count_rows),
         checkpoints=False, callbacks=[best] if best else [],
         data=None if dev is None else [dev["id"], dev["label"]],
     )  # fmt: skip

@@ -25,6 +25,7 @@ from hfcf.tasks.task_inputs import WRITTEN, View, answer_text, evidence_text, pr
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
 from hfcf.training.generator import train_texts
+from hfcf.training.steps import count_rows
 from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, classes_of, count_cut, graph, purpose
 from hfcf.training.structure_scorer import STRUCTURES, to_answer
 from hfcf.training.trainer import Hyperparameters, LengthSampler, Loss, fit
@@ -131,7 +132,7 @@ def train_graph_verifier(
     order = LengthSampler([len(item) for item in encoded], hp.batch_size, hp.seed)
     fit(
         network, tokenizer, rows, hp, collator=batch, task_type="", head=(), out=out,
-        loss=Loss(of=_loss, columns=("place", "labels"), order=order), checkpoints=False, data=requests,
+        loss=Loss(of=_loss, columns=("place", "labels"), order=order, counts=count_rows), checkpoints=False, data=requests,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +23,7 @@ from hfcf.core.redact import short_path
 from hfcf.core.settings import Positive, Seed, Share, check_fields
 from hfcf.engines.networks import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
+from hfcf.training import steps
 from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ CHECKPOINTS = "checkpoints"
 
 MINUTES = 5
 """Between two lines of a log within an epoch."""
+_SHARES = "shares"
+"""The key of a micro batch that holds by how much each term of its loss counts."""
 _SPREAD = 1.5
 """Up to how many times its length a row counts when rows are sorted by length."""
 
@@ -49,9 +52,9 @@ class Hyperparameters:
     Args:
         model: the model to start from.
         max_length: tokens of an input.
-        batch_size: rows to a step.
+        batch_size: rows to a step; with several processes, of each.
         learning_rate: of AdamW; it falls linearly to zero (the paper names no schedule).
-        epochs: passes over the rows (the paper gives no number).
+        epochs: passes over the rows (the paper gives no number); `max_steps` counts instead, if it is set.
         warmup: share of the steps in which the learning rate rises.
         weight_decay: of AdamW.
         tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters; "lowrank" trains all weights but the
@@ -60,6 +63,12 @@ class Hyperparameters:
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
             half of the time; others take longer.
         seed: of the order of the rows and of new weights.
+        micro_batch_size: rows of a batch that are computed at a time, to save memory; null computes the batch at once. A step has
+            the loss of the whole batch, whatever the parts; only the draws of dropout differ.
+        gradient_checkpointing: keep the input of each layer alone, and compute the layer again in the backward pass. It saves most
+            of the memory of activations, and takes about a third more time.
+        max_steps: steps of the optimiser; null: as many as `epochs` take. Warm-up and decay are over exactly these; the rows are
+            repeated as often as it takes, and the last pass may be partial.
 
     Raises:
         ValueError: a value has another type or is out of range; the message names the field.
@@ -76,10 +85,17 @@ class Hyperparameters:
     rank: Positive = 16
     bf16: bool = False
     seed: Seed = 13
+    micro_batch_size: Positive | None = None
+    gradient_checkpointing: bool = False
+    max_steps: Positive | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", Model.of(self.model))
         check_fields(self)
+        steps.check_settings(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return steps.drop_unset(vars(self))  # stages that train are pickled into the keys of the map cache
 
 
 @dataclass(frozen=True)
@@ -87,16 +103,20 @@ class Loss:
     """A loss that replaces the network's own.
 
     Args:
-        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`.
+        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`; or the terms that add up
+            to it, each a mean.
         columns: columns of numbers that `of` reads and the network does not.
         hidden: `of` reads the network's hidden states.
         order: the order of the rows, a `torch.utils.data.Sampler`; by default batches hold rows of similar length.
+        counts: over how many items of a batch each term is a mean (`hfcf.training.steps.Counts`); None of a loss that compares the
+            rows of a batch, which can't be computed on parts of it.
     """
 
     of: Callable[[Any, Mapping[str, Any]], Any]
     columns: tuple[str, ...] = ()
     hidden: bool = False
     order: Iterable[int] | None = None
+    counts: steps.Counts | None = None
 
 
 class LengthSampler(Sampler[int]):
@@ -129,8 +149,8 @@ class LengthSampler(Sampler[int]):
         return (i for batch in (*batches, *last) for i in batch)
 
 
-def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
-    """Make the trainer's class: rows come in `order`, and `loss` replaces the network's own."""
+def _trainer_with(loss: Loss | None, order: Order, counts: steps.Counts | None) -> type[Any]:
+    """Make the trainer's class: rows come in `order`, `loss` replaces the network's own, and `counts` weights parts of batches."""
     from torch.utils.data import DataLoader
     from transformers import Trainer
 
@@ -146,10 +166,42 @@ def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
         ) -> Any:
             if loss is None:
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-            features = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
+            features = {name: value for name, value in inputs.items() if name not in ("labels", _SHARES, *loss.columns)}
             outputs = model(**features, **({"output_hidden_states": True} if loss.hidden else {}))
-            value = loss.of(outputs, inputs)
+            value = steps.add_terms(loss.of(outputs, inputs), inputs.get(_SHARES))
             return (value, outputs) if return_outputs else value
+
+        def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
+            if steps.PARTS not in inputs or counts is None:
+                return super().training_step(model, inputs, num_items_in_batch)
+            model.train()
+            parts = [self._prepare_inputs(part) for part in inputs[steps.PARTS]]
+            # As for whole batches: networks that count their items count those of all processes.
+            everywhere = loss is None and self.model_accepts_loss_kwargs and self.args.average_tokens_across_devices
+            together = everywhere and self.args.world_size > 1
+            shares = steps.shares([counts(part) for part in parts], self._sum_everywhere if together else lambda total: total)
+            weighted = [(part, share) for part, share in zip(parts, shares, strict=True) if share is not None]
+            total: Any = 0.0
+            for place, (part, share) in enumerate(weighted, start=1):
+                # Processes exchange their gradients once, after the last part.
+                with nullcontext() if place == len(weighted) else self.accelerator.no_sync(model):
+                    value = self._part_loss(model, part, share)
+                    value = value * self.accelerator.num_processes if together else value
+                    self.accelerator.backward(value)
+                total = total + value.detach()
+            return total
+
+        def _part_loss(self, model: Any, part: dict[str, Any], share: tuple[Any, ...]) -> Any:
+            if loss is None:  # of one term
+                return self.compute_loss(model, part).mean() * share[0]
+            return self.compute_loss(model, {**part, _SHARES: share})
+
+        def _sum_everywhere(self, total: Any) -> Any:
+            return self.accelerator.gather(total).sum()
+
+        def floating_point_ops(self, inputs: dict[str, Any]) -> int:
+            parts = inputs.get(steps.PARTS) or [inputs]
+            return sum(super(OrderedTrainer, self).floating_point_ops(part) for part in parts)
 
     return OrderedTrainer
 
@@ -238,16 +290,20 @@ def training_progress() -> Iterator[Any]:
 def fit(
     network: Any, tokenizer: Any, rows: Dataset, hp: Hyperparameters, *, collator: Any, task_type: str, head: tuple[str, ...],
     out: Path, loss: Loss | None = None, checkpoints: bool = True, callbacks: Sequence[Any] = (),
-    base: Mapping[str, Any] | None = None, data: Any = None,
+    base: Mapping[str, Any] | None = None, data: Any = None, draws: bool = False,
 ) -> Any:  # fmt: skip
     """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
 
     Checkpoints are written every five minutes (`HFCF_CHECKPOINT_SECONDS`), and after each epoch. The weights of a training that was
-    interrupted are those of one that was not.
+    interrupted are those of one that was not. `draws` says that the collator draws at random: parts of a batch are cut after it.
     """
     from transformers import PrinterCallback, TrainingArguments, set_seed
     from transformers.trainer_pt_utils import LengthGroupedSampler
 
+    counts = steps.count_targets(shifted=task_type == "CAUSAL_LM") if loss is None else loss.counts
+    steps.check_counts(hp, counts, "this training")
+    if steps.is_split(hp):
+        collator = steps.split_collator(collator, hp.micro_batch_size or hp.batch_size, draws=draws)
     work = out / CHECKPOINTS
     digest = data_digest(rows, hp, data)
     checkpoint = last_checkpoint(work, digest)
@@ -269,7 +325,8 @@ def fit(
         network.get_input_embeddings().weight.requires_grad = False
     arguments = TrainingArguments(
         output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
-        num_train_epochs=hp.epochs, warmup_steps=hp.warmup, weight_decay=hp.weight_decay, seed=hp.seed, data_seed=hp.seed,
+        num_train_epochs=hp.epochs, max_steps=hp.max_steps or -1, warmup_steps=hp.warmup, weight_decay=hp.weight_decay,
+        seed=hp.seed, data_seed=hp.seed,
         save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=10, report_to="none",
         remove_unused_columns=False, disable_tqdm=True, **_precision(hp),
     )  # fmt: skip
@@ -278,8 +335,9 @@ def fit(
     else:
         sampler = LengthGroupedSampler(arguments.train_batch_size, rows, model_input_name=tokenizer.model_input_names[0])
         order = Order(sampler, checkpoint)
-    with training_progress() as progress:
-        trainer = _trainer_with(loss, order)(
+    recomputed = steps.recomputed(network, hp.model.name, hp.gradient_checkpointing)
+    with training_progress() as progress, recomputed:
+        trainer = _trainer_with(loss, order, counts)(
             model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
             callbacks=[progress, checkpoint_callback(digest, order), *callbacks],
         )  # fmt: skip
@@ -288,6 +346,7 @@ def fit(
     network = network.cpu().float().eval()
     remove_weights(out)
     out.mkdir(parents=True, exist_ok=True)
+    steps.write_steps(out, hp, trainer.state.global_step, len(rows))
     if hp.tune == "lora":
         # Not the folder that it was loaded from on this machine.
         network.peft_config["default"].base_model_name_or_path = short_path(hp.model.name)

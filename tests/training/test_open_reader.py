@@ -25,7 +25,7 @@ from hfcf.engines.retriever import Retriever
 from hfcf.tasks.qa import TASK
 from hfcf.training.consistency import consistency
 from hfcf.training.open_domain import OpenHyperparameters
-from hfcf.training.open_reader import Collator, encode_questions, holds_answer, marginal_loss, train_open_reader
+from hfcf.training.open_reader import Collator, encode_questions, holds_answer, marginal_terms, train_open_reader
 from hfcf.training.reader import load_start
 from hfcf.training.reader_trainer import TRAINER
 from hfcf.training.trainer import Hyperparameters, trained_model
@@ -167,7 +167,7 @@ def test_the_loss_is_the_marginal_likelihood_of_all_spans(hp: OpenHyperparameter
     batch = Collator(start.tokenizer, None)([dict(row) for row in encoded])
     network = start.network.eval()
     output = network(**{name: batch[name] for name in ("input_ids", "token_type_ids", "attention_mask")})
-    loss = marginal_loss(output, batch, 0.5, 2.0)
+    loss = sum(marginal_terms(output, batch, 0.5, 2.0))
     likelihoods, nothing, place = [], [], 0
     for row in encoded:
         weights = (0.5 * torch.tensor(row["scores"])).softmax(0)
@@ -198,7 +198,7 @@ def test_a_trained_score_takes_the_place_of_the_retrievers() -> None:
         "spans": torch.tensor([[0, 1, 2]]),
     }  # fmt: skip
     output = SimpleNamespace(start_logits=logits, end_logits=logits, scores=torch.tensor([math.log(3.0), 0.0], requires_grad=True))
-    loss = marginal_loss(output, batch, 1.0, 0.0)
+    loss = sum(marginal_terms(output, batch, 1.0, 0.0))
     assert loss.item() == pytest.approx(-math.log(0.75 / 9))
     loss.backward()
     assert output.scores.grad[0] < 0 < output.scores.grad[1], "the passage with the answer gains, the other one loses"

@@ -202,18 +202,24 @@ def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
         end: the token at which a text ends.
     """
 
-    def of(output: Any, batch: Mapping[str, Any]) -> torch.Tensor:
-        logits, labels = output.logits.float(), batch["labels"]
-        if shifted:
-            logits, labels = logits[:, :-1], labels[:, 1:]
-        said = logits.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)
-        wrong = batch["wrong"].bool()[:, None]
-        counted = labels >= 0
-        ended = labels == (-1 if end is None else end)
-        unlikely = -(1 - said.exp()).clamp(min=_LEAST).log()
-        return _mean(-said, counted & ~wrong) + alpha * _mean(unlikely, counted & wrong & ~ended)
+    def tokens(batch: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the labels, and mark the tokens of right and of wrong rows that count."""
+        labels = batch["labels"][:, 1:] if shifted else batch["labels"]
+        wrong, counted, ended = batch["wrong"].bool()[:, None], labels >= 0, labels == (-1 if end is None else end)
+        return labels, counted & ~wrong, counted & wrong & ~ended
 
-    return Loss(of=of, columns=("wrong",))
+    def of(output: Any, batch: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+        labels, right, wrong = tokens(batch)
+        logits = output.logits.float()[:, :-1] if shifted else output.logits.float()
+        said = logits.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)
+        unlikely = -(1 - said.exp()).clamp(min=_LEAST).log()
+        return _mean(-said, right), alpha * _mean(unlikely, wrong)
+
+    def counts(batch: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+        _, right, wrong = tokens(batch)
+        return right.sum().float(), wrong.sum().float()
+
+    return Loss(of=of, columns=("wrong",), counts=counts)
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
