@@ -77,6 +77,8 @@ class Order(Sampler[int]):
         """A sampler that gives the order of every epoch. It may draw from Torch's random numbers."""
         self.start: torch.Tensor | None = None
         """Torch's random numbers as they were when the epoch's order was drawn."""
+        self.epoch = 0
+        """The epoch that the trainer is in."""
         self._resumed: torch.Tensor | None = None
         if checkpoint is not None:
             state = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
@@ -87,6 +89,7 @@ class Order(Sampler[int]):
         return len(self.order)
 
     def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
         if hasattr(self.order, "set_epoch"):
             self.order.set_epoch(epoch)
 

@@ -65,6 +65,8 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
         ValueError: no question is left, the reader is an encoder-decoder, the answers are patterns (Curated TREC), or a reader with
             a dense retriever is not trained whole.
     """
+    from transformers import set_seed
+
     _check(rows, hp)
     start, retriever = load_start(hp), hp.retriever
     encoded = encode_questions(rows, retriever, start.tokenizer, hp.max_length)
@@ -80,12 +82,13 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
     if len(kept) < len(rows):
         log.warning("%d of %d questions are not trained on: %s", len(rows) - len(kept), len(rows), reasons)
     dense = retriever.method == "dense"
+    set_seed(hp.seed)  # weights that the encoder lacks are new: the search may have drawn numbers, or read an index
     network = Bi(start.network, retriever) if dense else start.network
     columns = ("question", "scores", "readable", "spans", *(("text", "numbers") if dense else ()))
     loss = Loss(of=lambda output, batch: marginal_terms(output, batch, hp.scale, hp.no_answer), columns=columns, counts=_counts)
     fit(
         network, start.tokenizer, kept, hp, collator=Collator(start.tokenizer, network if dense else None), task_type=TASK_TYPE,
-        head=start.head, out=out, base=start.base, loss=loss,
+        head=start.head, out=out, base=start.base, loss=loss, sliced=False,
     )  # fmt: skip
     store_retriever(out, retriever, hp.scale, about)
     return about

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,20 +105,34 @@ def cut(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def split_collator(collator: Callable[[Any], Any], size: int, *, draws: bool = False) -> Callable[[Any], dict[str, Any]]:
-    """Make a collator that returns a batch as micro batches, each padded for itself.
+def split_collator(collator: Callable[[Any], Any], size: int, *, sliced: bool = True) -> Callable[[Any], dict[str, Any]]:
+    """Make a collator that returns a batch as micro batches.
 
     Args:
         collator: of a batch.
         size: rows of a micro batch.
-        draws: the collator draws at random over the whole batch: its batch is sliced, so that the draws are the same.
+        sliced: every tensor of a batch has one entry for each row. The batch is padded as a whole and sliced, for padding changes
+            the loss of some networks: GPT-2 counts it in its positions, and extractive readers in their softmax. False collates
+            each part by itself, for networks that read no padding.
     """
 
     def collate(rows: Sequence[Any]) -> dict[str, Any]:
-        if not draws:
+        if not sliced:
             return {PARTS: [dict(collator(part)) for part in cut(rows, size)]}
         whole = dict(collator(rows))
         return {PARTS: [{name: whole[name][part[0] : part[-1] + 1] for name in whole} for part in cut(range(len(rows)), size)]}
+
+    return collate
+
+
+def seeded_collator(collator: Callable[[Any], Any], seed: int, epoch: Callable[[], int]) -> Callable[[Any], Any]:
+    """Make a collator whose draws follow from its rows and the epoch: a loader collates ahead of the steps, so that a training that
+    resumes would draw others."""
+
+    def collate(rows: Sequence[Any]) -> Any:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(random.Random(f"{seed}:{epoch()}:{[row['input_ids'] for row in rows]}").getrandbits(63))
+            return collator(rows)
 
     return collate
 

@@ -133,6 +133,7 @@ def train_graph_verifier(
     fit(
         network, tokenizer, rows, hp, collator=batch, task_type="", head=(), out=out,
         loss=Loss(of=_loss, columns=("place", "labels"), order=order, counts=count_rows), checkpoints=False, data=requests,
+        sliced=False,
     )  # fmt: skip
 
 

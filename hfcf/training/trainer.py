@@ -290,20 +290,19 @@ def training_progress() -> Iterator[Any]:
 def fit(
     network: Any, tokenizer: Any, rows: Dataset, hp: Hyperparameters, *, collator: Any, task_type: str, head: tuple[str, ...],
     out: Path, loss: Loss | None = None, checkpoints: bool = True, callbacks: Sequence[Any] = (),
-    base: Mapping[str, Any] | None = None, data: Any = None, draws: bool = False,
+    base: Mapping[str, Any] | None = None, data: Any = None, draws: bool = False, sliced: bool = True,
 ) -> Any:  # fmt: skip
     """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
 
     Checkpoints are written every five minutes (`HFCF_CHECKPOINT_SECONDS`), and after each epoch. The weights of a training that was
-    interrupted are those of one that was not. `draws` says that the collator draws at random: parts of a batch are cut after it.
+    interrupted are those of one that was not. `draws` says that the collator draws at random; for `sliced` see
+    `hfcf.training.steps.split_collator`.
     """
     from transformers import PrinterCallback, TrainingArguments, set_seed
     from transformers.trainer_pt_utils import LengthGroupedSampler
 
     counts = steps.count_targets(shifted=task_type == "CAUSAL_LM") if loss is None else loss.counts
     steps.check_counts(hp, counts, "this training")
-    if steps.is_split(hp):
-        collator = steps.split_collator(collator, hp.micro_batch_size or hp.batch_size, draws=draws)
     work = out / CHECKPOINTS
     digest = data_digest(rows, hp, data)
     checkpoint = last_checkpoint(work, digest)
@@ -336,6 +335,10 @@ def fit(
         sampler = LengthGroupedSampler(arguments.train_batch_size, rows, model_input_name=tokenizer.model_input_names[0])
         order = Order(sampler, checkpoint)
     recomputed = steps.recomputed(network, hp.model.name, hp.gradient_checkpointing)
+    if draws:
+        collator = steps.seeded_collator(collator, hp.seed, lambda: order.epoch)
+    if steps.is_split(hp):
+        collator = steps.split_collator(collator, hp.micro_batch_size or hp.batch_size, sliced=sliced)
     with training_progress() as progress, recomputed:
         trainer = _trainer_with(loss, order, counts)(
             model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
