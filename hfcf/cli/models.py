@@ -17,9 +17,12 @@ from hfcf.core.paths import replace_file
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A training recipe: train_verifier, train_generator or a YAML file.")],
-    out: Annotated[Path, typer.Option(help="The folder for the model, its scores and its card.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder for the model, its scores and its card (not needed with --dry-run).")
+    ] = None,
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Train only on the first rows, to try a recipe out.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the recipe and count rows and steps.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Train a verifier, a generator or rewriter of claims, an explainer, a masked language model, a relation or text classifier.
@@ -31,8 +34,15 @@ def train(
     from hfcf.pipeline.train import train as train_recipe
 
     path = recipes.find(recipe)
-    command = recipes.command("train", recipe, out, set_ or [], limit)
     content = recipes.read(path, set_ or [])
+    if dry_run:
+        from hfcf.pipeline.train_plan import plan
+
+        console.out.print_json(json.dumps(plan(content, where=path.name, limit=limit)))
+        return
+    if out is None:
+        raise ValueError("--out is missing: give the folder for the model, --out DIR")
+    command = recipes.command("train", recipe, out, set_ or [], limit)
     report = train_recipe(content, out, where=path.name, limit=limit, command=command, overwrite=overwrite)
     console.out.print_json(json.dumps(report))
 

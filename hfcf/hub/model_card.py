@@ -19,6 +19,7 @@ from hfcf.engines.verifier_inputs import CLAIM_FIRST, parse_form
 from hfcf.hub.dataset_card import numbers
 from hfcf.hub.existing import read_restriction, read_source
 from hfcf.hub.render import citation, render
+from hfcf.training.steps import drop_unset
 
 _SELF_CONTAINED = ("explainer", "masked_lm")
 """Kinds of training that store a full model, whatever `tune` is. A kind named like its task, a classifier with its own
@@ -67,7 +68,8 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None, **_inputs(kind, start),
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
-    shown = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
+    unused |= {"epochs"} if settings.max_steps else set()
+    shown = drop_unset({field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused})
     shown |= {**(recipe.get("explainer") or {}), **(recipe.get("open_domain") or {})}
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
     return render(

@@ -16,6 +16,7 @@ from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.pipeline.row_recipes import RayResources, RowsRecipe, Source
 from hfcf.training.explainer import Weights
 from hfcf.training.open_domain import OpenDomain
+from hfcf.training.steps import one_length
 from hfcf.training.trainer import Hyperparameters
 
 _METRICS_SCHEMA = {
@@ -102,6 +103,11 @@ class TrainRecipe(Recipe):
         if isinstance(content, Mapping) and not content.get(cls.start):
             raise ValueError(f"{cls.start}: must name a model for train: {content.get('train')}")
         return content
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_length(cls, content: Any) -> Any:
+        return one_length(content)
 
     @model_validator(mode="after")
     def _check_ways(self) -> Self:

@@ -32,6 +32,7 @@ from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.training.classifier import classes_of
 from hfcf.training.data import drop_overlap, drop_related, load_rows
+from hfcf.training.steps import read_steps
 from hfcf.training.trainer import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
 from hfcf.training.verifier import two_way
 
@@ -67,7 +68,7 @@ def _train(
         raise ExistingResultError(
             f"{out / CHECKPOINTS} belongs to no training that hfcf began here: give another folder, or move it"
         )
-    training, held_out, dropped = _divide(parsed)
+    training, held_out, dropped = divide_rows(parsed)
     if "label" in training.column_names:  # of all rows: the first ones may lack a label
         parsed = parsed.model_copy(update={"ways": _ways(parsed, training)})
     training = training if limit is None else training.select(range(min(limit, len(training))))
@@ -77,7 +78,8 @@ def _train(
     write_record(out, content, command)
     save_seen(out, training, parsed.hyperparameters().model)
     start = time.perf_counter()
-    report["scores"] = _TRAIN[type(parsed)](parsed, training, held_out, out)
+    scores = _TRAIN[type(parsed)](parsed, training, held_out, out)
+    report |= {"training": read_steps(out), "scores": scores}
     report["seconds"] = round(time.perf_counter() - start)
     _write_report(content, parsed, report, command, out)
     return report
@@ -103,7 +105,7 @@ def _ways(recipe: recipes.TrainRecipe, rows: Dataset) -> int:
     return 3 if added or NOT_ENOUGH_INFO in rows["label"] or NOT_ENOUGH_INFO in classes_of(recipe.model) else 2
 
 
-def _divide(recipe: recipes.TrainRecipe) -> tuple[Dataset, Dataset, int]:
+def divide_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, Dataset, int]:
     """Load a recipe's rows; return the rows to train on, the held-out rows, and the number that an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
     # Salted: the halves of `half` are chosen with the same seed.
@@ -135,7 +137,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
     if CALIBRATION in report["scores"]:
         raise ValueError(f"{out} is calibrated already: a second temperature would hide what the first one changed")
-    held_out = _divide(parsed)[1]
+    held_out = divide_rows(parsed)[1]
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
     held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}

@@ -30,6 +30,24 @@ def drop_unset(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value or name not in _LATER}
 
 
+def one_length(content: Any) -> Any:
+    """Return a recipe's keys if they give the length of its training once; `epochs: null` leaves it to `max_steps`.
+
+    Raises:
+        ValueError: both `epochs` and `max_steps` are given.
+    """
+    if not isinstance(content, Mapping) or "epochs" not in content:
+        return content
+    if content["epochs"] is None and content.get("max_steps"):
+        return {name: value for name, value in content.items() if name != "epochs"}
+    if content.get("max_steps") is not None:
+        raise ValueError(
+            f"max_steps: {content['max_steps']} and epochs: {content['epochs']} are two lengths of one training: drop one, by "
+            "epochs=null or max_steps=null"
+        )
+    return content
+
+
 def count_steps(hp: Any, rows: int, processes: int = 1) -> int:
     """Return how many steps the optimiser makes on so many rows.
 

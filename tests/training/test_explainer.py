@@ -203,7 +203,9 @@ def test_a_recipe_trains_scores_and_describes_an_explainer(verifier: str, tmp_pa
         "recipe.yaml",
         "scores.json",
         "seen.npy",
+        "training.json",
     }
+    assert report["training"]["steps"] > 0
 
 
 @pytest.mark.parametrize(

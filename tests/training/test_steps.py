@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,14 +20,23 @@ import test_train_reader
 import test_training
 import torch
 from datasets import Dataset
+from rich.console import Console
 from safetensors.torch import load_file
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from transformers import AutoModelForSequenceClassification
 
+from hfcf.cli import console
+from hfcf.cli import models as cli
+from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.corpora.passages import Passages
 from hfcf.engines.retriever import Retriever
+from hfcf.pipeline import train as pipeline
+from hfcf.pipeline.recipes import parse_train
+from hfcf.pipeline.train_plan import plan
+from hfcf.studies.compare.recipe import hyperparameters
 from hfcf.systems.baselines.autocad import unlikelihood
+from hfcf.systems.ccg.system import CCG
 from hfcf.training import steps
 from hfcf.training.classifier import train_texts_classifier
 from hfcf.training.debias import Debias
@@ -262,6 +272,77 @@ def test_a_training_has_as_many_steps_as_asked_and_resumes(
         found = weights(out)
         for name, tensor in weights(tmp_path / "whole").items():
             torch.testing.assert_close(found[name], tensor, rtol=1e-4, atol=1e-5)
+
+
+# --- recipes
+
+
+@pytest.mark.parametrize("name", ["reader", "question_generator", "answer_generator", "decomposer"])
+def test_rgfs_models_are_trained_for_the_papers_steps(name: str) -> None:
+    paper = parse_train(recipe.read(recipe.find(f"train_{name}"))).hyperparameters()
+    assert (paper.max_steps, paper.gradient_checkpointing) == (20_000, True)
+    assert paper.batch_size % (paper.micro_batch_size or 0) == 0
+    offline = parse_train(recipe.read(recipe.find(f"train_{name}"), ["preset=offline"])).hyperparameters()
+    assert (offline.max_steps, offline.micro_batch_size, offline.gradient_checkpointing) == (None, None, False)
+
+
+def test_a_recipe_has_one_length() -> None:
+    path = recipe.find("train_verifier")
+    with pytest.raises(recipe.RecipeError, match=r"max_steps: 5 and epochs: 3 are two lengths .* drop one"):
+        parse_train(recipe.read(path, ["max_steps=5"]))
+    assert parse_train(recipe.read(path, ["max_steps=5", "epochs=null"])).hyperparameters().max_steps == 5
+    assert parse_train(recipe.read(path, ["max_steps=null"])).hyperparameters().epochs == 3
+    with pytest.raises(recipe.RecipeError, match="epochs"):
+        parse_train(recipe.read(path, ["epochs=null"]))
+
+
+def test_a_recipe_reports_its_steps(settings: Callable[..., Any], tmp_path: Path) -> None:
+    changes = {"micro_batch_size": 3, "max_steps": 4, "baselines": False}
+    content = test_training.recipe_of(tmp_path, settings("classifier").model.name, **changes)
+    del content["epochs"]
+    planned = plan(content)
+    report = pipeline.train(content, tmp_path / "out")
+    assert planned["rows"] == {"train": report["rows"]["train"], "held_out": report["rows"]["held_out"]}
+    assert {name: planned[name] for name in ("steps", "exact", "batch_size", "micro_batch_size")} == {
+        "steps": 4, "exact": True, "batch_size": 4, "micro_batch_size": 3
+    }  # fmt: skip
+    about = report["training"]
+    assert about == {"steps": 4, "rows": about["rows"], "batch_size": 4, "micro_batch_size": 3}
+    assert about["rows"] > planned["rows"]["train"], "NOT ENOUGH INFO rows are added"
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert f"It made 4 steps of 4 inputs, 3 computed at a time; there were {about['rows']} inputs." in card
+    assert "max_steps 4" in card
+    assert "epochs" not in card
+
+
+def test_the_dry_run_writes_nothing(
+    tmp_path: Path, tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(test_training.recipe_of(tmp_path, tiny_model("classifier"))))
+    before = {*tmp_path.iterdir()}
+    monkeypatch.setattr(console, "out", Console(width=80))
+    cli.train(str(path), dry_run=True)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["steps"] == math.ceil(shown["rows"]["train"] / 4)
+    assert not shown["exact"]
+    assert {*tmp_path.iterdir()} == before
+    with pytest.raises(ValueError, match="--out is missing"):
+        cli.train(str(path))
+
+
+def test_systems_train_for_steps() -> None:
+    ccg = CCG.preset("offline").replace(editor_training={"batch_size": 4, "max_steps": 9, "micro_batch_size": 2})
+    hp = ccg.values["editor_training"]
+    assert (hp.max_steps, hp.micro_batch_size, hp.gradient_checkpointing) == (9, 2, False)
+
+
+def test_every_arm_of_a_comparison_is_trained_for_as_many_steps() -> None:
+    hp = hyperparameters({"model": "bert-base-uncased", "max_steps": 50, "micro_batch_size": 2}, "verifier")
+    assert (hp.max_steps, hp.micro_batch_size) == (50, 2)
+    assert {steps.count_steps(hp, rows) for rows in (100, 250)} == {50}
+    with pytest.raises(recipe.RecipeError, match=r"verifier.*two lengths"):
+        hyperparameters({"model": "bert-base-uncased", "max_steps": 50, "epochs": 2}, "verifier")
 
 
 # --- settings

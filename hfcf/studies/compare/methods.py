@@ -29,7 +29,7 @@ _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows
 _UNUSED: dict[str, Any] = {
     "judges": (), "certainty": 0.0, "bf16": False, "fluency_model": None, "near": False, "exclude_malformed": False,
     "claimed": False, "by_words": False, "follow": False, "corrector": None, "max_unsupported": None, "min_log_probability": None,
-    "max_copied": None, "min_kept": None,
+    "max_copied": None, "min_kept": None, "micro_batch_size": None, "gradient_checkpointing": False, "max_steps": None,
 }  # fmt: skip
 """Settings that change nothing at these values: cells from before there were such settings stay what they are."""
 

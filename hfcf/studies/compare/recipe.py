@@ -11,6 +11,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.core.settings import Positive, Seed
 from hfcf.training.open_domain import OpenDomain
+from hfcf.training.steps import one_length
 from hfcf.training.trainer import Hyperparameters
 
 Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
@@ -30,6 +31,11 @@ class TrainingSettings(Recipe):
     # A schema that stands within another one, as that of these settings does, can't refer to a definition.
     open_domain: Annotated[OpenDomain | None, WithJsonSchema({"type": ["object", "null"]})] = None
     """Of readers: the collection that they answer from, whatever context a row has."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_length(cls, content: Any) -> Any:
+        return one_length(content)
 
 
 def hyperparameters(settings: Mapping[str, Any], where: str, data_dir: str | None = None) -> Hyperparameters:

@@ -23,7 +23,6 @@ from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.open_domain import OpenHyperparameters
-from hfcf.training.steps import drop_unset
 from hfcf.training.trainer import Hyperparameters
 from hfcf.training.verifier import of_labels
 
@@ -78,7 +77,7 @@ class Sample:
     @cached_property
     def definition(self) -> dict[str, Any]:
         """What the models of all methods depend on, besides the seed; hashing the rows takes its time."""
-        hp = {name: value for name, value in drop_unset(plain(self.hp)).items() if name not in ("seed", "model")}
+        hp = {name: value for name, value in plain(self.hp).items() if name not in ("seed", "model")}
         dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
         return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
 
