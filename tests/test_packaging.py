@@ -156,5 +156,5 @@ def test_the_wheels_run_the_demo_outside_the_checkout(wheels: tuple[Path, Path],
     assert run(*pip, "uninstall", "--yes", "hfcf-offline", cwd=tmp_path).returncode == 0
     refused = run(*demo, "refused", cwd=tmp_path, env=env)
     assert refused.returncode == 2
-    assert re.search(r'"hfcf:\w+" is in the package hfcf-offline, which is not installed.*pip install hfcf-offline', refused.stderr)
+    assert re.search(r'"hfcf:\w+" is in the package hfcf-offline, which is not installed.*pip install ./offline', refused.stderr)
     assert not (tmp_path / "refused").exists()

