@@ -11,7 +11,7 @@ from hfcf.core.recipe import ModelReference, Recipe, Text
 from hfcf.core.settings import Positive, Weight
 from hfcf.corpora import passages as collections
 from hfcf.corpora.passages import PassageSource
-from hfcf.engines.retriever import Retriever
+from hfcf.engines.retriever import INDEX, Retriever
 from hfcf.training.trainer import Hyperparameters
 
 
@@ -50,6 +50,10 @@ class OpenDomain(Recipe):
     pooling: Literal["mean", "cls", "pooler"] = "mean"
     normalise: bool = False
     """With "dense": compare by the cosine. Raise `scale` with it, because cosines lie close together."""
+    index: Text = INDEX["index"]
+    """With "dense": the index by FAISS's name; see `hfcf.engines.retriever.Retriever`."""
+    index_search: str = INDEX["index_search"]
+    """With "dense": how thoroughly an approximate index searches, such as "nprobe=64"."""
     scale: Weight = 1.0
     """Factor of the retriever's scores in the softmax."""
     no_answer: Weight = 1.0
@@ -68,6 +72,7 @@ class OpenDomain(Recipe):
         return Retriever(
             passages=collections.from_recipe(settings, data_dir, f"{where}: passages"), k=self.k, method=self.retrieval,
             model=self.encoder, passage_model=self.passage_encoder, pooling=self.pooling, normalise=self.normalise,
+            index=self.index, index_search=self.index_search,
         )  # fmt: skip
 
     def hyperparameters(self, hp: Hyperparameters, data_dir: str | None, where: str = "open_domain") -> OpenHyperparameters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,14 +13,20 @@ import numpy as np
 import torch
 from filelock import FileLock
 
+from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
-from hfcf.core.paths import cache_dir, fill_once
+from hfcf.core.paths import cache_dir, fill_once, is_intact
 from hfcf.core.settings import Positive, Share, Weight
 from hfcf.engines.base import Engine
 from hfcf.engines.retriever import bm25, dense
+from hfcf.engines.retriever.faiss_index import FLAT
 
 METHODS = ("bm25", "dense")
+INDEX = {"index": FLAT, "index_search": ""}
+"""The settings about the index of "dense", with their defaults."""
+BATCH = 256
+"""Questions that a dense index is asked for at once: it reads all vectors once for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +60,14 @@ class Retriever(Engine):
             own ("pooler").
         normalise: of "dense": whether vectors get length 1, so that the inner product is the cosine.
         max_length: of "dense": tokens of a question, or of a passage with its title; the rest is not read.
+        index: of "dense": the index, as a string of FAISS's `index_factory`. "Flat" is exact: it compares every passage. "HNSW32",
+            "IVF65536,PQ64" and others compare few and may miss some; the file retrieval.md of the docs has their sizes.
+        index_search: of "dense" with an approximate index: how thoroughly it searches, by the names of FAISS's `ParameterSpace`,
+            such as "nprobe=64" or "efSearch=128"; "" leaves FAISS's own.
 
     Raises:
-        ValueError: a setting has a value that is none, or "dense" has no model.
+        ValueError: a setting has a value that is none, or "dense" has no model. When the index is built: `index` or `index_search`
+            is not FAISS's, its metric is not the inner product, or the collection is too small to train it.
         ModuleNotFoundError: "dense" without FAISS; the message has the command that installs it.
 
     >>> from datasets import Dataset
@@ -79,13 +90,23 @@ class Retriever(Engine):
     pooling: str = "mean"
     normalise: bool = False
     max_length: Positive = 256
+    index: str = INDEX["index"]
+    index_search: str = INDEX["index_search"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r}: use {' or '.join(map(repr, METHODS))}")
+        if self.method != "dense" and (given := self._index()):
+            what = ", ".join(f"{name}={value!r}" for name, value in given.items())
+            raise ValueError(f"{what}: {self.method} has an index of its own; leave it out, or use dense retrieval")
         if self.method == "dense":
             self._encoder(self.model)
+
+    def __repr__(self) -> str:
+        # Comparisons have it in their keys: those of before `index` was a setting are found again.
+        shown = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in INDEX} | self._index()
+        return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def run(self, requests: Sequence[Any]) -> list[Any]:
         if wrong := [request for request in requests if not isinstance(request, str)]:
@@ -108,11 +129,16 @@ class Retriever(Engine):
         return self._encoder(self.model)
 
     def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "passages": self.passages.key()}
+        settings = {name: value for name, value in super().settings().items() if name not in INDEX}
+        # Without what is a default, so that answers of before `index` was a setting are found again.
+        return {**settings, "passages": self.passages.key(), **self._index()}
+
+    def _index(self) -> dict[str, str]:
+        """Return what is set about the index, without the defaults."""
+        return {name: value for name, default in INDEX.items() if (value := getattr(self, name)) != default}
 
     def room(self, length: int) -> int:
-        # Padding moves the last bits of a vector, and with them the order of passages: each question is encoded alone.
-        return super().room(length) if self.method == "bm25" else 1
+        return super().room(length) if self.method == "bm25" or is_alone() else BATCH
 
     def load(self, device: torch.device) -> Any:
         passages = self.passages.open()
@@ -122,17 +148,26 @@ class Retriever(Engine):
             return bm25.Index(_built(_place(name), lambda folder: bm25.build(folder, passages, self.k1, self.b)), len(passages))
         encoder = self._encoder(self.passage_model or self.model)
         name |= {"encoder": encoder.settings(), "dtype": str(encoder.dtype())}
-        place = _place(name)
-        kept = place.with_suffix(".encoded")
-        folder = _built(place, lambda folder: dense.build(folder, passages, encoder, kept))
-        kept.unlink(missing_ok=True)
-        return dense.Index(folder, self._encoder(self.model))
+        flat = _place(name)
+        # The vectors are the same for every index of them.
+        kept = flat.with_suffix(".encoded")
+        place = flat if self.index == FLAT else _place(name | {"index": self.index})
+        if not is_intact(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(flat.with_suffix(".encoding")):
+                known = flat if place != flat and is_intact(flat) else None
+                _built(place, lambda folder: dense.build(
+                    folder, passages, encoder, kept, index=self.index, index_search=self.index_search, flat=known
+                ))  # fmt: skip
+                kept.unlink(missing_ok=True)
+        return dense.Index(place, self._encoder(self.model), self.index, self.index_search)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
         return [loaded.encode(request) for request in requests]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
-        return [loaded.search(item, self.k) for item in encoded]
+        found: list[Any] = loaded.search(encoded, self.k)
+        return found
 
     def _encoder(self, model: Model | None) -> dense.Encoder:
         if model is None:

@@ -151,8 +151,11 @@ class Index:
         number = bisect.bisect_left(range(len(self._words)), word, key=lambda i: self._words[i].as_py())
         return number if number < len(self._words) and self._words[number].as_py() == word else None
 
-    def search(self, words: Sequence[int], k: int) -> Hits:
-        """Return the best passages that have one of the words."""
+    def search(self, questions: Sequence[Sequence[int]], k: int) -> list[Hits]:
+        """Return the best passages that have one of the words, for each question."""
+        return [self._find(words, k) for words in questions]
+
+    def _find(self, words: Sequence[int], k: int) -> Hits:
         if not words:
             return []
         scores = self._bm25.get_scores_from_ids(words)

@@ -14,9 +14,11 @@ from hfcf.core.decisions import TOLERANCE
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.core.settings import Positive
+from hfcf.core.workers import is_worker
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.networks import load_network
+from hfcf.engines.retriever.faiss_index import FLAT, Approximate, fill, import_faiss, new_index, tune
 from hfcf.engines.retriever.topk import Hits, top_k
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ POOLINGS = ("mean", "cls", "pooler")
 CHUNK = 4_096
 """Passages that are tokenised at once, and sorted by length."""
 _FILE = "vectors.faiss"
-INSTALL = 'FAISS is not installed; the extra has it: pip install "hfcf[dense]", or pip install "faiss-cpu>=1.11"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,32 +90,50 @@ class Encoder(Engine):
         return torch.nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
 
 
-def build(folder: Path, passages: Dataset, encoder: Encoder, kept: Path) -> None:
-    """Write the index of a collection's vectors, `IndexFlatIP`, into a new folder.
+def build(
+    folder: Path, passages: Dataset, encoder: Encoder, kept: Path, *, index: str = FLAT, index_search: str = "",
+    flat: Path | None = None,
+) -> None:  # fmt: skip
+    """Write the index of a collection's vectors into a new folder.
 
-    Memory: all vectors, 4 bytes a dimension and passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB. On disk
-    they take as much again until the index is written.
+    Memory: what `hfcf.engines.retriever.faiss_index` says of the index. The exact one holds all vectors, 4 bytes a dimension and
+    passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB. On disk they take as much again until the index is
+    written.
+
+    Args:
+        kept: the file of vectors that are encoded, from which a build that was killed goes on.
+        index: a string of FAISS's `index_factory`.
+        index_search: parameters of a search, which are checked here.
+        flat: the folder of the exact index of the same vectors, if it exists: they are not encoded again.
     """
-    faiss = _faiss()
-    try:
-        records = _encode(passages, encoder, kept)
-    except ValueError:  # another encoder will have another file
-        kept.unlink(missing_ok=True)
-        raise
-    places = np.empty(len(passages), dtype=np.int64)
-    places[records["number"] - 1] = np.arange(len(records))
-    index = faiss.IndexFlatIP(records["vector"].shape[1])
-    for start in range(0, len(passages), CHUNK):
-        index.add(records["vector"][places[start : start + CHUNK]])
+    faiss, loaded = import_faiss(), encoder.loaded()
+    [any_vector] = encoder.forward(loaded, encoder.encode(loaded, [["", "."]]))
+    made = new_index(index, index_search, len(any_vector), len(passages))
+    if flat is None:
+        try:
+            records = _encode(passages, encoder, kept, any_vector.shape)
+        except ValueError:  # another encoder will have another file
+            kept.unlink(missing_ok=True)
+            raise
+        places = np.empty(len(passages), dtype=np.int64)
+        places[records["number"] - 1] = np.arange(len(records))
+        fill(made, index, lambda numbers: records["vector"][places[numbers]], len(passages))
+    else:
+        fill(made, index, _read(flat).reconstruct_batch, len(passages))
     folder.mkdir()
-    faiss.write_index(index, str(folder / _FILE))
+    faiss.write_index(made, str(folder / _FILE))
 
 
-def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
+def _read(folder: Path) -> Any:
+    faiss = import_faiss()
+    # `IO_FLAG_MMAP` reads a flat index into memory; this flag maps it.
+    return faiss.read_index(str(folder / _FILE), faiss.IO_FLAG_MMAP_IFC)
+
+
+def _encode(passages: Dataset, encoder: Encoder, kept: Path, shape: tuple[int, ...]) -> np.ndarray:
     """Write the vectors that a file lacks, batch by batch; map the file: the `number`, from 1, and the `vector` of each passage."""
     loaded = encoder.loaded()
-    [any_vector] = encoder.forward(loaded, encoder.encode(loaded, [["", "."]]))
-    record = np.dtype([("number", np.int64), ("vector", np.float32, any_vector.shape)])
+    record = np.dtype([("number", np.int64), ("vector", np.float32, shape)])
     done = np.zeros(len(passages), dtype=bool)
     with kept.open("ab") as file:
         if whole := file.tell() // record.itemsize:
@@ -147,10 +166,12 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path) -> np.ndarray:
 class Index:
     """Search in the file of `build`, memory-mapped."""
 
-    def __init__(self, folder: Path, encoder: Encoder) -> None:
-        faiss = _faiss()
-        # `IO_FLAG_MMAP` reads a flat index into memory; this flag maps it.
-        self._index = faiss.read_index(str(folder / _FILE), faiss.IO_FLAG_MMAP_IFC)
+    def __init__(self, folder: Path, encoder: Encoder, index: str = FLAT, index_search: str = "") -> None:
+        if is_worker():
+            import_faiss().omp_set_num_threads(1)  # after a fork, more threads hang
+        self._index = _read(folder)
+        tune(self._index, index, index_search)
+        self._approximate = None if index == FLAT else Approximate(self._index)
         self._encoder, self._loaded = encoder, encoder.loaded()
 
     def encode(self, text: str) -> Encoded:
@@ -158,27 +179,42 @@ class Index:
         return self._encoder.encode(self._loaded, [["", text]])[0] if text.strip() else Encoded({"input_ids": []})
 
     def vectors(self, numbers: Sequence[int]) -> np.ndarray:
-        """Return the vectors of passages by their numbers, passages × dimensions."""
+        """Return the vectors of passages by their numbers, passages × dimensions; of an index with codes, what they decode to."""
         return np.asarray(self._index.reconstruct_batch(np.asarray(numbers, dtype=np.int64)))
 
-    def search(self, question: Encoded, k: int) -> Hits:
-        """Return the passages with the largest inner product, computed again in float64."""
-        if not len(question):
-            return []
-        vector = self._vector(question)
-        size = min(2 * k, self._index.ntotal)
-        while True:
-            _, places = self._index.search(vector, size)
-            numbers = np.sort(places[0])
-            vectors = self._index.reconstruct_batch(numbers)
-            scores = vectors.astype(np.float64) @ vector[0].astype(np.float64)
-            hits = top_k(numbers, scores, k)
-            # By how much FAISS, in float32, may misjudge a score, and which scores are equal.
-            slack = 2 * TOLERANCE + 1e-5 * float(np.linalg.norm(vector) * np.linalg.norm(vectors, axis=1).max())
-            # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.
-            if size == self._index.ntotal or scores.min() < hits[-1][1] - slack:
-                return hits
-            size = min(4 * size, self._index.ntotal)
+    def search(self, questions: Sequence[Encoded], k: int) -> list[Hits]:
+        """Return the passages with the largest inner products, computed again in float64, for each question.
+
+        Each question is encoded alone: padding moves the last bits of a vector. The index is asked for all of them at once.
+        """
+        asked = [i for i, question in enumerate(questions) if len(question)]
+        hits: list[Hits] = [[] for _ in questions]
+        if asked:
+            vectors = np.concatenate([self._vector(questions[i]) for i in asked])
+            for i, found in zip(asked, self._find(vectors, k), strict=True):
+                hits[i] = found
+        return hits
+
+    def _find(self, vectors: np.ndarray, k: int) -> list[Hits]:
+        if self._approximate is not None:
+            return [top_k(numbers, scores, k) for numbers, scores in self._approximate.search(vectors, 2 * k)]
+        hits: list[Hits] = [[] for _ in vectors]
+        open_ones, size = list(range(len(vectors))), min(2 * k, self._index.ntotal)
+        while open_ones:
+            _, places = self._index.search(vectors[open_ones], size)
+            unsure = []
+            for i, found in zip(open_ones, places, strict=True):
+                numbers = np.sort(found)
+                stored = self._index.reconstruct_batch(numbers)
+                scores = stored.astype(np.float64) @ vectors[i].astype(np.float64)
+                hits[i] = top_k(numbers, scores, k)
+                # By how much FAISS, in float32, may misjudge a score, and which scores are equal.
+                slack = 2 * TOLERANCE + 1e-5 * float(np.linalg.norm(vectors[i]) * np.linalg.norm(stored, axis=1).max())
+                # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.
+                if size < self._index.ntotal and scores.min() >= hits[i][-1][1] - slack:
+                    unsure.append(i)
+            open_ones, size = unsure, min(4 * size, self._index.ntotal)
+        return hits
 
     def score(self, question: Encoded, numbers: Sequence[int]) -> list[float]:
         """Return the inner product with each of some passages, in float64 and rounded; 0 for a blank question."""
@@ -194,11 +230,3 @@ class Index:
                 f"the questions' vectors have {vector.shape[1]} dimensions, the passages' {self._index.d}: the encoders differ"
             )
         return vector
-
-
-def _faiss() -> Any:
-    try:
-        import faiss
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(INSTALL) from error
-    return faiss

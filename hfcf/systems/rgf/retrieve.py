@@ -19,7 +19,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.reader import Reader, drop_overlapping
 from hfcf.engines.remote.engine import Remote
 from hfcf.engines.remote.llm_backend import ask_texts, failure
-from hfcf.engines.retriever import Retriever
+from hfcf.engines.retriever import INDEX, Retriever
 from hfcf.systems.rgf.answer_candidates import (
     ALIASES,
     CANDIDATES,
@@ -82,8 +82,13 @@ class Retrieve(Stage):
         encoder: the encoder of questions, for "dense".
         passage_encoder: the encoder of passages, for "dense"; by default that of questions.
         pooling: "mean", "cls" or "pooler", for "dense".
+        index: the index, for "dense", as a string of FAISS's `index_factory`. REALM's search (appendix A names its code) is
+            approximate as well; "Flat" is exact, and reads all vectors for each batch of questions. For millions of passages see
+            `hfcf.engines.retriever.Retriever`.
+        index_search: how thoroughly an approximate index searches, such as "nprobe=64".
 
     Raises:
+        ValueError: `index` without "dense". When the index is built: see `hfcf.engines.retriever.Retriever`.
         StageError: there is no collection.
 
     >>> Retrieve(passages=Passages("a sha256")).k
@@ -101,6 +106,13 @@ class Retrieve(Stage):
     encoder: Model | None = None
     passage_encoder: Model | None = None
     pooling: Literal["mean", "cls", "pooler"] = "mean"
+    index: str = INDEX["index"]
+    index_search: str = INDEX["index_search"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is a default: rows that were made before it was a setting are found again.
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in INDEX or value != INDEX[name]}
 
     def check(self) -> None:
         self._engine(Passages(""))  # checks the settings
@@ -112,7 +124,7 @@ class Retrieve(Stage):
     def _engine(self, passages: Passages) -> Retriever:
         return Retriever(
             passages=passages, k=self.k, method=self.retrieval, model=self.encoder, passage_model=self.passage_encoder,
-            pooling=self.pooling,
+            pooling=self.pooling, index=self.index, index_search=self.index_search,
         )  # fmt: skip
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
