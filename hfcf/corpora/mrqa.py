@@ -9,15 +9,19 @@
   qas: [{qid, question, answers, detected_answers: [{text, char_spans: [[start, end]]}]}]}. The end of a place is inclusive. The
   tokens of the lines are not read.
 - Answers: each place of each detected answer, with its text in the context. That text must be the answer's `text`, but for
-  capitals, accents, and blanks and punctuation inside, which a detection may ignore. [PAR], [TLE] and [DOC] stay in the context.
+  capitals, accents, and blanks and punctuation inside, which a detection may ignore.
+- Title: of a context with one [TLE], at its beginning, the text up to the next [SEP], [PAR] or [DOC]; the context is what follows.
+  A place of an answer in that head is left out; a question with no other place keeps the whole context, as do contexts with several
+  titles. Other markers stay in the context. The form has no field for titles, so all other titles are empty.
 - The option `dataset` loads one dataset, by the name in the header (SQuAD, NewsQA, TriviaQA, SearchQA, HotpotQA,
   NaturalQuestions; BioASQ, DROP, DuoRC, RACE, RelationExtraction, TextbookQA …).
-- Group: the context. Two contexts of one article are two groups, since the form has no titles.
+- Group: the context of the file, with its title. Two contexts of one article are two groups.
 - Extra columns: `dataset`, the header's name, and `aliases`, every right answer of `answers`, in the context or not, for the
   shared task's metric.
 
-One row (made up): question "Where is Lake Bled?", context "[TLE] Lake Bled [PAR] Lake Bled lies in Slovenia.", answers {"text":
-["Slovenia"], "answer_start": [40]}, aliases ["Slovenia", "the Republic of Slovenia"], dataset "HotpotQA".
+One row (made up) of the context "[TLE] Lake Bled [PAR] Lake Bled lies in Slovenia.": question "Where is Lake Bled?", title "Lake
+Bled", context "Lake Bled lies in Slovenia.", answers {"text": ["Slovenia"], "answer_start": [18]}, aliases ["Slovenia", "the
+Republic of Slovenia"], dataset "HotpotQA".
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+import datasets
 from datasets import List
 
 from hfcf.core.schema import TEXT
@@ -40,6 +45,7 @@ FORM_EXTRA = {"aliases": List(TEXT)}
 """The columns that this form adds."""
 ENDINGS = (".jsonl", ".jsonl.gz")
 _SPLIT = re.compile(r"\w+(\.\w+)*")
+_HEAD = re.compile(r"\s*(?:\[(?:DOC|PAR)\]\s*)*\[TLE\](?P<title>[^\[\]]*)\[(?:SEP|PAR|DOC)\]\s*(?=\S)")
 _UNNAMED = ""
 _FOLDERS = {"": _UNNAMED, "train/": "train", "dev/": "validation", "test/": "test"}
 """The split of a file whose header names none."""
@@ -47,6 +53,8 @@ _FOLDERS = {"": _UNNAMED, "train/": "train", "dev/": "validation", "test/": "tes
 
 class MRQA(Corpus):
     """Release files → rows."""
+
+    VERSION = datasets.Version("1.1.0")  # titles
 
     INFO = CorpusInfo(
         name="mrqa",
@@ -165,7 +173,19 @@ def fill_question(row: dict[str, Any], record: dict[str, Any]) -> None:
         need(answer, "text", "char_spans")
         for place in answer["char_spans"] if isinstance(answer["char_spans"], list) else [answer["char_spans"]]:
             spans[_span(context, text_of(answer, "text"), place)] = None
-    row["answers"] = {"text": [text for _, text in spans], "answer_start": [start for start, _ in spans]}
+    row["title"], cut = _split_title(context)
+    if inside := [(start - cut, text) for start, text in spans if start >= cut]:
+        row["context"] = context[cut:]
+    answers = inside or list(spans)
+    row["answers"] = {"text": [text for _, text in answers], "answer_start": [start for start, _ in answers]}
+
+
+def _split_title(context: str) -> tuple[str, int]:
+    """Return the title with which a context begins, and where the text after it starts; "" and 0 without one title alone."""
+    head = _HEAD.match(context)
+    if head is None or not (title := head["title"].strip()) or "[TLE]" in context[head.end() :]:
+        return "", 0
+    return title, head.end()
 
 
 def _span(context: str, text: str, place: Any) -> tuple[int, str]:

@@ -20,7 +20,8 @@ There are two forms. The option `form` chooses if a folder has both; otherwise t
   the dev set's five); `url`.
 
 `form="mrqa"`, `NaturalQuestionsShort.jsonl.gz` of the MRQA 2019 shared task: see `hfcf.corpora.mrqa`. Its extra column is
-`aliases`; titles are empty, contexts keep their HTML tokens, and the group is the context.
+`aliases`; contexts keep their HTML tokens, and the group is the context. The form has no field for titles: a row has one only where
+its context marks it by [TLE], as `hfcf.corpora.mrqa` says. Models that read titles, as RGF's do, are trained on `form="short"`.
 
 One row (made up): question "where is lake bled", title "Lake Bled", context "Lake Bled lies in Slovenia .", answers {"text":
 ["Slovenia"], "answer_start": [18]}, alternatives [[0]], annotators 1.
@@ -34,6 +35,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
+
+import datasets
 
 from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import mrqa
@@ -63,6 +66,8 @@ FORMS = ("short", "mrqa")
 
 class NaturalQuestions(Corpus):
     """Release files → rows."""
+
+    VERSION = datasets.Version("1.1.0")  # titles of the MRQA form
 
     INFO = CorpusInfo(
         name="natural_questions",

@@ -16,6 +16,7 @@ import pytest
 import hfcf
 from hfcf.core.task import get_task, problem
 from hfcf.corpora.base import CorpusError, json_lines
+from hfcf.corpora.formats.answers import context_group
 from hfcf.pipeline.build_corpus import build
 from hfcf.tasks.qa import why_misplaced
 
@@ -304,8 +305,10 @@ def test_mrqa() -> None:
     assert ds["dataset"] == ["BioASQ"] * 3 + ["HotpotQA"] * 3
     # The same context is the same group.
     assert len(set(ds["group_id"])) == 2
-    assert ds[0]["context"].startswith("[TLE] Lake Bled [PAR] Lake Bled 🛶")
-    assert ds[0]["answers"] == {"text": ["Slovenia", "Slovenia"], "answer_start": [42, 53]}
+    # The title leaves the context, and the places move with it.
+    assert (ds[0]["title"], ds[0]["context"][:14]) == ("Lake Bled", "Lake Bled 🛶 li")
+    assert ds[0]["answers"] == {"text": ["Slovenia", "Slovenia"], "answer_start": [20, 31]}
+    assert (ds[2]["title"], ds[2]["context"]) == ("", "[DOC] Bled .")
     assert ds[0]["aliases"] == ["Slovenia", "the Republic of Slovenia"]
     assert ds[1]["answers"]["text"] == ["the EU"]  # the detection ignored capitals
     assert load("mrqa", "dev", dataset="HotpotQA")["id"] == ["h1", "h2", "h3"]
@@ -314,6 +317,51 @@ def test_mrqa() -> None:
     file = FIXTURES / "mrqa" / "dev" / "BioASQ.jsonl"
     assert hfcf.load("mrqa", data_files=file, split="validation")["id"] == ["b1", "b2", "b3"]
     assert hfcf.load("mrqa", data_files={"test": file}, split="test")["id"] == ["b1", "b2", "b3"]
+
+
+TEXT = "Bled lies in Slovenia."
+
+
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ("[TLE] Lake Bled [SEP] ", "Lake Bled"),
+        ("[PAR] [TLE] Lake Bled [SEP] ", "Lake Bled"),
+        ("[DOC] [TLE] Lake Bled 🛶 [PAR] ", "Lake Bled 🛶"),
+        ("[TLE] Lake Bled ", ""),  # nothing says where the title ends
+        ("[TLE]  [SEP] ", ""),
+        ("[DLE] Lake Bled [SEP] ", ""),
+        ("Lake [TLE] Bled [SEP] ", ""),  # not at the beginning
+        ("[TLE] Bohinj [SEP] A lake. [TLE] Lake Bled [SEP] ", ""),  # two documents have no one title
+        ("", ""),
+    ],
+)
+def test_a_title_that_mrqa_marks_leaves_the_context_and_answers_keep_their_places(tmp_path: Path, head: str, title: str) -> None:
+    context = head + TEXT
+
+    def question(name: str, text: str, starts: list[int]) -> dict[str, Any]:
+        spans = [[start, start + len(text) - 1] for start in starts]
+        return {"qid": name, "question": "?", "answers": [text], "detected_answers": [{"text": text, "char_spans": spans}]}
+
+    lake = [at for at in (context.find("Bled"), context.rfind("Bled")) if at >= 0]
+    qas = [question("s", "Slovenia", [context.index("Slovenia")]), question("b", "Bled", sorted(set(lake)))]
+    if title:
+        qas.append(question("t", "Lake", [context.index("Lake")]))
+    lines: list[dict[str, Any]] = [{"header": {"dataset": "Made", "split": "dev"}}, {"context": context, "qas": qas}]
+    path = tmp_path / "Made.jsonl"
+    path.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in lines))
+    ds = hfcf.load("mrqa", data_files=path, split="validation")
+    assert ds["title"] == [title] * len(qas)
+    assert ds["context"][:2] == [TEXT if title else context] * 2
+    for row in ds:
+        assert all(
+            row["context"][start:].startswith(text)
+            for text, start in zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
+        )
+    assert len(ds[1]["answers"]["text"]) == (1 if title else len(set(lake)))
+    if title:  # an answer that only the title has keeps the whole context
+        assert (ds[2]["context"], ds[2]["answers"]["text"]) == (context, ["Lake"])
+    assert set(ds["group_id"]) == {context_group(context)}
 
 
 @pytest.mark.parametrize(

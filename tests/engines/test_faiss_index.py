@@ -22,7 +22,7 @@ from hfcf.systems.rgf.retrieve import Retrieve
 faiss = pytest.importorskip("faiss", reason='FAISS is not installed: pip install "hfcf[dense]"')
 
 SIZE, DIMENSIONS, K = 3_000, 32, 10
-NAMES = ["HNSW16", "IVF32,Flat", "IVF32,PQ8x4", "IVF32_HNSW8,SQ8", "OPQ8,IVF32,PQ8x4", "SQ8", "L2norm,Flat", "IVF32,Flat,RFlat"]
+NAMES = ["HNSW16", "IVF32,Flat", "IVF32,PQ8x4", "IVF32_HNSW8,SQ8", "RR32,IVF32,PQ8x4", "SQ8", "L2norm,Flat", "IVF32,Flat,RFlat"]
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +120,10 @@ def test_what_faiss_can_not_make_is_an_error_that_says_so(name: str, search: str
         new_index(name, search, DIMENSIONS, SIZE)
 
 
-def test_an_index_that_takes_no_chunks_is_an_error(passages: np.ndarray) -> None:
+def test_an_index_that_takes_no_chunks_is_an_error(passages: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faiss_index, "_CHUNK", 200)
     with pytest.raises(ValueError, match="index='NSG16' can't be built in chunks"):
-        fill(new_index("NSG16", "", DIMENSIONS, 5_000), "NSG16", lambda numbers: passages[numbers % SIZE], 5_000)
+        fill(new_index("NSG16", "", DIMENSIONS, 400), "NSG16", lambda numbers: passages[numbers], 400)
 
 
 WORDS = ["Rome", "was", "old", "and", "cats", "purr", "at", "night", "while", "rivers", "run", "to", "the", "sea", "moon"]

@@ -120,8 +120,9 @@ class GenerateAnswer(Stage):
 
     Args:
         answerer: an encoder-decoder or decoder-only model, trained on passage → answer.
-        answers: how many texts of the search are taken; the paper takes 15.
-        num_beams: beams of the search; at least as many as `answers` are taken.
+        answers: how many texts of the search are taken: 15 in section 5.1.
+        num_beams: beams of the search; at least as many as `answers` are taken. Appendix A gives the answer generator the question
+            generator's settings: 15 beams, 640 and 256 tokens.
         max_length: tokens of title and passage; the rest is not read.
         max_answer: tokens of the longest answer.
         keep_partial: keep an answer that holds a gold answer, or is part of it; see `hfcf.systems.rgf.retrieve.Read`.
@@ -142,7 +143,7 @@ class GenerateAnswer(Stage):
     answers: Positive = 15
     num_beams: Positive = 15
     max_length: Positive = 640
-    max_answer: Positive = 32
+    max_answer: Positive = 256
     keep_partial: bool = True
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
@@ -173,5 +174,5 @@ class GenerateAnswer(Stage):
 
 CHAIN = (GenerateAnswer, GenerateQuestion, Part(RoundTrip, fixed={"reader": None, "reader_votes": True}), *RGF.chain[4:])
 """What follows the passages in both baselines: answers, then RGF's questions and filters; no reader proposes answers."""
-_ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8}
+_ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8, "max_answer": 32}
 PRESETS: dict[str, dict[str, Any]] = {"paper": {"reader_length": PAPER["reader_length"]}, "offline": {**OFFLINE, **_ANSWERING}}

@@ -37,10 +37,11 @@ class GenerateQuestion(Stage):
     Args:
         generator: an encoder-decoder or decoder-only model, trained on passage and answer → question
             (`recipes/train_question_generator.yaml`); or "llm:NAME" for a language model behind an endpoint.
-        questions: questions to an answer. Section 3.3 generates 15; appendix A takes the best: 1.
-        num_beams: beams of the search.
-        max_new_tokens: tokens of the longest question.
-        max_length: tokens of title and passage.
+        questions: questions to an answer. Section 3.3 generates 15 for each, of which section 3.4 keeps the nearest of those that
+            pass its filter; appendix A takes "the top candidate": 1. The default is the main text's, on which the selection rests.
+        num_beams: beams of the search: 15 in section 3.3 and appendix A.
+        max_new_tokens: tokens of the longest question: 256 in appendix A.
+        max_length: tokens of title and passage: 640 in appendix A.
         min_log_probability: the least log-probability of a question, as a mean over its tokens: a small generator is less sure of
             questions that are not fluent. The paper has no such floor. A language model's questions have none and pass.
 

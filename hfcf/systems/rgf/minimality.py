@@ -28,7 +28,8 @@ class Minimality(Stage):
     define a word: see `hfcf.core.edits.word_distance`.
 
     Args:
-        keep: how many questions are kept: 1 for training data; None, all, for evaluation sets and analyses.
+        keep: how many questions are kept: 1 for training data (section 3.4: "the smallest word-edit distance"); None, all, for
+            evaluation sets and analyses (sections 3.5 and 6.2).
         distance: the least and the greatest distance that is kept, such as (1, 4), or (11, None) without an upper limit. The
             paper's bins are 1–4, 5–10 and above 10 (Table 9).
 

@@ -77,8 +77,9 @@ class Retrieve(Stage):
     Args:
         passages: the collection: a `Passages`, a `Dataset` with the column `text` (and `id`, `title`), a file, or what else
             `hfcf.corpora.passages.from_recipe` reads. Needed when the stage runs, and not before.
-        k: passages to a question. The paper does not print its number; its analyses (section 6.2) begin with 20 candidates.
-        retrieval: "bm25" or "dense".
+        k: passages to a question. Section 3.2 writes k without its value; 20 is the number of candidates for each question with
+            which section 6.2 begins.
+        retrieval: "bm25" or "dense". The paper's is dense (section 3.2), as in the preset "paper".
         encoder: the encoder of questions, for "dense".
         passage_encoder: the encoder of passages, for "dense"; by default that of questions.
         pooling: "mean", "cls" or "pooler", for "dense".
@@ -189,22 +190,23 @@ class Read(Stage):
     answer or an alias after SQuAD's normalisation, if that leaves nothing of it, if it is not at its place in the passage, if it
     repeats another answer of the same passage, and if the reader is not sure enough of it.
 
-    Deviation: REALM reads with a model that is trained together with its retriever; here any extractive reader (or an
-    encoder-decoder, whose texts count where the passage has them) reads each passage by itself.
+    Deviation: REALM (section 3.2, appendix A) reads with a model that is trained together with its retriever; here any extractive
+    reader (or an encoder-decoder, whose texts count where the passage has them) reads each passage by itself.
 
     Args:
         reader: the reader, or "llm:NAME" for a language model behind an endpoint.
-        n_best: answers that are read in each passage; the paper gives no number.
-        reader_length: tokens of a window of the passage, with the question.
-        keep_partial: keep an answer that holds a gold answer, or is part of it, as the paper does. The offline preset does not: a
-            small reader often cuts the gold answer too short or too long.
+        n_best: answers that are read in each passage. Section 3.2 has one answer a'ᵢ for each passage c'ᵢ.
+        reader_length: tokens of a window of the passage, with the question; the paper does not say REALM's.
+        keep_partial: keep an answer that holds a gold answer, or is part of it. Section 3.2 retains every answer that "does not
+            match any of the gold answers"; a match is taken as equality, as in its scores. The offline preset does not: a small
+            reader often cuts the gold answer too short or too long.
         overlapping: keep answers that share words of the passage with a likelier answer; False reads other ones in their place.
         min_probability: the least probability of an answer; see `hfcf.engines.reader.Reader`.
         no_answer_margin: by how much the probability of an answer must exceed that of no answer in its passage, from -1 to 1. None
             does not compare them.
 
-    The paper has neither floor nor margin, and does not say whether answers overlap. Answers without a probability, as a language
-    model's, pass both.
+    The paper has neither floor nor margin. Whether answers overlap matters only with several to a passage. Answers without a
+    probability, as a language model's, pass both.
 
     >>> list(Read(reader=Model("me/reader")).outputs)
     ['candidates']
@@ -219,7 +221,7 @@ class Read(Stage):
     engines: ClassVar = (Reader, Remote)
 
     reader: Annotated[Model, Prompted(), TrainedBy("train_reader")]
-    n_best: Positive = 5
+    n_best: Positive = 1
     reader_length: Positive = 384
     keep_partial: bool = True
     overlapping: bool = True

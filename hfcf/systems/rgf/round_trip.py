@@ -50,10 +50,11 @@ class RoundTrip(Stage):
       asked.
 
     Args:
-        readers: models that are trained alike, but for the seed (and, for small models, the half of the data). () switches the
-            filter off: all questions pass, without a score.
-        agree: how many readers must agree.
-        reader_length: tokens of a window of the passage, with the question.
+        readers: models that are trained alike, but for the seed (and, for small models, the half of the data). The paper has six
+            (section 3.4, appendix A); give as many for its filter. Their order changes which of them are asked, and no decision
+            but that of `elsewhere`, which asks the first. () switches the filter off: all questions pass, without a score.
+        agree: how many readers must agree: "at least 5 of the 6" in section 3.4; "more than 5 out of 6" in appendix A is 6.
+        reader_length: tokens of a window of the passage, with the question; the paper does not say its readers'.
         reader: the reader that proposed the answers.
         reader_votes: let it vote where it is also among `readers`, as a reader that would agree with itself.
         min_vote: the least probability of an answer that counts as a vote.
@@ -84,7 +85,6 @@ class RoundTrip(Stage):
     engines: ClassVar = (Reader, Remote)
 
     readers: Annotated[Models, Prompted(), TrainedBy("train_reader")]
-    # Section 3.4: at least 5 of 6 readers. Appendix A: "more than 5 out of 6".
     agree: Positive = 5
     reader_length: Positive = 384
     reader: Annotated[Model, Prompted(), TrainedBy("train_reader")] | None = None

@@ -51,7 +51,9 @@ PAPER: dict[str, Any] = {
     "encoder": Model("facebook/dpr-question_encoder-single-nq-base"),
     "passage_encoder": Model("facebook/dpr-ctx_encoder-single-nq-base"),
     "pooling": "pooler",
-    "reader_length": 512,  # that of train_reader
+    # That of train_reader: the paper does not say how much its T5 readers read. All else is the stages' default: one answer to a
+    # passage (section 3.2), 15 questions of 15 beams (3.3), 5 of the readers that you give, six in the paper (3.4).
+    "reader_length": 512,
 }
 
 _CHAT = Model("llm:gpt-4o-mini")

@@ -228,6 +228,26 @@ def test_enough_readers_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert RoundTrip(readers=()).batch([row]) == [{"candidates": row["candidates"]}]
 
 
+def test_the_order_of_the_readers_changes_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(3)
+    votes = {f"who {i}": {name for name in "abcdef" if draw.random() < 0.8} for i in range(40)}
+
+    def run(self: Reader, requests: Sequence[Any]) -> list[Any]:
+        return [[span("Ada", context)] if self.model.name in votes[question] else [] for question, context, _ in requests]
+
+    monkeypatch.setattr(Reader, "run", run)
+    row = {"id": "1", "question": "when", "candidates": [candidate(question) for question in votes]}
+    decisions = []
+    for names in ("abcdef", "fedcba", "cafebd"):
+        stage = RoundTrip(readers=tuple(map(Model, names)), keep=None)
+        assert stage.agree == 5  # section 3.4
+        (result,) = stage.batch([row])
+        assert not isinstance(result, Reject)
+        decisions.append([one["status"] is None for one in result["candidates"]])
+    assert decisions[0] == decisions[1] == decisions[2] == [len(names) >= 5 for names in votes.values()]
+    assert 0 < sum(decisions[0]) < 40
+
+
 def test_a_reader_that_says_more_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, Reader, [[span("Ada wrote", "Ada wrote it.")]])
     (result,) = RoundTrip(readers=(MODEL,), agree=1).batch([{"id": "1", "question": "why", "candidates": [candidate("who")]}])
