@@ -85,6 +85,10 @@ Set = Annotated[
     ),
 ]
 
+Preset = Annotated[
+    str | None, typer.Option(help="The preset: paper, offline, hub, llm or one of the recipe's own; short for --set preset=NAME.")
+]
+
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the result of another recipe, or of more rows, in the folder.")
 ]

@@ -12,7 +12,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from hfcf.cli import console, describe
-from hfcf.cli.console import print_fields, print_heading
+from hfcf.cli.console import Set, print_fields, print_heading
+from hfcf.cli.weights import print_models
 
 _KINDS = {
     "systems": "system", "baselines": "baseline", "stages": "stage", "corpora": "corpus", "metrics": "metric", "recipes": "recipe",
@@ -25,9 +26,18 @@ def list_(
         typer.Argument(metavar="[WHAT]", help="systems, baselines, stages, corpora, metrics or recipes; or a name, such as race."),
     ] = "all",
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="After a kind, a name of it: corpus checkwhy.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Of a system: print the models that this preset loads.")] = None,
+    set_: Set = None,
 ) -> None:
     """List systems, stages, corpora, metrics and recipes in a line each, one of these kinds in full, or describe one of a name."""
     kind = {singular: plural for plural, singular in _KINDS.items()}.get(what, what)
+    if preset is not None or set_:
+        of_system = kind in ("systems", "baselines") if name else kind not in (*_KINDS, "all")
+        if preset is None or not of_system:
+            raise ValueError("--preset and --set go with a system: hfcf list SYSTEM --preset NAME --set settings.NAME=VALUE")
+        _check_name(system := name or what, {"systems": _names("systems")})
+        print_models(system, preset, set_ or [])
+        return
     if name is None and kind == "all":
         _list_all()
         return
@@ -48,16 +58,22 @@ def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or atta
 
 def _describe(name: str, kinds: list[str]) -> None:
     """Describe everything that has a name: a system and a corpus may have the same name."""
+    names = {kind: _names(kind) for kind in kinds}
+    _check_name(name, names)
+    for kind, listed in names.items():
+        if name in listed:
+            _DETAILS[kind](name)
+
+
+def _check_name(name: str, names: Mapping[str, list[str]]) -> None:
+    """Raise `ValueError` for a name that none of some kinds has."""
     from hfcf.core.names import did_you_mean
 
-    names = {kind: _names(kind) for kind in kinds}
+    kinds = list(names)
     if not any(name in listed for listed in names.values()):
         near = did_you_mean(name, [known for listed in names.values() for known in listed] + list(_KINDS) * (len(kinds) > 1))
         where = kinds[0] if len(kinds) == 1 else "systems, stages, corpora, metrics and recipes"
         raise ValueError(f"there is no {name!r} among the {where}{near or '; hfcf list prints their names'}")
-    for kind, listed in names.items():
-        if name in listed:
-            _DETAILS[kind](name)
 
 
 def _names(kind: str) -> list[str]:

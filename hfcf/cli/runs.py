@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from hfcf.cli import console
-from hfcf.cli.console import Overwrite, Set, print_lines, print_path
+from hfcf.cli.console import Overwrite, Preset, Set, print_lines, print_path
 from hfcf.cli.launch import launch, must_launch
 from hfcf.cli.tables import print_funnel, print_plan, print_push
+from hfcf.cli.weights import print_weights
 from hfcf.core.workers import launched_processes, process_number
 
 PAIRS = 3
@@ -54,7 +55,8 @@ def run(
     out: Annotated[Path | None, typer.Option(help="The folder for the result (not needed with --dry-run).")] = None,
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first rows, after fitting on all.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show three rows through every stage.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the models, check everything, and try the first rows.")] = False,
+    preset: Preset = None,
     overwrite: Overwrite = False,
     num_gpus: Annotated[
         int | None,
@@ -66,20 +68,22 @@ def run(
     if not dry_run and must_launch(num_gpus):
         raise SystemExit(launch(num_gpus or 1, sys.argv[1:]))
     console.silence_libraries()
+    from hfcf.core.recipe import with_preset
     from hfcf.hub.rated import describe_rating
     from hfcf.pipeline.run import run as run_recipe
     from hfcf.report.peek import highlights
 
+    changes = with_preset(preset, set_ or [])
     if dry_run:
         from hfcf.pipeline.dry_run import dry_run as try_recipe
 
-        print_plan(try_recipe(recipe, changes=set_ or [], limit=limit), marks=_marks())
+        print_plan(try_recipe(recipe, changes=changes, limit=limit, show=print_weights), marks=_marks())
         return
     if out is None:
         raise ValueError("--out is missing: give the folder for the result, --out DIR")
     here = engine == "local" and launched_processes() == 1
     watch = _print_stage if here else None
-    report = run_recipe(recipe, out, changes=set_ or [], limit=limit, overwrite=overwrite, watch=watch, engine=engine)
+    report = run_recipe(recipe, out, changes=changes, limit=limit, overwrite=overwrite, watch=watch, engine=engine)
     if process_number():
         return
     for entry in report["stages"]:

@@ -128,7 +128,7 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
     ]
     table = Table(
         Column("stage", overflow="fold"), *(Column(key, justify="right", no_wrap=True) for key in columns),
-        title=f"{plan['rows']} rows of {plan['corpus']}, estimated from {plan['tried']}",
+        title=f"{plan['rows']} rows of {plan['corpus']}, estimated from the first {plan['tried']}",
     )  # fmt: skip
     used: dict[str, list[Mapping[str, Any]]] = {}
     for entry in plan["stages"]:
@@ -140,7 +140,13 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
     everything = {key: _total(plan["stages"], key) for key in columns}
     _add_rows(table, "all", everything, engines, columns, style="bold")
     console.out.print(table)
-    if any(entry.get("tokens") is None for entry in plan["stages"]):
+    if "seconds" in plan:
+        from hfcf.core.progress import duration
+
+        loading = f", and {plan['loading']:.0f} s to load the models" if plan["loading"] >= 1 else ""
+        text = f"all rows take {duration(plan['seconds'])} in one process on this machine{loading}"
+        print_hanging(Text(text, style="bold"))
+    if any(cost.get("tokens") is None for entry in plan["stages"] for cost in entry["engines"].values()):
         console.out.print(Text("–: all answers were in the cache, which costs nothing", style="dim"))
     if plan["rejected"]:
         rejected = f"rejected while loading: {plan['rejected']} of {plan['rows']} rows, most often because "

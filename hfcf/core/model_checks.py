@@ -23,7 +23,7 @@ class NotCached(ValueError):
     """Offline mode is on, and the Hub's cache does not hold a model."""
 
 
-_FOLDERS = ("/", "./", "../", "~", "out/")
+FOLDERS = ("/", "./", "../", "~", "out/")
 """How names begin that are folders and not Hub ids; the last is where this library's commands write."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
 """Types of models with relative positions: the length in their configuration is not a limit."""
@@ -71,7 +71,7 @@ def _check_source(name: str, where: str, *, adapter: bool = False) -> None:
             raise ValueError(f"{where}: the folder {name} holds no model: {why}")
     elif folder.is_file():
         raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
-    elif name.startswith(_FOLDERS):
+    elif name.startswith(FOLDERS):
         raise NoFolder(f"{where}: there is no folder {name}")
     elif not is_package(name):  # pipelines of spaCy are packages
         check_hub_id(name, where)

@@ -72,6 +72,12 @@ def is_converted(name: str) -> bool:
     return _MODELS[name][2] is None or is_intact(_target(name))
 
 
+def present(name: str) -> Path:
+    """Return the folder of an offline model as it is: converted, or the package's files if it is not converted yet."""
+    source = check_installed(name)
+    return _target(name) if _MODELS[name][2] is not None and is_converted(name) else source
+
+
 def _target(name: str) -> Path:
     return cache_dir() / "offline" / f"{name}-{_FORM}"
 

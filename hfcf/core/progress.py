@@ -25,12 +25,21 @@ def is_shown() -> bool:
     return (sys.stderr.isatty() or "ipykernel" in sys.modules) and not is_worker() and process_number() == 0
 
 
-def time_left(seconds: float) -> str:
-    """Say how long something will take."""
+def duration(seconds: float) -> str:
+    """Say how long something takes.
+
+    >>> duration(59), duration(61), duration(3 * 3600 + 61)
+    ('less than 1 min', 'about 2 min', 'about 3 h 2 min')
+    """
     minutes = -(-int(seconds) // 60)
     if seconds < 60:
-        return "less than 1 min left"
-    return f"about {minutes // 60} h {minutes % 60} min left" if minutes >= 60 else f"about {minutes} min left"
+        return "less than 1 min"
+    return f"about {minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"about {minutes} min"
+
+
+def time_left(seconds: float) -> str:
+    """Say how long something will take."""
+    return f"{duration(seconds)} left"
 
 
 class Bar(tqdm):  # type: ignore[misc]

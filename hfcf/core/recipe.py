@@ -310,6 +310,21 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
     return recipe
 
 
+def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:
+    """Put the preset of `--preset` among the changes of `--set`.
+
+    >>> with_preset("offline", ["seed=7"])
+    ['preset=offline', 'seed=7']
+    """
+    if preset is None:
+        return list(changes)
+    if other := next((change for change in changes if change.partition("=")[0].strip() == "preset"), None):
+        if other.partition("=")[2].strip() != preset:
+            raise RecipeError(f"--preset {preset} and --set {other} name two presets: leave one of them out")
+        return list(changes)
+    return [f"preset={preset}", *changes]
+
+
 def file_keys(changes: Sequence[str]) -> dict[str, Any]:
     """Return `columns` and `labels` of a user's file, as commands take them by `--set`."""
     keys = {key: value for key, value in apply_changes({}, changes).items() if key != "preset"}

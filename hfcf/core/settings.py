@@ -6,6 +6,7 @@ asked by prompts, and names the recipe that trains the model. Systems, recipes, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
@@ -180,6 +181,28 @@ def models_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Model]]:
             yield name, value
         elif isinstance(value, tuple):
             yield from ((f"{name}[{i}]", model) for i, model in enumerate(value) if isinstance(model, Model))
+
+
+def read_models(config: Any) -> Iterator[tuple[str, Model]]:
+    """Yield the models that a dataclass of settings leads to, those inside groups of settings too.
+
+    The model of an engine's settings has the name of their setting. A stage trains no model where another setting names one.
+    A model of Stanza is no Hub id, and is named "stanza:en".
+    """
+    for name, setting in settings_of(type(config)).items():
+        value, mark = getattr(config, name), setting.marker(Trains)
+        if mark and (getattr(config, mark.instead, None) is not None or not getattr(config, "fit_inputs", ())):
+            continue
+        yield from models_in({name: value})
+        if not is_dataclass(value) or isinstance(value, Model | type):
+            continue
+        if setting.marker(Flat):
+            yield from read_models(value)
+            continue
+        for inner, model in read_models(value):
+            if getattr(value, "backend", None) == "stanza" and not os.path.isdir(model.name):
+                model = Model(f"stanza:{model.name}")
+            yield (name if inner == "model" else f"{name}.{inner}"), model
 
 
 def plain(value: Any) -> Any:

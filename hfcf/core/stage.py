@@ -23,7 +23,7 @@ from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_settings
 from hfcf.core.prepare import prepare
-from hfcf.core.settings import Seed, settings_of
+from hfcf.core.settings import Seed, read_models, settings_of
 from hfcf.core.task import nearest_task
 from hfcf.core.workers import bind_workers
 from hfcf.text.check import shorten
@@ -189,6 +189,10 @@ class Stage:
     def confirming(self) -> tuple[str, list[Model]] | None:
         """Describe, for cards, the models that must confirm a counterfactual, and list them; None if there are none."""
         return None
+
+    def read_models(self) -> dict[str, Model]:
+        """Return the models that it loads or asks with these settings, by the names of the settings: "judges[0]", "ner"."""
+        return dict(read_models(self))
 
     def check_available(self) -> None:
         """Raise an error if something that the stage reads, besides the models in its settings, is not installed."""

@@ -90,6 +90,8 @@ class Usage:
     """Requests whose text was longer than the model read."""
     cost: float = 0.0
     """Price of the tokens by `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT`."""
+    loading: float = 0.0
+    """Seconds in which weights were loaded: once a process, however many rows there are."""
 
 
 PART = 1024
@@ -336,4 +338,7 @@ def request_key(head: str, request: Any) -> str:
 def load(engine: Engine, device: torch.device, pid: int, contents: str) -> Any:
     """Load an engine once for each process, device and state of its files; weights from before a fork are not reused."""
     limit_threads()
-    return engine.load(device)
+    start = time.perf_counter()
+    loaded = engine.load(device)
+    usage().setdefault(type(engine).__name__, Usage()).loading += time.perf_counter() - start
+    return loaded

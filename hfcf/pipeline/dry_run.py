@@ -1,19 +1,22 @@
-"""`hfcf run --dry-run`: check everything, run three rows through every stage, and estimate the cost of a run."""
+"""`hfcf run --dry-run`: list the models, check everything, try the first rows, and estimate the cost of a run."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hfcf import corpora
 from hfcf.core.funnel import funnel, short
-from hfcf.core.system import check_limit
+from hfcf.core.system import System, check_limit
 from hfcf.core.task import task_of
+from hfcf.core.weights import ENDPOINT, Weights, list_weights, models_in_metrics
+from hfcf.engines.remote.endpoint import concurrency
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
+from hfcf.pipeline.trial import BATCH, WARM_UP, Trial, working_seconds
 
 ROWS = 3
 ITEMS = 3  # items of a list whose texts are shown
@@ -21,49 +24,71 @@ LONGEST = 60  # characters of such a text
 FIT_ON = 200  # rows that a system is fitted to; the run fits it to all
 
 
-def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
-    """Run the first three rows that could be read through a recipe without writing anything.
+def dry_run(
+    recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None,
+    show: Callable[[list[Weights]], None] = lambda _: None,
+) -> dict[str, Any]:  # fmt: skip
+    """Run the first rows that could be read through a recipe without writing anything, and estimate the cost of all rows.
+
+    Three rows load the models; the next, up to 32, are the batch whose cost is scaled up. A stage has 30 seconds for its batch:
+    after slow rows, the batch is smaller. Seconds in which weights were loaded are not scaled up, and are given apart.
 
     A system that trains models trains them on the first 200 rows only; the counts and minutes of a training are those of the dry
     run, and are not scaled up.
 
     Answers of a remote model, which cost money, go to the request cache: neither the run nor another dry run pays for them again.
+    A recipe that asks one tries as many rows as the endpoint gets requests at a time, `HFCF_LLM_CONCURRENCY`.
+
+    Args:
+        recipe: a file, the name of a recipe that ships with the library, or its content.
+        changes: "key=value" strings, as `--set` takes them.
+        limit: the rows of the run that is estimated.
+        show: called with the models that will load, before anything is checked or loaded.
     """
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
-    ds, system = load_inputs(parsed)
-    select_metrics(parsed.metrics, system)
+    weights: list[Weights] = []
+
+    def first(system: System) -> None:
+        weights.extend(list_weights(system, models_in_metrics(select_metrics(parsed.metrics, system))))
+        show(weights)
+
+    ds, system = load_inputs(parsed, first=first)
     total = min(len(ds), limit or parsed.limit or len(ds))
     statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
     readable = [i for i, status in enumerate(statuses) if not _rejects(status)]
     good = [i for i in readable if i < total]
-    shown = (good or range(total))[:ROWS]
-    fitted = [*shown, *(i for i in readable if i not in shown)][: len(shown) if system.limit_first else FIT_ON]
+    remote = any(one.cached == ENDPOINT for one in weights)
+    batch = (good or range(total))[: max(ROWS, concurrency()) if remote else WARM_UP + BATCH]
+    fitted = [*batch, *(i for i in readable if i not in batch)][: len(batch) if system.limit_first else max(FIT_ON, len(batch))]
     clock = Clock()
+    trial = Trial(clock, system.before_fit, at_once=remote)
     # Answers from the cache cost nothing, so the estimate would be 0; only answers that cost money are taken from it.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
     os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
     try:
-        rows = system(ds.select(fitted), limit=len(shown), watch=clock, checked=True, load_from_cache_file=False)
+        rows = system(
+            ds.select(fitted), limit=len(batch), watch=clock, runner=trial, checked=True, load_from_cache_file=False
+        )  # fmt: skip
     finally:
         os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
     by_name, task = {stage.name: stage for stage in system.stages}, task_of(ds.features)
     stages = []
-    for entry in clock.stages:
-        name = entry["stage"]
+    for name in dict.fromkeys(entry["stage"] for entry in clock.stages):
         if name not in by_name:
-            cost = {"calls": entry["calls"], "tokens": entry["tokens"], "minutes": round(entry["seconds"] / 60, 1)}
+            entry = next(entry for entry in clock.stages if entry["stage"] == name)
+            cost = {"calls": entry["calls"], "tokens": entry["tokens"], **_times(entry["seconds"])}
             stages.append({"stage": name, "reads": "", "fills": "", **cost, "engines": {}})
             continue
-        stage = by_name[name]
+        stage, (tried, entry) = by_name[name], trial.costs_of[name]
         on_all = name in system.before_fit and not system.limit_first
-        times = len(readable) / len(fitted) if on_all else len(good) / len(rows)
+        times = (len(readable) if on_all else len(good)) / tried
         columns = {"reads": ", ".join(stage.inputs), "fills": ", ".join(stage.outputs)}
-        stages.append({"stage": name, **columns, **_estimate(entry, times)})
+        stages.append({"stage": name, "rows": tried, **columns, **_estimate(entry, times)})
     entries = funnel(ds.select(range(total)), ()) if total > len(good) else []
     reasons = [entry["examples"].get(reason, reason) for entry in entries for reason in entry["reasons"]]
     examples = []
-    for row in rows:
+    for row in rows.select(range(min(ROWS, len(rows)))):
         names = list(by_name)
         end = names.index(row["status"]["stage"]) + 1 if _rejects(row["status"]) and row["status"]["stage"] in names else None
         outcomes = [(name, _outcome(row, by_name[name])) for name in names[:end]]
@@ -73,8 +98,9 @@ def dry_run(recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = 
         text, counterfactuals = task.segments(row)[0].text, row.get("counterfactuals") or []
         examples.append({"id": row["id"], "text": text, "row": source, "stages": outcomes, "counterfactuals": counterfactuals})
     return {
-        "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(rows), "stages": stages, "examples": examples,
-        "rejected": total - len(good), "reason": next(iter(reasons), None),
+        "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(batch), "stages": stages, "examples": examples,
+        "rejected": total - len(good), "reason": next(iter(reasons), None), "weights": weights, "loading": round(trial.loading, 1),
+        "seconds": sum(entry["seconds"] for entry in stages if entry["seconds"] is not None),
     }  # fmt: skip
 
 
@@ -83,28 +109,39 @@ def _rejects(status: Mapping[str, Any] | None) -> bool:
 
 
 def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
-    """Estimate the cost of a stage in the whole run from its cost in the dry run, of each engine by itself."""
-    engines = {name: _estimate_engine(counts, times) for name, counts in entry["engines"].items()}
-    return {**_add_engines(list(engines.values())), "engines": engines}
+    """Estimate the cost of a stage in the whole run from its cost in the dry run, of each engine by itself.
+
+    What a stage does outside its models counts as well: encoding, a search's tables, looking words up.
+    """
+    engines = {
+        name: _estimate_engine(counts, times) for name, counts in entry["engines"].items() if counts["calls"] + counts["cached"]
+    }
+    total = _add_engines(list(engines.values()))
+    own = working_seconds(entry) - sum(counts["model_seconds"] for counts in entry["engines"].values())
+    if total["seconds"] is not None:
+        total |= _times(total["seconds"] + max(0.0, own) * times)
+    return {**total, "engines": engines}
+
+
+def _times(seconds: float) -> dict[str, float]:
+    return {"seconds": seconds, "minutes": round(seconds / 60, 1)}
 
 
 def _estimate_engine(counts: Mapping[str, Any], times: float) -> dict[str, Any]:
     answered = counts["calls"] + counts["cached"]
     if counts["cached"] and not counts["calls"]:
-        return {"calls": round(answered * times), "tokens": None, "minutes": None}
+        return {"calls": round(answered * times), "tokens": None, "minutes": None, "seconds": None}
     each = times * answered / counts["calls"] if counts["calls"] else times
     remote = {name: round(counts[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in counts}
     return {
-        "calls": round(answered * times),
-        "tokens": round(counts["tokens"] * each),
-        "minutes": round(counts["model_seconds"] * each / 60, 1),
+        "calls": round(answered * times), "tokens": round(counts["tokens"] * each), **_times(counts["model_seconds"] * each),
         **remote,
-    }
+    }  # fmt: skip
 
 
 def _add_engines(engines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the minutes, attempts and cost of engines; calls and tokens of several are no sum: a tagger counts characters."""
-    total: dict[str, Any] = dict.fromkeys(("calls", "tokens", "minutes"), None if engines else 0)
+    total: dict[str, Any] = dict.fromkeys(("calls", "tokens", "minutes", "seconds"), None if engines else 0)
     for key in (*total, "attempts", "cost"):
         amounts = [engine[key] for engine in engines if engine.get(key) is not None]
         if amounts and (len(engines) == 1 or key not in ("calls", "tokens")):

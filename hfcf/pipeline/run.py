@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -188,14 +188,19 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
     return recipes.parse(RunRecipe, content, path.name)
 
 
-def load_inputs(recipe: RunRecipe, *folders: str | Path) -> tuple[Dataset, System]:
-    """Make a recipe's system, check all that can be checked before reading, and load the rows."""
+def load_inputs(
+    recipe: RunRecipe, *folders: str | Path, first: Callable[[System], None] = lambda _: None
+) -> tuple[Dataset, System]:  # fmt: skip
+    """Make a recipe's system, check all that can be checked before reading, and load the rows.
+
+    `first` gets the system before it is checked.
+    """
     named = recipe.corpus in corpora.names() and not recipe.columns  # a user's own columns decide their task
     known = corpora.builder_class(recipe.corpus).task() if named else None
-    system = _system(recipe, known, folders) if known else None
+    system = _system(recipe, known, folders, first) if known else None
     ds = load_rows(recipe)
     task = task_of(ds.features)
-    system = system or _system(recipe, task, folders)
+    system = system or _system(recipe, task, folders, first)
     if system.task not in (task.name, task.system_task):
         raise recipes.RecipeError(f"{recipe.system} works on {system.task} rows; {recipe.corpus} has {task.name} rows")
     if not len(ds):
@@ -203,8 +208,9 @@ def load_inputs(recipe: RunRecipe, *folders: str | Path) -> tuple[Dataset, Syste
     return ds, system
 
 
-def _system(recipe: RunRecipe, task: Task, folders: Sequence[str | Path]) -> System:
+def _system(recipe: RunRecipe, task: Task, folders: Sequence[str | Path], first: Callable[[System], None]) -> System:
     system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task.system_task)
+    first(system)
     check(system, folders=folders)
     return system
 

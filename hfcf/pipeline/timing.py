@@ -16,8 +16,8 @@ from hfcf.engines.base import usage, watch_usage
 
 Entry = dict[str, Any]
 COUNTS = ("calls", "cached", "tokens")
-RARE = ("attempts", "written", "cost", "cut")
-"""What is counted of remote models only, and texts that were cut."""
+RARE = ("attempts", "written", "cost", "cut", "loading")
+"""What is counted of remote models only, texts that were cut, and seconds in which weights were loaded."""
 EVERY = 2.0
 """Seconds between two lines of a stage that runs: a killed process loses the costs of these."""
 

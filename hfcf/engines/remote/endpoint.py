@@ -64,7 +64,7 @@ class EndpointSettings:
             raise RemoteError("HFCF_LLM_KEY has a character that keys never have: check what was copied with it")
         address, query = f"{parts.scheme}://{parts.netloc}{path}", tuple(parse_qsl(parts.query, keep_blank_values=True))
         return cls(
-            url=address, query=query, key=key, concurrency=int(_number("CONCURRENCY", 8, least=1)),
+            url=address, query=query, key=key, concurrency=concurrency(),
             timeout=_number("TIMEOUT", 120, least=0.01), retries=int(_number("RETRIES", 6)), rpm=_number("RPM", 0) or None,
             tpm=_number("TPM", 0) or None, price_in=_number("PRICE_IN", 0), price_out=_number("PRICE_OUT", 0),
         )  # fmt: skip
@@ -72,6 +72,11 @@ class EndpointSettings:
     def mask(self, text: str) -> str:
         """Replace the key, the values of the address's query, and other secrets of the environment in a text."""
         return mask(text, [self.key, *(value for _, value in self.query if len(value) >= SHORTEST), *environment_secrets()])
+
+
+def concurrency() -> int:
+    """Return how many requests an endpoint gets at a time."""
+    return int(_number("CONCURRENCY", 8, least=1))
 
 
 def _number(name: str, default: float, least: float = 0) -> float:

@@ -76,6 +76,9 @@ class RewriteLlm(Stage):
     attempts: Positive = 3
     prompts: str | None = None
 
+    def read_models(self) -> dict[str, Model]:
+        return {"model": self._model}
+
     def check(self) -> None:
         if isinstance(self.model, Model) and not is_prompted(self.model):
             raise ValueError(f"model must be a language model, {REMOTE}NAME or {CHAT}NAME, got {self.model.name!r}")
@@ -95,6 +98,10 @@ class RewriteLlm(Stage):
         return learn_labels(ds)
 
     @property
+    def _model(self) -> Model:
+        return self.model if isinstance(self.model, Model) else Model(REMOTE + self.model)
+
+    @property
     def _folder(self) -> str | None:
         """The folder with prompts of one's own."""
         return self.prompts or (self.model.prompts if isinstance(self.model, Model) else None)
@@ -109,9 +116,13 @@ class RewriteLlm(Stage):
         return self._kind(relations=learned_labels(self.fitted) if self.fitted else labels or (), max_words=self.max_words)
 
     def _engine(self, prompt: Prompt) -> Remote | ChatModel:
-        model = self.model if isinstance(self.model, Model) else Model(REMOTE + self.model)
         return engine_for(
-            model, prompt.schema(), temperature=self.temperature, max_tokens=self.max_tokens, seed=self.seed, attempts=self.attempts
+            self._model,
+            prompt.schema(),
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            attempts=self.attempts,
         )
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:

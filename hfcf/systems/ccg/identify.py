@@ -116,6 +116,11 @@ class IdentifyCausalTerms(Stage):
     def fit_inputs(self) -> tuple[str, ...]:
         return COLUMNS if self.indicator is None else ()
 
+    def read_models(self) -> dict[str, Model]:
+        named = self.indicator is not None and is_prompted(self.indicator)
+        unread = {"masked"} if named or self.method == "gradient" else set()
+        return {name: model for name, model in super().read_models().items() if name not in unread}
+
     def learn(self, ds: Dataset | IterableDataset) -> str:
         return learn_indicators(self.name, ds, replace(self.classifier, seed=self.seed), self.folds, self.min_steps)
 

@@ -173,7 +173,15 @@ def test_what_has_no_default_is_named(name: str) -> None:
         cls.preset("paper", **given)
     system = cls.preset("paper", **{**given, "readers": tuple(f"reader {i}" for i in range(6))})
     # Sections 3.2 to 3.4 and 5.1, appendix A.
-    paper = {"agree": 5, "questions": 15, "num_beams": 15, "max_length": 640, "max_new_tokens": 256, "keep": 1, "keep_partial": True}
+    paper = {
+        "agree": 5,
+        "questions": 15,
+        "num_beams": 15,
+        "max_length": 640,
+        "max_new_tokens": 256,
+        "keep": 1,
+        "keep_partial": True,
+    }
     paper |= {"n_best": 1, "k": 20, "retrieval": "dense"} if name == "rgf" else {"answers": 15, "max_answer": 256}
     assert {setting: system.settings[setting] for setting in paper} == paper
     offline = {"n_best": 3} if name == "rgf" else {"answers": 8, "max_answer": 32}
