@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -80,7 +81,10 @@ def evaluate(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first rows of each corpus.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="columns={…} and labels={…} of a file of yours; the others are found.")
+        list[str] | None,
+        typer.Option(
+            "--set", help="columns={…} and labels={…} of a file of yours; the others are found. Or an option of a corpus: task=2."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A JSON file for the scores of each class, the confusion matrix and all predictions.")
@@ -103,7 +107,7 @@ def evaluate(
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     settings = {key: value for key, value in given.items() if value is not None}
-    own = recipes.file_keys(set_ or [])
+    own = recipes.file_keys(set_ or [], _options(corpus))
     check_weights(reference, "MODEL")
     results = score(reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own)
     print_scores({each.title: each.result.scores for each in results})
@@ -115,6 +119,14 @@ def evaluate(
         with replace_file(out) as part:
             part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print_path("scores, confusion and predictions: ", out)
+
+
+def _options(sources: Iterable[str]) -> set[str]:
+    """Name the options of the corpora that sources name."""
+    from hfcf import corpora
+
+    named = {source.partition("=")[0] for source in sources} & {*corpora.names()}
+    return {option for name in named for option in corpora.builder_class(name).OPTIONS}
 
 
 def _read_labels(options: list[str]) -> dict[str, str] | None:

@@ -325,10 +325,10 @@ def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:
     return [f"preset={preset}", *changes]
 
 
-def file_keys(changes: Sequence[str]) -> dict[str, Any]:
-    """Return `columns` and `labels` of a user's file, as commands take them by `--set`."""
+def file_keys(changes: Sequence[str], options: Iterable[str] = ()) -> dict[str, Any]:
+    """Return `columns` and `labels` of a user's file, and options of a corpus, as commands take them by `--set`."""
     keys = {key: value for key, value in apply_changes({}, changes).items() if key != "preset"}
-    check(keys, ("columns", "labels"), "--set")
+    check(keys, ("columns", "labels", *options), "--set")
     return keys
 
 

@@ -137,6 +137,11 @@ def builder_class(name: Any) -> type[Corpus]:
     return (import_file(Path(module)) if module.endswith(".py") else import_module(module)).BUILDER
 
 
+def options_of(corpus: Any, ways: int | None, *, files: bool = False) -> dict[str, Any]:
+    """Return the options by which a corpus has rows of so many labels; none if it needs none, or if its files are named."""
+    return {} if ways is None or files else dict(builder_class(corpus).WAYS.get(ways, {}))
+
+
 def _refuse_code(name: Any) -> None:
     """Raise for a path of code: a recipe could hold it, and a recipe runs no code."""
     if isinstance(name, str) and name.partition(":")[0].endswith(".py"):

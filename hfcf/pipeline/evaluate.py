@@ -104,14 +104,14 @@ def evaluate(
         ways: see `hfcf.core.trainer.evaluate`.
         limit: score only the first rows of each.
         settings: of the task's trainer.
-        own: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them.
+        own: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them, and options of the corpora.
 
     Raises:
         ValueError: a corpus can't be read, no model answers its rows, or no row of it is left to score; the message says why.
     """
     results: dict[str, Scored] = {}
     for source in sources:
-        folder, title, rows = read_source(source, limit, own)
+        folder, title, rows = read_source(source, limit, own, ways)
         title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
         result = _evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
         if not result.scores["rows"]:
@@ -141,7 +141,9 @@ def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:
     )  # fmt: skip
 
 
-def read_source(source: str, limit: int | None = None, own: Mapping[str, Any] | None = None) -> tuple[str, str, Dataset]:
+def read_source(
+    source: str, limit: int | None = None, own: Mapping[str, Any] | None = None, ways: int | None = None
+) -> tuple[str, str, Dataset]:
     """Return the folder, the title and the rows of a source of `evaluate`; rows that can't be read have a `status`."""
     own, first = own or {}, "" if limit is None else f"first {limit}"
     name, equals, where = source.partition("=")
@@ -154,10 +156,15 @@ def read_source(source: str, limit: int | None = None, own: Mapping[str, Any] | 
     if not (equals and where):
         raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
     folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
-    if Path(folder).is_file():
-        given: Mapping[str, Any] = {"data_files": {split: folder}, "on_error": "reject", **own}
+    if is_dataset(name) and name not in corpora.names():
+        given: Mapping[str, Any] = own
     else:
-        given = own if is_dataset(name) and name not in corpora.names() else {"data_dir": folder}
+        known = corpora.builder_class(name).OPTIONS
+        options = {key: value for key, value in own.items() if key in known}
+        given = {"data_dir": folder, **corpora.options_of(name, ways), **options}
+        if Path(folder).is_file():
+            layout = {key: value for key, value in own.items() if key in ("columns", "labels")}
+            given = {"data_files": {split: folder}, "on_error": "reject", **layout, **options}
     try:
         rows = first_rows(corpora.load(name, split=split, **given), limit)
     except LayoutError as error:

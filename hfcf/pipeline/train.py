@@ -87,7 +87,7 @@ def _train(
 
 def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
     """Load the rows of a training recipe; return the rows that may be trained on, and the number of dropped repeats."""
-    sources = _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half)
+    sources = _arguments(recipe.data, recipe.data_dir, split=recipe.split, half=recipe.half, ways=recipe.ways)
     rows, dropped = load_rows(sources, training=True, extra=recipe.columns()), 0
     if recipe.exclude:
         rows, dropped = drop_overlap(rows, load_rows(_arguments(recipe.exclude, recipe.data_dir)))
@@ -338,14 +338,16 @@ def _train_question_writer(recipe: recipes.QuestionWriterRecipe, training: Datas
 
 def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
     from hfcf.training.derived_labels import derive_labels
-    from hfcf.training.structures import StructureTrainer, train_structures
+    from hfcf.training.structures import StructureTrainer, check_classes, train_structures
 
     hp, derive = recipe.hyperparameters(), recipe.derive
-    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training)}
+    sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training, ways=recipe.ways)}
     if derive:
         training = derive_labels(training, distractors=derive.distractors, seed=hp.seed)
         sets = {name: derive_labels(rows, distractors=derive.distractors, seed=hp.seed) for name, rows in sets.items()}
     ways = recipe.ways if recipe.task == 1 else 2
+    for name, rows in sets.items():  # before hours of training
+        check_classes(rows["label"], ways, f"evaluate: {name}")
     trainer, scores = StructureTrainer(repaired=recipe.repaired), dict[str, Any]()
     left_out = train_structures(training, hp, out, task=recipe.task, kind=recipe.kind, labels=LABELS[:ways])
     for name, rows in sets.items():
@@ -380,20 +382,35 @@ _TRAIN: dict[type[recipes.TrainRecipe], Callable[[Any, Dataset, Dataset, Path], 
 
 
 def _arguments(
-    sources: Sequence[recipes.Source], data_dir: str | None, *, split: str | None = None, half: int | None = None
-) -> list[dict[str, Any]]:
-    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`, with a different split or half if given."""
+    sources: Sequence[recipes.Source], data_dir: str | None, *, split: str | None = None, half: int | None = None,
+    ways: int | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`, with a different split or half if given.
+
+    A corpus that has so many labels in files of their own is read from these, unless its source says otherwise.
+    """
     other = {**({"split": split} if split else {}), **({} if half is None else {"half": half})}
-    return [{**locate(source.arguments(), data_dir), **other} for source in sources]
+    return [
+        {
+            **corpora.options_of(source.corpus, ways, files=source.data_files is not None),
+            **locate(source.arguments(), data_dir),
+            **other,
+        }
+        for source in sources
+    ]
 
 
 def load_evaluation_sets(
-    sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = ()
-) -> dict[str, Dataset]:
-    """Load the rows to score on, without those that overlap with the training rows."""
+    sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = (),
+    ways: int | None = None,
+) -> dict[str, Dataset]:  # fmt: skip
+    """Load the rows to score on, of so many labels, without those that overlap with the training rows."""
     sets: dict[str, Dataset] = {}
     for source in sources:
-        name, rows = source.name or corpora.corpus_name(source.corpus), load_rows(_arguments([source], data_dir), extra=extra)
+        name, rows = (
+            source.name or corpora.corpus_name(source.corpus),
+            load_rows(_arguments([source], data_dir, ways=ways), extra=extra),
+        )
         sets[name] = drop_related(rows, training)
         if left_out := len(rows) - len(sets[name]):
             why = "their group or a text of theirs is among the rows to train on"

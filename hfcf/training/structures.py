@@ -55,7 +55,8 @@ def train_structures(
         How many rows are not trained on, for each reason.
 
     Raises:
-        ValueError: the kind does not do the task, or no row is left to train on.
+        ValueError: the kind does not do the task, no row is left to train on, or a class has none and the answer is the class
+            alone (Tasks 1 and 2).
     """
     if kind not in KINDS or (kind != "seq2seq" and task in WRITTEN):
         raise ValueError(f"kind={kind!r} with task {task}: a classifier or graph does tasks 1 and 2, a seq2seq all four")
@@ -66,6 +67,10 @@ def train_structures(
     for reason, number in left_out.items():
         log.warning("%d of %d rows are not trained on: %s", number, len(rows), reason)
     answers = [view.label for view in shown]
+    if absent := [label for label in labels if label not in answers]:
+        if task not in WRITTEN:
+            raise ValueError(_absent(absent[0], f"task {task} is to tell {', '.join(labels)} apart"))
+        log.warning("no row to train on is %s: the model learns structures, and never this label", absent[0])
     if kind == "classifier":
         evidence = [[{"title": "", "text": evidence_text(view)}] for view in shown]
         columns = {"claim": [view.claim for view in shown], "evidence": evidence, "label": answers}
@@ -77,6 +82,16 @@ def train_structures(
         train_texts(Dataset.from_dict(pairs), hp, out, max_target=ProgramWriter.max_new_tokens, prompt=ProgramWriter.prompt)
     Purpose(task, kind, hp.max_length).save(out)
     return left_out
+
+
+def check_classes(labels: Sequence[str], ways: int | None, where: str) -> None:
+    """Raise where rows shall be scored on three labels and none is NOT ENOUGH INFO; where there are no rows, nothing is scored."""
+    if ways == len(LABELS) and len(labels) and LABELS[-1] not in labels:
+        raise ValueError(_absent(LABELS[-1], f"{where}: ways is {ways}"))
+
+
+def _absent(label: str, why: str) -> str:
+    return f"{why}, and no row is {label}: give rows of this label (checkwhy has them with classes: 3), or fewer labels by ways"
 
 
 def _to_train_on(rows: Dataset, task: int, labels: Sequence[str]) -> tuple[list[View], Counter[str]]:
@@ -223,6 +238,7 @@ class StructureTrainer:
             raise ValueError(f"ways must be 2 or 3, got {ways}")
         task = purpose(model, self.task).task
         labels = None if ways is None else LABELS[: ways if task == 1 else 2]
+        check_classes(rows["label"], ways if task == 1 else None, "the rows to score on")
         asked = self.answers(rows, model, max_length=max_length, labels=labels)
         true = STRUCTURES.gold(rows.select(asked.places))
         structures = dict(zip(asked.places, true, strict=True))

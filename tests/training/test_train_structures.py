@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,17 @@ from hfcf.pipeline.train import train
 from hfcf.tasks.structures.model import Structure
 from hfcf.tasks.task_inputs import answer_text, program_text, view
 from hfcf.tasks.verification import LABELS
-from hfcf.training.structure_answers import SETTINGS, Answer, Purpose, ask_in_turn, graph, purpose, read_answer, with_structure
+from hfcf.training.structure_answers import (
+    SETTINGS,
+    Answer,
+    Purpose,
+    ask_in_turn,
+    classes_of,
+    graph,
+    purpose,
+    read_answer,
+    with_structure,
+)
 from hfcf.training.structures import TRAINER, StructureTrainer, train_structures
 from hfcf.training.trainer import Hyperparameters, trained_model
 
@@ -258,6 +269,65 @@ def test_a_language_model_that_gives_no_answer_is_wrong(start: Start) -> None:
 
 
 # --- recipes and the command line
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """CheckWhy's layout with two and with three labels; dev has another claim than train."""
+    folder = tmp_path / "release" / "checkwhy"
+    folder.mkdir(parents=True)
+    fixture = Path(__file__).parents[1] / "fixtures" / "corpora" / "checkwhy" / "train_nei.json"
+    content = fixture.read_text(encoding="utf-8")
+    for split in ("train", "dev"):
+        three = json.loads(content if split == "train" else re.sub(r'": "([^"]{20,})\.', r'": "Far away, \1.', content))
+        for number, one in enumerate(three):
+            one["checkwhy-id"] = f"{split} {number}"
+        (folder / f"{split}_nei.json").write_text(json.dumps(three), encoding="utf-8")
+        (folder / f"{split}.json").write_text(json.dumps(three[:2]), encoding="utf-8")
+    return folder.parent
+
+
+def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, release: Path, tmp_path: Path) -> None:
+    """The corpus has two labels unless it is asked for three: a training with ways=3 asks it, and so does its evaluation."""
+    changes = ["preset=classifier", "task=1", "ways=3", f"data_dir={release}", f"model={tiny_model('reader')}", "max_length=48"]
+    content = recipe.read(recipe.find("train_structures"), [*changes, "epochs=1"])
+    content["evaluate"] = [{**content["evaluate"][0], "split": "validation"}]
+    report = train(content, tmp_path / "three")
+    assert report["scores"]["trained on"] == {"rows": 3}
+    assert report["scores"]["checkwhy"]["rows"] == 3
+    assert classes_of(Model(str(tmp_path / "three")), "classifier") == list(LABELS)
+    scored, source = tmp_path / "scores.json", f"checkwhy={release / 'checkwhy'}:validation"
+    for rows, options in ((3, {"ways": 3}), (2, {"ways": 2}), (2, {}), (3, {"set_": ["classes=3"]})):
+        cli.evaluate(str(tmp_path / "three"), corpus=[source], max_length=48, out=scored, overwrite=True, **options)
+        [one] = json.loads(scored.read_text(encoding="utf-8"))["sets"]
+        assert one["scores"]["rows"] == rows, options
+    two = {**content, "data": [{**content["data"][0], "classes": "2"}]}
+    with pytest.raises(ValueError, match="no row is NOT ENOUGH INFO"):  # what the source says counts
+        train(two, tmp_path / "two")
+    without = {**content, "evaluate": [{**content["evaluate"][0], "classes": "2"}]}
+    with pytest.raises(ValueError, match=r"evaluate: checkwhy: ways is 3, and no row is NOT ENOUGH INFO"):
+        train(without, tmp_path / "without")
+    assert not (tmp_path / "without" / SETTINGS).exists()  # said before the training
+    with pytest.raises(recipe.RecipeError, match="clases"):
+        cli.evaluate(str(tmp_path / "three"), corpus=[source], set_=["clases=3"])
+
+
+def test_a_class_without_rows_is_an_error(hp: Hyperparameters, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for kind, task in (("classifier", 1), ("graph", 2), ("seq2seq", 1)):
+        with pytest.raises(ValueError, match="no row is REFUTES"):
+            train_structures(dataset([SUP]), hp, tmp_path, task=task, kind=kind)
+    with pytest.raises(ValueError, match="no row is NOT ENOUGH INFO"):
+        train_structures(dataset([SUP, REF]), hp, tmp_path, task=1, kind="classifier", labels=LABELS)
+    Purpose(1, "seq2seq", 64).save(tmp_path)
+    with pytest.raises(ValueError, match="ways is 3, and no row is NOT ENOUGH INFO"):
+        TRAINER.evaluate(dataset([SUP, REF]), Model(str(tmp_path)), ways=3)
+
+
+def test_trees_that_only_support_teach_structures(tiny_model: Tiny, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    hp = Hyperparameters(model=Model(tiny_model("t5")), max_length=48, batch_size=2, epochs=1)
+    with caplog.at_level(logging.WARNING):
+        train_structures(dataset([SUP]), hp, tmp_path, task=4)
+    assert "no row to train on is REFUTES" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["classifier", "graph"])

@@ -40,6 +40,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """Columns besides the canonical ones."""
     OPTIONS: ClassVar[dict[str, str]] = {}
     """Options of `load` for this corpus: name → purpose. An option whose name ends in `_dir` is a folder."""
+    WAYS: ClassVar[Mapping[int, Mapping[str, Any]]] = {}
+    """The options that give rows of so many labels, for a corpus that has them in different files."""
     split: str
     """The split whose rows are being read, for a corpus whose files have several."""
     BLIND: ClassVar[Sequence[str]] = ()
