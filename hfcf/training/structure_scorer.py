@@ -96,10 +96,10 @@ class StructureScorer:
     def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
         """Score all rows, then those with each number of steps (Table 6) and of distractors (Table 5).
 
-        Steps are those of the gold structure. Rows without a structure are only under "all" and their distractors; rows that do not
-        say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the metrics.
+        Steps are the conclusions of the gold structure. Rows without a structure are only under "all" and their distractors; rows that
+        do not say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the metrics.
         """
-        by_steps = [group_of(len(answer["structure"] or ()), STEPS) if answer["structure"] else None for answer in gold]
+        by_steps = [group_of(len(_conclusions(answer)), STEPS) if answer["structure"] else None for answer in gold]
         by_distractors = [
             None if answer["distractors"] is None else group_of(answer["distractors"], DISTRACTORS) for answer in gold
         ]
@@ -145,6 +145,11 @@ class StructureScorer:
         scored = [row for i in places if (row := rows[i]) is not None]
         names = [name for name in self.metrics if name not in verdicts]
         return verdicts | {name: round(float(np.mean([row[name] for row in scored])), 4) if scored else np.nan for name in names}
+
+
+def _conclusions(answer: Mapping[str, Any]) -> set[str]:
+    """Return the conclusions of an answer's structure, each of which is one reasoning step."""
+    return {step["conclusion"] for step in answer["structure"]}
 
 
 def _places(groups: Sequence[str | None], name: str) -> list[int]:

@@ -24,6 +24,7 @@ from hfcf.metrics.shared import matching
 from hfcf.metrics.shared.matching import Matching
 from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.structures.model import CLAIM, Step, Structure
+from hfcf.tasks.structures.program import parse_program
 from hfcf.tasks.structures.proof import parse_proof
 from hfcf.training.structure_scorer import STRUCTURES, StructureScorer, read_answer, to_answer
 
@@ -171,6 +172,38 @@ def test_names_without_sentences_use_the_gold_ones_unless_others_are_declared() 
     assert scores(gold, arrows("E1 → Claim"))["es"] == 1.0
     assert scores(gold, arrows("E1 → Claim", E2="dogs bark"))["es"] == 0.0
     assert by_sentence(arrows("E1 → Claim", E1="claim")).edges() == [("E1", CLAIM)]  # a sentence that would be the root
+
+
+def test_a_step_is_a_conclusion_however_its_premises_are_linked() -> None:
+    """`E1 → E3, E2 → E3` has the edges of `(E1, E2) → E3`, and CheckWhy does not tell them apart (section 2.2)."""
+    apart = arrows("E1 → E3; E2 → E3; (E3, E4) → Claim")
+    assert apart != GOLD
+    assert scores(GOLD, apart) == scores(apart, GOLD) == dict.fromkeys(SCORES, 1.0)
+    # Of two conclusions one has all its premises: P 1/2, R 1/2.
+    assert scores(GOLD, arrows("E1 → E3; (E3, E4) → Claim"))["steps_f1"] == 0.5
+    # A new conclusion in two links is aligned with E3, and is one right step.
+    assert scores(GOLD, arrows("E1 → X; E2 → X; (X, E4) → Claim"))["steps_f1"] == 1.0
+
+
+TABLE_16 = """def build_tree_proof():
+    one_to_one_linking(Sentence13, Sentence16)
+    one_to_one_linking(Sentence13, Sentence17)
+    one_to_one_linking(Sentence13, Sentence18)
+    one_to_one_linking(Sentence11, Sentence17)
+    multiple_to_one_linking([Sentence16, Sentence17, Sentence18], Claim)
+"""
+
+
+def test_the_papers_program_has_four_steps() -> None:
+    """Five links, and four conclusions: Sentence16, 17, 18 and the claim (Table 16)."""
+    structure = parse_program(TABLE_16)
+    assert len(structure.steps) == 5
+    assert structure.merged() == Structure(
+        (*(Step(("Sentence13",), f"Sentence{n}") for n in (16, 18)), Step(("Sentence11", "Sentence13"), "Sentence17"),
+         Step(("Sentence16", "Sentence17", "Sentence18"), CLAIM))
+    )  # fmt: skip
+    gold = [to_answer(structure, "REFUTES", distractors=None)]
+    assert [line["group"] for line in SCORER.table(gold, gold)] == ["all", "4 steps"]
 
 
 def test_a_circle_is_scored() -> None:

@@ -297,10 +297,10 @@ def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, relea
     assert report["scores"]["checkwhy"]["rows"] == 3
     assert classes_of(Model(str(tmp_path / "three")), "classifier") == list(LABELS)
     scored, source = tmp_path / "scores.json", f"checkwhy={release / 'checkwhy'}:validation"
-    for rows, options in ((3, {"ways": 3}), (2, {"ways": 2}), (2, {}), (3, {"set_": ["classes=3"]})):
+    for number, options in ((3, {"ways": 3}), (2, {"ways": 2}), (2, {}), (3, {"set_": ["classes=3"]})):
         cli.evaluate(str(tmp_path / "three"), corpus=[source], max_length=48, out=scored, overwrite=True, **options)
         [one] = json.loads(scored.read_text(encoding="utf-8"))["sets"]
-        assert one["scores"]["rows"] == rows, options
+        assert one["scores"]["rows"] == number, options
     two = {**content, "data": [{**content["data"][0], "classes": "2"}]}
     with pytest.raises(ValueError, match="no row is NOT ENOUGH INFO"):  # what the source says counts
         train(two, tmp_path / "two")

@@ -6,7 +6,8 @@ A name without a sentence is its own sentence; a prediction that declares no sen
 same node in both.
 
 An edge is a premise and a conclusion, so a combined link of n premises counts as n edges, and a divergent one of n conclusions too.
-The paper's "a collection of edges" leaves this open.
+The paper's "a collection of edges" leaves this open. A step is a conclusion with all its premises, in however many links they are
+written: section 2.2 merges convergent and linked arguments, and by Appendix B each conclusion "represents a single step".
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SCORES = (
 )  # fmt: skip
 """What `compare` returns."""
 STEPS: Mapping[str, tuple[int, int | None]] = {**{str(n): (n, n) for n in range(1, 6)}, "≥6": (6, None)}
-"""Groups by the reasoning steps of the gold structure (Table 6)."""
+"""Groups by the reasoning steps of the gold structure, one for each conclusion (Table 6)."""
 DISTRACTORS: Mapping[str, tuple[int, int | None]] = {
     "0": (0, 0), "1–6": (1, 6), "7–8": (7, 8), "9–10": (9, 10), "11–12": (11, 12), "≥13": (13, None)
 }  # fmt: skip
@@ -73,7 +74,8 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
     the edges of the prediction and of the gold structure. `es`, exact match similarity, is the same with similarities of 1 and 0.
 
     `leaves`, `steps` and `intermediates` are EntailmentBank's (Dalvi et al. 2021): F1 over the leaf sentences; over the steps,
-    right if premises and conclusion are; over the conclusions but the claim. `_all`, the paper's AllCorrect, is 1 if F1 is, else 0.
+    one for each conclusion, right if its premises and its sentence are; over the conclusions but the claim. `_all`, the paper's
+    AllCorrect, is 1 if F1 is, else 0.
     A sentence of the gold structure is aligned with itself. A new conclusion, as in Task 4, is aligned first; see `align`.
     It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
 
@@ -189,7 +191,7 @@ def _leaves(pair: _Pair) -> tuple[int, int, int, int]:
 
 def _steps(pair: _Pair) -> tuple[int, int, int, int]:
     sides = [
-        [(frozenset(names.get(name, name) for name in premises), names.get(end, end)) for premises, end in structure.steps]
+        [(frozenset(names.get(name, name) for name in premises), names.get(end, end)) for premises, end in structure.merged().steps]
         for structure, names in ((pair.gold, {}), (pair.predicted, pair.aligned))
     ]
     # Steps that alignment made equal are right once: the others count against precision.

@@ -131,6 +131,17 @@ class Structure:
         """List the conclusions other than the claim."""
         return [name for name in dict.fromkeys(step.conclusion for step in self.steps) if name != CLAIM]
 
+    def merged(self) -> Structure:
+        """Return the structure with one step for each conclusion, from all its premises.
+
+        CheckWhy does not tell convergent premises from linked ones (section 2.2), and counts a conclusion as one step (Appendix B):
+        `E1 → E3, E2 → E3` is `(E1, E2) → E3`.
+        """
+        premises: dict[str, list[str]] = {}
+        for step in self.steps:
+            premises.setdefault(step.conclusion, []).extend(step.premises)
+        return replace(self, steps=tuple(Step(tuple(names), conclusion) for conclusion, names in premises.items()))
+
     def parents(self, name: str) -> list[str]:
         """List the conclusions that are drawn from a name."""
         return [conclusion for premise, conclusion in self.edges() if premise == name]
