@@ -18,6 +18,7 @@ from hfcf.engines.remote.llm_backend import engine_for
 from hfcf.prompts import arguments
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program
+from hfcf.tasks.structures.program_reader import printed_label
 from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
 from hfcf.tasks.verification import LABELS
 
@@ -30,7 +31,10 @@ LLM = "llm"
 
 
 class Answer(NamedTuple):
-    """A model's answer: `label` is None and `structure` empty where it gives none; `fault` says why a text can't be read."""
+    """A model's answer: `label` is None and `structure` empty where it gives none; `fault` says why a text can't be read.
+
+    The label is read by itself, so an answer with a fault may have one.
+    """
 
     label: str | None
     structure: Structure = Structure(())
@@ -153,11 +157,15 @@ def graph(view: View) -> list[Any]:
 
 
 def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool = False) -> Answer:
-    """Parse the program that a model wrote, which is never executed; a label that the task lacks counts as none."""
+    """Parse the program that a model wrote, which is never executed; a label that the task lacks counts as none.
+
+    Of a program that can't be parsed the label is read all the same: one wrong name in a link does not change what it prints.
+    """
+    label = printed_label(text)
     try:
         structure = repair_program(text, view.texts)[0] if repaired else parse_program(text, view.texts)
     except StructureError as error:
-        return Answer(None, fault=str(error))
+        return Answer(label if label in labels else None, fault=str(error))
     if structure.label is None and not structure.steps:
         return Answer(None, fault="the text has neither links nor a label")
     return Answer(structure.label if structure.label in labels else None, structure)

@@ -96,8 +96,9 @@ class StructureScorer:
     def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
         """Score all rows, then those with each number of steps (Table 6) and of distractors (Table 5).
 
-        Steps are the conclusions of the gold structure. Rows without a structure are only under "all" and their distractors; rows that
-        do not say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the metrics.
+        Steps are the conclusions of the gold structure. Rows without a structure are only under "all" and their distractors; rows
+        that do not say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the
+        metrics.
         """
         by_steps = [group_of(len(_conclusions(answer)), STEPS) if answer["structure"] else None for answer in gold]
         by_distractors = [

@@ -231,8 +231,10 @@ class StructureTrainer:
 
         Returns:
             The scores `task`, `rows`, `left out` (rows that the task does not take, or that have another label), `unreadable`
-            (answers that no label or structure could be read from, which count as wrong and empty), those of the scorer, and by the
-            name of each group, by reasoning steps (Table 6) and distractors (Table 5), the same of its rows.
+            (answers of which a part could not be read: their structures count as empty, and their labels are read by themselves),
+            those of the scorer, and by the name of each group, by reasoning steps (Table 6) and distractors (Table 5), the same of
+            its rows. `strict_accuracy` counts the label of an answer only if all of it could be read: the paper does not say
+            which of the two it reports.
         """
         if ways not in (None, 2, 3):
             raise ValueError(f"ways must be 2 or 3, got {ways}")
@@ -256,6 +258,7 @@ class StructureTrainer:
         scores = {
             **result.scores,
             "unreadable": sum(answer.fault is not None for answer in asked.answers),
+            "strict_accuracy": _strict_accuracy(asked),
             **_numbers({**every, "group": None}),
             **parts,
         }
@@ -283,6 +286,12 @@ def _stored(view: View, answer: Answer) -> Any:
     if view.task not in WRITTEN:
         return answer.label
     return to_answer(None if answer.fault and not answer.structure.steps else answer.structure, answer.label)
+
+
+def _strict_accuracy(asked: StructureAnswers) -> float:
+    """Return the share of the right labels whose answers could be read as a whole."""
+    pairs = zip(asked.shown, asked.answers, strict=True)
+    return round(sum(answer.fault is None and answer.label == view.label for view, answer in pairs) / len(asked.shown), 4)
 
 
 def _numbers(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def test_two_conclusions_aligned_with_one_are_right_once() -> None:
 def test_names_without_sentences_use_the_gold_ones_unless_others_are_declared() -> None:
     gold = arrows("E1 → Claim", E1="ice is cold")
     assert scores(gold, arrows("E1 → Claim"))["es"] == 1.0
-    assert scores(gold, arrows("E1 → Claim", E2="dogs bark"))["es"] == 0.0
+    assert scores(gold, arrows("E2 → Claim", E2="dogs bark"))["es"] == 0.0
     assert by_sentence(arrows("E1 → Claim", E1="claim")).edges() == [("E1", CLAIM)]  # a sentence that would be the root
 
 
@@ -204,6 +204,19 @@ def test_the_papers_program_has_four_steps() -> None:
     )  # fmt: skip
     gold = [to_answer(structure, "REFUTES", distractors=None)]
     assert [line["group"] for line in SCORER.table(gold, gold)] == ["all", "4 steps"]
+
+
+def test_a_prediction_without_sentences_is_an_error_not_a_zero() -> None:
+    """A program that was parsed without `texts` has the model's names, which are not those of the row."""
+    gold = arrows("(s1, s2) → s3 → Claim", s1="ice is cold", s2="sun is hot", s3="ice melts")
+    program = "multiple_to_one_linking([Sentence1, Sentence2], Sentence3)\none_to_one_linking(Sentence3, Claim)"
+    new = 'Sentence3 = FACT("ice melts")\n' + program
+    for text in (program, new):
+        with pytest.raises(ValueError, match=r"prediction 1: Sentence1 has no sentence.*view\.texts"):
+            compare([gold, gold], [None, parse_program(text)], WORDS)
+    given = {"Sentence1": "ice is cold", "Sentence2": "sun is hot"}
+    assert scores(gold, parse_program(new, given)) == dict.fromkeys(SCORES, 1.0)
+    assert scores(gold, arrows("(s1, s2) → s3 → Claim")) == dict.fromkeys(SCORES, 1.0)  # the names of the row
 
 
 def test_a_circle_is_scored() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program, to_program
-from hfcf.tasks.structures.program_reader import VERDICTS
+from hfcf.tasks.structures.program_reader import VERDICTS, printed_label
 from hfcf.tasks.verification import LABELS
 
 TREE = Structure((Step(("S1", "S2"), "S3"), Step(("S3",), "S4"), Step(("S3",), CLAIM), Step(("S4", "S5"), CLAIM)))
@@ -127,6 +127,40 @@ multiple_to_one_linking([S5"""
     ]
 
 
+def test_a_program_on_one_line_loses_its_last_statement_alone() -> None:
+    """The models of this library write one line: a cut at 400 tokens falls into its last statement."""
+    text = 'S3 = FACT("so; it is"); multiple_to_one_linking([S1, S2], S3); one_to_one_linking(S3, Claim); S4 = FACT("and; no'
+    structure, repairs = repair_program(text, {"S1": "a", "S2": "b"})
+    assert structure.edges() == [("S1", "S3"), ("S2", "S3"), ("S3", CLAIM)]
+    assert repairs == ["line 1: left out a statement that is cut off"]
+    with pytest.raises(StructureError, match="unterminated string"):
+        parse_program(text, {"S1": "a", "S2": "b"})
+    with pytest.raises(StructureError):  # the fault is not at its end
+        repair_program("one_to_one_linking(S1; one_to_one_linking(S1, Claim)", {"S1": "a"})
+
+
+LABELLED = {
+    'print("SUPPORTS")': "SUPPORTS",
+    "print('refuted')": "REFUTES",
+    'print("{SUPPORTS}")': "SUPPORTS",
+    "print({NOT_ENOUGH_INFO})": "NOT ENOUGH INFO",
+    "{REFUTES}": "REFUTES",
+    'one_to_one_linking(S9, ; print("SUPPORTS")': "SUPPORTS",
+    'S1 = FACT(fact="a"); print( "SUPPORTS" )': "SUPPORTS",
+    'print("SUPPORTS"); print("REFUTES")': None,
+    "Claim = FACT(\"He wrote print('REFUTES')\")": None,
+    '# print("REFUTES")': None,
+    'print("MAYBE")': None,
+    "It is supported.": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("text", "label"), LABELLED.items())
+def test_what_a_text_prints_whatever_else_is_wrong(text: str, label: str | None) -> None:
+    assert printed_label(text) == label
+
+
 def test_a_sound_program_needs_no_repair_and_a_doubtful_one_gets_none() -> None:
     for text in FORMS.values():
         assert repair_program(text) == (TREE, [])
@@ -201,6 +235,7 @@ def test_ten_thousand_programs(watched: Counter[str]) -> None:
 
 def test_hostile_texts(watched: Counter[str]) -> None:
     for text in programs.hostile():
+        printed_label(text)
         for read_text in (parse_program, repair_program):
             try:
                 read_text(text)

@@ -151,6 +151,36 @@ def test_programs_can_be_repaired(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert (scores["unreadable"], scores["es"]) == (0, 1.0)
 
 
+def test_a_label_is_read_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One wrong name costs the structure of its program, and not the label; the strict accuracy counts whole programs only."""
+    right = gold(3)
+    wrong = {program_text(view(SUP, 3)): 'one_to_one_linking(Sentence99, Claim); print("SUPPORTS")'}
+    model = writer(monkeypatch, tmp_path, 3, lambda text: wrong.get(text) or right(text))
+    scores = TRAINER.evaluate(dataset(), model, max_length=512).scores
+    assert [scores[name] for name in ("accuracy", "strict_accuracy", "unreadable", "empty")] == [1.0, 0.5, 1, 0.5]
+    one = view(SUP, 3)
+    for text in (
+        f"Sentence1 = FACT(fact={one.pieces['Sentence1']!r}); one_to_one_linking(Sentence1, Claim); print('SUPPORTS')",
+        'one_to_one_linking(Sentence1, Claim)\nprint("{SUPPORTS}")',
+        'Claim = FACT("In other words.")\none_to_one_linking(Sentence1, Claim)\nprint("SUPPORTS")',
+    ):
+        answer = read_answer(text, one, LABELS[:2])
+        assert answer.label == "SUPPORTS"
+        assert answer.fault
+
+
+def test_an_answer_on_one_line_that_is_cut_off_keeps_its_structure() -> None:
+    one = view(SUP, 4)
+    whole = answer_text(one)
+    cut = whole[: whole.rindex("_linking(") + 12]  # inside the last link
+    assert read_answer(cut, one, LABELS[:2]).structure == Structure(())
+    answer = read_answer(cut, one, LABELS[:2], repaired=True)
+    assert one.target is not None
+    assert answer.structure.steps[:-1] == one.target.steps[:-1]
+    assert answer.structure.steps[-1] == ((one.target.steps[-2].conclusion,), "claim")  # repaired: nothing else led to the claim
+    assert answer.label is None  # it was never written
+
+
 def test_a_label_that_the_task_does_not_have_is_none() -> None:
     one = view(SUP, 3)
     assert read_answer('print("NOT ENOUGH INFO")', one, LABELS[:2]).label is None

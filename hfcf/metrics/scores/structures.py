@@ -91,12 +91,17 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
         `SCORES` of each pair, 0–1. Two empty structures are equal: all scores are 1. With one empty structure all are 0, except
         where both sides have no intermediates.
 
+    Raises:
+        ValueError: a predicted name has no sentence, and the gold structure has: they could never be equal.
+
     >>> from hfcf.tasks.structures.arrows import parse_arrows
     >>> gold, predicted = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
     >>> scores = compare([gold], [predicted], PRESETS["offline"])[0]
     >>> [round(scores[name], 3) for name in ("es_precision", "es_recall", "es", "ss", "leaves_f1", "steps_f1", "intermediates_all")]
     [1.0, 0.667, 0.8, 0.8, 0.667, 0.5, 1.0]
     """
+    for i, (true, other) in enumerate(zip(gold, predicted, strict=True)):
+        _check_sentences(true, other, i)
     pairs = [_pair(true, other) for true, other in zip(gold, predicted, strict=True)]
     requests = {(pair.gold_edges, pair.edges) for pair in pairs if pair.open}
     requests |= {((true,), (new,)) for pair in pairs for new, true in pair.aligned.items()}
@@ -144,6 +149,18 @@ def by_sentence(structure: Structure, texts: Mapping[str, str] | None = None) ->
 def group_of(number: int, groups: Mapping[str, tuple[int, int | None]]) -> str:
     """Name the group of a number of steps or distractors."""
     return next((name for name, (low, high) in groups.items() if number >= low and (high is None or number <= high)), "0")
+
+
+def _check_sentences(gold: Structure, predicted: Structure | None, place: int) -> None:
+    """Raise for a predicted name that stands for no sentence, where the gold structure has sentences."""
+    if predicted is None or not gold.steps or not gold.texts.keys() - {CLAIM}:
+        return
+    known = predicted.texts if predicted.texts.keys() - {CLAIM} else {**gold.texts, **dict.fromkeys(gold.nodes(), "")}
+    if unknown := [name for name in predicted.nodes() if name != CLAIM and name not in known]:
+        raise ValueError(
+            f"prediction {place}: {unknown[0]} has no sentence, so no edge of it can be right: give the sentences of the evidence, "
+            "such as parse_program(text, view.texts)"
+        )
 
 
 class _Pair(NamedTuple):

@@ -40,7 +40,7 @@ def repair_program(text: str, texts: Mapping[str, str] | None = None) -> tuple[S
     """Read a program text as `parse_program` does, but repair slips that leave no doubt; see `repair` for those of the structure.
 
     Repaired are names in other capitals (`claim`, `sentence3`), names in quotes, a name twice in a list, a link that is written
-    twice, a function that does not fit its numbers of premises and conclusions, and a last line that was cut off.
+    twice, a function that does not fit its numbers of premises and conclusions, and a last line or statement that was cut off.
 
     Returns:
         The structure, and each repair in words.

@@ -32,6 +32,9 @@ MAX_NESTING = 8
 _HEADER = re.compile(r"\s*def\s+build_tree_proof\s*\(\s*\)\s*(?:->\s*\w+\s*)?:[ \t]*(.*)", re.ASCII)
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*+(\w*)\s*")
 _BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|#.*|(?P<open>[(\[{])|(?P<close>[)\]}])")
+_QUOTED = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|#.*"
+_PRINTED = re.compile(rf"\bprint\s*\(\s*[\"']?\s*\{{?(?P<word>[A-Za-z][A-Za-z_ ]{{0,40}})\}}?\s*[\"']?\s*\)|{_QUOTED}")
+_STATEMENT = re.compile(rf"{_QUOTED}|(?P<end>;)")
 NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -70,23 +73,30 @@ class ProgramReader:
         try:
             return parse_lines(self.lines)
         except SyntaxError as error:
-            if (tree := self.without_last_line()) is not None:
+            if (tree := self.without_end()) is not None:
                 return tree
             line = min(error.lineno or 1, len(self.lines))
             column = min(error.offset or 1, len(self.lines[line - 1]) + 1)  # Python sometimes counts bytes
             raise StructureError(f"{error.msg}: {FORMS}", line, column + self.shifts[line - 1]) from None
 
-    def without_last_line(self) -> ast.Module | None:
-        """Parse all but the last line, which may be cut off; None if this fails, or slips are not repaired."""
+    def without_end(self) -> ast.Module | None:
+        """Parse all but the last statement, which may be cut off; None if this fails, or slips are not repaired.
+
+        Statements end at lines, and at a `;` outside quotes: models of this library write a program on one line.
+        """
+        if self.slips is None:
+            return None
         last = max((i for i, line in enumerate(self.lines) if line), default=0)
-        try:
-            tree = parse_lines(self.lines[:last])
-        except SyntaxError:
-            return None
-        if self.slips is None or not tree.body:
-            return None
-        self.slips.append(f"line {last + 1}: left out a line that is cut off")
-        return tree
+        ends = [match.start() for match in _STATEMENT.finditer(self.lines[last]) if match["end"]]
+        for kept, what in (*(([self.lines[last][: ends[-1]]], "statement") for _ in ends[-1:]), ([], "line")):
+            try:
+                tree = parse_lines([*self.lines[:last], *kept])
+            except SyntaxError:
+                continue
+            if tree.body:
+                self.slips.append(f"line {last + 1}: left out a {what} that is cut off")
+                return tree
+        return None
 
     def refuse(self, message: str, node: Any) -> NoReturn:
         column = len(self.lines[node.lineno - 1].encode()[: node.col_offset].decode()) + 1
@@ -111,7 +121,7 @@ class ProgramReader:
 
     def print_label(self, args: list[ast.expr], node: ast.Expr) -> None:
         match args:
-            case [ast.Constant(value=str(word))] if label := VERDICTS.get(" ".join(word.upper().replace("_", " ").split())):
+            case [ast.Constant(value=str(word))] if label := _verdict(word):
                 if self.label not in (None, label):
                     self.refuse(f"the label is printed twice, {self.label} and {label}: keep one", node)
                 self.label = label
@@ -166,6 +176,26 @@ class ProgramReader:
             self.slip(f"{name} is not declared, but {known[0]} is: write {known[0]}", f"read {name} as {known[0]}", node)
             return known[0]
         return name
+
+
+def printed_label(text: str) -> str | None:
+    """Return the label that a text prints, whatever else is wrong with it; None where it prints none, or several.
+
+    Braces and missing quotes do not count, as in `print("{SUPPORTS}")`: the paper's prompts have them. A text that is nothing but
+    a label is one. What a sentence in quotes says is not read.
+
+    >>> printed_label('one_to_one_linking(Sentence99, Claim); print("{SUPPORTS}")')
+    'SUPPORTS'
+    """
+    if len(text) <= 80 and (alone := _verdict(text.strip(" \t\n`\"'{}."))):
+        return alone
+    printed = {label for match in _PRINTED.finditer(text[:MAX_LENGTH]) if match["word"] and (label := _verdict(match["word"]))}
+    return printed.pop() if len(printed) == 1 else None
+
+
+def _verdict(word: str) -> str | None:
+    """Return the label that a word means, in any capitals."""
+    return VERDICTS.get(" ".join(word.upper().replace("_", " ").split()))
 
 
 def program_lines(text: str) -> tuple[list[str], list[int]]:
