@@ -71,6 +71,9 @@ def evaluate(
     task: Annotated[int | None, typer.Option(help="For argument structures: one of CheckWhy's tasks, 1 to 4.")] = None,
     reader: Annotated[str | None, typer.Option(help="For argument structures: a second model, which gives the label.")] = None,
     repaired: Annotated[bool, typer.Option(help="For argument structures: repair the commonest slips of programs.")] = False,
+    distractors: Annotated[
+        int | None, typer.Option(min=0, help="For argument structures: show at most so many distractors of each row.")
+    ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(help="What classes of the model mean: LABEL_0=REFUTES; repeat it, or use commas."),
@@ -106,6 +109,7 @@ def evaluate(
         raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
+    given["distractors"] = distractors
     settings = {key: value for key, value in given.items() if value is not None}
     own = recipes.file_keys(set_ or [], _options(corpus))
     check_weights(reference, "MODEL")

@@ -52,20 +52,41 @@ class View:
         return {CLAIM: self.claim, **self.pieces}
 
 
-def problem(row: Mapping[str, Any], task: int) -> str | None:
-    """Say why a row can't be shown as a task, or None. Tasks 2 to 4 have two labels, since NOT ENOUGH INFO has no structure."""
+def distractors(row: Mapping[str, Any]) -> list[str] | None:
+    """List the ids of the pieces that belong to no argument; None where the row does not say which these are.
+
+    A row without a structure, as NOT ENOUGH INFO has, marks its own pieces as useful. One that marks none does not say which of
+    its pieces are its own.
+    """
+    infos = row["evidence_info"] or []
+    useful = [info["useful"] for info in infos]
+    if None in useful or not (row["structure"] or any(useful)):
+        return None
+    return [info["id"] for info in infos if not info["useful"]]
+
+
+def problem(row: Mapping[str, Any], task: int, distractors_shown: int | None = None) -> str | None:
+    """Say why a row can't be shown as a task, or None. Tasks 2 to 4 have two labels, since NOT ENOUGH INFO has no structure.
+
+    Args:
+        row: see `view`.
+        task: 1 to 4.
+        distractors_shown: see `view`.
+    """
     if task not in VIEWS:
         raise ValueError(f"task {task}: CheckWhy has the tasks 1 to {max(VIEWS)}")
     if task > 1 and row["label"] == NOT_ENOUGH_INFO:
         return f"tasks 2 to 4 have two labels, and this row is {NOT_ENOUGH_INFO}"
     if task == 2 and not row["structure"]:
         return "task 2 gives the structure, and this row has none"
+    if distractors_shown is not None and distractors(row) is None:
+        return "the row does not say which of its pieces are distractors"
     known = {CLAIM, *(info["id"] for info in row["evidence_info"] or [])}
     unknown = (name for step in row["structure"] or [] for name in (*step["premises"], step["conclusion"]) if name not in known)
     return next((f"its structure names {name!r}, which is no piece of evidence" for name in unknown), None)
 
 
-def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
+def view(row: Mapping[str, Any], task: int, *, seed: int = 13, distractors_shown: int | None = None) -> View:
     """Show a row as a task.
 
     The evidence is shuffled by the row's id and renamed Sentence1 … n, so that neither its order nor its names give anything away.
@@ -79,7 +100,9 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
     Args:
         row: with `id`, `claim`, `evidence`, `evidence_info`, `structure` and `label`.
         task: 1 to 4, see `VIEWS`.
-        seed: of the order.
+        seed: of the order, and of the distractors that are shown.
+        distractors_shown: show at most so many distractors, drawn by the row's id, as for Table 5; those of a smaller number are
+            among those of a larger one. None: all.
 
     Raises:
         ValueError: the row can't be shown as this task; see `problem`.
@@ -92,13 +115,19 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
     >>> dict(shown.pieces), shown.target.edges()
     ({'Sentence1': 'It is hot.'}, [('Sentence1', 'Sentence2'), ('Sentence2', 'claim')])
     """
-    if why := problem(row, task):
+    if why := problem(row, task, distractors_shown):
         raise ValueError(f"row {row['id']!r}: {why}")
     structure = Structure.from_row(row)
     concluded = structure.intermediates()
     infos, pieces = row["evidence_info"], row["evidence"]
     hidden = {info["id"] for info in infos if info["useful"] and not info["leaf"]} if not structure.steps else {*concluded}
-    shown = [info["id"] for info in infos if task == 3 or info["id"] not in hidden]
+    if task == 3:
+        hidden = set()
+    if distractors_shown is not None:
+        irrelevant = distractors(row) or []
+        random.Random(f"{seed}:distractors:{row['id']}").shuffle(irrelevant)
+        hidden |= {*irrelevant[distractors_shown:]}
+    shown = [info["id"] for info in infos if info["id"] not in hidden]
     random.Random(f"{seed}:view:{row['id']}").shuffle(shown)
     names = {piece_id: f"Sentence{i}" for i, piece_id in enumerate(dict.fromkeys([*shown, *concluded]), 1)}
     texts = {info["id"]: join([piece])[0] for info, piece in zip(infos, pieces, strict=True)}
@@ -113,19 +142,20 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13) -> View:
 
 
 def views(
-    rows: Iterable[Mapping[str, Any]], task: int, *, labels: Sequence[str] = LABELS, seed: int = 13
-) -> tuple[list[int], list[View], dict[int, str]]:
+    rows: Iterable[Mapping[str, Any]], task: int, *, labels: Sequence[str] = LABELS, seed: int = 13,
+    distractors_shown: int | None = None,
+) -> tuple[list[int], list[View], dict[int, str]]:  # fmt: skip
     """Show the rows that a task takes, with their places, and say why each other row is left out, by its place."""
     places, shown, left_out = [], [], dict[int, str]()
     for i, row in enumerate(rows):
-        why = problem(row, task)
+        why = problem(row, task, distractors_shown)
         if why is None and row["label"] not in labels:
             why = f"the label {row['label']} is none of {', '.join(labels)}"
         if why:
             left_out[i] = why
         else:
             places.append(i)
-            shown.append(view(row, task, seed=seed))
+            shown.append(view(row, task, seed=seed, distractors_shown=distractors_shown))
     return places, shown, left_out
 
 

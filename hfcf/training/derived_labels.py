@@ -31,8 +31,8 @@ def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dat
 
     NOT ENOUGH INFO is made in the two ways of the paper's section 3.2: half of the leaves are removed, including the leaf of the
     chain, or the leaves of both trees are merged, so that a leaf occurs with its denial. These rows have no conclusions and no
-    structure. Further distractors replace what is removed, as long as the row has some, so that the number of pieces does not
-    reveal the label.
+    structure; what they have of the trees is marked as useful. Further distractors replace what is removed, as long as the row has
+    some, so that the number of pieces does not reveal the label.
 
     The denied chain entails the denied claim only loosely, and nobody has checked the rows. Use them for experiments with
     structures, not to draw conclusions about verification.
@@ -69,9 +69,9 @@ def _three(row: Row, distractors: int, rng: random.Random) -> list[dict[str, Any
     rng.shuffle(pool)
 
     def make(suffix: str, label: str, pieces: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
-        steps, leaves = (row["structure"], structure.leaves()) if label != NOT_ENOUGH_INFO else ([], [])
-        used = {name for step in steps for name in (*step["premises"], step["conclusion"])}
-        infos = [{"id": name, "useful": name in used, "leaf": name in leaves} for name in names]
+        steps = row["structure"] if label != NOT_ENOUGH_INFO else []
+        own, leaves = {*structure.nodes(), extra}, {*structure.leaves(), extra}
+        infos = [{"id": name, "useful": name in own, "leaf": name in leaves} for name in names]
         at_random = {name: {**plain[name], "text": deny(plain[name]["text"])} for name in pool if rng.random() < 0.5}
         evidence = [{**pieces, **at_random}[name] for name in names]
         changed = {"claim": claim, "evidence": evidence, "evidence_info": infos, "structure": steps, "label": label}

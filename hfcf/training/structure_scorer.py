@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hfcf.metrics.scores.structures import DISTRACTORS, PRESETS, STEPS, Encoder, compare, group_of
 from hfcf.tasks.structures.model import Step, Structure
+from hfcf.tasks.task_inputs import distractors
 from hfcf.text.evidence import join
 from hfcf.training.scorers import VERDICTS
 
@@ -82,9 +83,9 @@ class StructureScorer:
         answers = []
         for row in rows:
             pieces = [{"title": "", "text": join([piece])[0]} for piece in row["evidence"] or []]
-            useful = [info["useful"] for info in row["evidence_info"] or []]
-            distractors = None if None in useful else useful.count(False)
-            answers.append(to_answer(Structure.from_row({**row, "evidence": pieces}), row["label"], distractors=distractors))
+            irrelevant = distractors(row)
+            number = None if irrelevant is None else len(irrelevant)
+            answers.append(to_answer(Structure.from_row({**row, "evidence": pieces}), row["label"], distractors=number))
         return answers
 
     def letters(self, labels: Any) -> None:

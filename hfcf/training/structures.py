@@ -17,6 +17,7 @@ from torch import nn
 from hfcf.core.model import Model
 from hfcf.core.model_checks import read_length
 from hfcf.core.pretrained import read_tokenizer, read_weights
+from hfcf.core.settings import NonNegative, check_numbers
 from hfcf.core.trainer import Evaluation, used_labels
 from hfcf.engines.generator import ProgramWriter, two_sided
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
@@ -166,6 +167,7 @@ class StructureTrainer:
         reader: a second model, trained for Task 2, which reads what the first one writes and gives the label (Table 7).
         repaired: read programs with common slips repaired.
         shots: worked examples for a language model.
+        distractors: show at most so many distractors of each row, as in Table 5, over the same rows for every number; None: all.
     """
 
     changes: tuple[str, ...] = ("claim", "evidence", "both")
@@ -176,6 +178,10 @@ class StructureTrainer:
     reader: Model | None = None
     repaired: bool = False
     shots: int = 3
+    distractors: NonNegative | None = None
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
@@ -200,7 +206,7 @@ class StructureTrainer:
         if trained.max_length not in (None, max_length) and max_length is not None:
             log.warning("%s was trained to read %d tokens, and reads %d", model.name, trained.max_length, max_length)
         max_length = read_length(model, max_length or trained.max_length)
-        places, shown, left_out = views(rows, trained.task, labels=labels, seed=trained.seed)
+        places, shown, left_out = views(rows, trained.task, labels=labels, seed=trained.seed, distractors_shown=self.distractors)
         settings: dict[str, Any] = {"max_length": max_length, "labels": labels, "shots": self.shots}
         answers = ask(shown, model, trained.kind, repaired=self.repaired, **settings)
         if self.reader is not None:
@@ -243,13 +249,18 @@ class StructureTrainer:
         check_classes(rows["label"], ways if task == 1 else None, "the rows to score on")
         asked = self.answers(rows, model, max_length=max_length, labels=labels)
         true = STRUCTURES.gold(rows.select(asked.places))
+        notes = []
+        if (most := self.distractors) is not None:
+            if fewer := sum(answer["distractors"] < most for answer in true):
+                notes = [f"{fewer} of {len(true)} rows have fewer than {most} distractors, and show all of theirs"]
+            true = [{**answer, "distractors": min(most, answer["distractors"])} for answer in true]
         structures = dict(zip(asked.places, true, strict=True))
         gold = [structures.get(i, label) for i, label in enumerate(rows["label"])]
         predicted = asked.stored(len(rows))
         result = Evaluation(
             {"task": task, "rows": len(asked.shown), "left out": len(asked.left_out)}, gold, predicted, asked.left_out,
             asked.labels, max_length=asked.max_length,
-            cut=count_cut(asked.shown, model, asked.trained.kind, asked.max_length),
+            cut=count_cut(asked.shown, model, asked.trained.kind, asked.max_length), notes=notes,
         )  # fmt: skip
         if not asked.shown:
             return result

@@ -8,7 +8,7 @@ from structure_rows import SENTENCES, dataset, row, rows
 from hfcf.metrics.scores.structures import by_sentence
 from hfcf.tasks.structures.model import CLAIM, Structure
 from hfcf.tasks.structures.program import parse_program
-from hfcf.tasks.task_inputs import answer_text, evidence_text, problem, program_text, view, views
+from hfcf.tasks.task_inputs import answer_text, distractors, evidence_text, problem, program_text, view, views
 
 SUP, REF, NEI = rows()
 LEAVES, CONCLUSIONS, DISTRACTORS = {"s1", "s2", "s5"}, {"s3", "s4"}, {"s6", "d1"}
@@ -62,6 +62,33 @@ def test_a_row_without_structure_keeps_its_evidence_in_task_1() -> None:
     assert shown(view({**NEI, "evidence_info": marked}, 1)) == LEAVES | DISTRACTORS
     unknown = [{"id": name, "useful": None, "leaf": None} for name in SENTENCES]
     assert shown(view({**NEI, "evidence_info": unknown}, 1)) == set(SENTENCES)
+
+
+def test_a_view_shows_as_many_distractors_as_it_is_asked_for() -> None:
+    """Table 5: the same rows with 6, 8, 10 and 12 pieces of irrelevant evidence."""
+    many = [*SENTENCES, *(f"d{i}" for i in range(2, 12))]
+    evidence = [{"title": "", "text": SENTENCES.get(name, f"Text {name}.")} for name in many]
+    info = [{"id": name, "useful": name in LEAVES | CONCLUSIONS, "leaf": name in LEAVES} for name in many]
+    full = {**SUP, "evidence": evidence, "evidence_info": info}
+    assert distractors(full) == ["s6", *(f"d{i}" for i in range(1, 12))]
+    seen: set[str] = set()
+    for number in (0, 6, 8, 10, 12, 99):
+        for task, own in ((1, LEAVES), (2, LEAVES), (3, LEAVES | CONCLUSIONS), (4, LEAVES)):
+            now = shown(view(full, task, distractors_shown=number)) - own
+            assert len(now) == min(number, 12)
+            assert seen <= now  # a larger number adds to them
+        seen = now
+    assert shown(view(full, 1)) == shown(view(full, 1, distractors_shown=12))
+    assert view(full, 1) == view(full, 1, distractors_shown=99)
+
+
+def test_own_evidence_of_a_row_without_structure_is_no_distractor() -> None:
+    marked = [{"id": name, "useful": name in ("s1", "s3"), "leaf": name == "s1"} for name in SENTENCES]
+    own = {**NEI, "evidence_info": marked}
+    assert distractors(own) == [name for name in SENTENCES if name not in ("s1", "s3")]
+    assert shown(view(own, 1, distractors_shown=0)) == {"s1"}
+    assert distractors(NEI) is None  # it marks none as its own
+    assert views(dataset(), 1, distractors_shown=2)[2] == {2: "the row does not say which of its pieces are distractors"}
 
 
 def test_not_enough_info_is_left_out_of_tasks_2_to_4_with_the_reason() -> None:

@@ -43,6 +43,10 @@ def check(trees: Dataset, made: Dataset) -> None:
             assert not problems(Structure.from_row(one), [info["id"] for info in one["evidence_info"] if info["useful"]])
             assert get_task("structures").validate(one) is None
         assert not open_["structure"]
+        own = {info["id"] for info in open_["evidence_info"] if info["useful"]}
+        assert own
+        assert own <= {*Structure.from_row(source).leaves(), *(f"{name}-denied" for name in Structure.from_row(source).leaves())}
+        assert all(info["useful"] == info["leaf"] for info in open_["evidence_info"])  # its own pieces are leaves
         sides = [{info["id"]: piece["text"] for info, piece in zip(one["evidence_info"], one["evidence"], strict=True)}
                  for one in (supported, refuted)]  # fmt: skip
         used = Structure.from_row(source).nodes()

@@ -39,6 +39,7 @@ from hfcf.training.trainer import Hyperparameters, trained_model
 
 Tiny = Callable[[str], str]
 SUP, REF, NEI = rows()
+LEAVES = [[info["id"] for info in one["evidence_info"] if info["leaf"]] for one in (SUP, REF)]
 EXACT = ("accuracy", "ss", "es", "leaves_all", "steps_all", "intermediates_all")
 
 
@@ -406,6 +407,20 @@ def test_evaluate_prints_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     assert "0.6667" in printed
     with pytest.raises(ValueError, match="trained for task 4"):
         cli.evaluate(model.name, corpus=["checkwhy=x:test"], max_length=512, task=1)
+
+
+def test_the_amount_of_irrelevant_evidence_can_be_varied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    read: list[str] = []
+    model = writer(monkeypatch, tmp_path, 4, lambda text: (read.append(text), "")[1])
+    for number, shown in ((0, 0), (1, 1), (6, 2)):
+        read.clear()
+        result = StructureTrainer(distractors=number).evaluate(dataset([SUP, REF]), model, max_length=512)
+        assert [text.count("FACT") - 1 - len(LEAVES[i]) for i, text in enumerate(read)] == [shown, min(shown, 2)]
+        groups = [name for name in result.scores if name.endswith("distractors")]
+        assert groups == [f"{'1–6' if shown else '0'} distractors"]
+        assert bool(result.notes) == (number == 6)
+    with pytest.raises(ValueError, match="distractors must be at least 0"):
+        StructureTrainer(distractors=-1)
 
 
 def test_baselines_are_trained_and_scored_on_the_same_rows(tiny_model: Tiny, tmp_path: Path) -> None:

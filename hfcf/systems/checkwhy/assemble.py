@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 
 from datasets import List
 
-from hfcf.core.schema import NAMES, STRUCTURE, TEXT
+from hfcf.core.schema import BOOL, NAMES, STRUCTURE, TEXT
 from hfcf.core.settings import Share
 from hfcf.core.stage import Stage
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.link_evidence import SIDES
 from hfcf.tasks.structures import TASK
 from hfcf.tasks.structures.model import Step, Structure
-from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
-PARTS = List({"label": TEXT, "text": TEXT})
-"""Pieces of evidence with the label of the argument that they come from."""
+PARTS = List({"label": TEXT, "text": TEXT, "leaf": BOOL})
+"""Pieces of evidence with the label of the argument that they come from, and whether they are leaves of its structure."""
 _MADE_BY = {
     "causal_claim": "write_claim", "support": "support_claim", "refutation": "refute_claim", "support_structure": "link_evidence",
     "refutation_structure": "link_evidence", "nei_evidence": "make_nei", "distractors": "add_distractors",
@@ -30,8 +30,9 @@ _MADE_BY = {
 class MakeNei(Stage):
     """Draw the evidence of the NOT ENOUGH INFO row: a random part of one argument, or of both (CheckWhy, section 3.2).
 
-    Input columns: `support`, `refutation`. Output column: `nei_evidence`. Pieces keep their order; of each argument at least one
-    piece is kept, and at least one is removed. The draw depends on the row's id and the seed.
+    Input columns: `support`, `refutation` and their structures. Output column: `nei_evidence`. Pieces keep their order; of each
+    argument at least one leaf is kept, and at least one piece is removed. The draw depends on the row's id and the seed. Each piece
+    keeps its role: an inference of its argument is none of the leaf evidence that Task 1 shows, as in the other rows of the set.
 
     What remains may still decide the claim, since a last inference may be enough; the paper's annotators check it.
 
@@ -39,31 +40,46 @@ class MakeNei(Stage):
         mixed: share of the rows that mix both arguments; the others lose pieces of one argument, drawn at random.
 
     >>> support, refutation = ([{"action": "further reasoning", "inference": text} for text in side] for side in ("ab", "cd"))
-    >>> MakeNei(mixed=1).row({"id": "1", "support": support, "refutation": refutation})["nei_evidence"]
-    [{'label': 'SUPPORTS', 'text': 'b'}, {'label': 'REFUTES', 'text': 'c'}]
+    >>> linked = [{"premises": ["Sentence1"], "conclusion": "Sentence2"}, {"premises": ["Sentence2"], "conclusion": "claim"}]
+    >>> row = {"id": "1", "support": support, "refutation": refutation}
+    >>> MakeNei(mixed=1).row({**row, "support_structure": linked, "refutation_structure": linked})["nei_evidence"]
+    [{'label': 'SUPPORTS', 'text': 'a', 'leaf': True}, {'label': 'REFUTES', 'text': 'c', 'leaf': True}]
     """
 
-    inputs: ClassVar = {"support": STEPS, "refutation": STEPS}
+    VERSION: ClassVar[str] = "2"
+
+    inputs: ClassVar = {
+        "support": STEPS, "refutation": STEPS, "support_structure": STRUCTURE, "refutation_structure": STRUCTURE
+    }  # fmt: skip
     outputs: ClassVar = {"nei_evidence": PARTS}
-    produced_by: ClassVar = {"support": "checkwhy.support_claim", "refutation": "checkwhy.refute_claim"}
+    produced_by: ClassVar = {column: f"checkwhy.{_MADE_BY[column]}" for column in inputs}
 
     # "Either randomly eliminate evidence … or merge evidence from these two types": the paper gives no shares.
     mixed: Share = 0.5
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         draw = self.random(row["id"])
-        sides = {SUPPORTS: inferences(row["support"]), REFUTES: inferences(row["refutation"])}
+        labels = list(SIDES)
         if draw.random() >= self.mixed:
-            label = draw.choice(list(sides))
-            sides = {label: sides[label]}
-        parts = [{"label": label, "text": text} for label, texts in sides.items() for text in _draw_part(texts, draw)]
+            labels = [draw.choice(labels)]
+        parts: list[dict[str, Any]] = []
+        for label in labels:
+            texts, leaves = inferences(row[SIDES[label]]), _leaf_places(row[f"{SIDES[label]}_structure"])
+            parts += [{"label": label, "text": texts[i], "leaf": i in leaves} for i in _draw_places(len(texts), leaves, draw)]
         return {"nei_evidence": parts}
 
 
-def _draw_part(texts: Sequence[str], draw: Random) -> list[str]:
-    """Draw some of several texts, neither none nor all, in their order."""
-    kept = sorted(draw.sample(range(len(texts)), draw.randint(1, max(1, len(texts) - 1))))
-    return [texts[i] for i in kept]
+def _leaf_places(structure: Sequence[Mapping[str, Any]]) -> list[int]:
+    """List the places of the leaves among an argument's inferences, which are called Sentence1, Sentence2 … in their order."""
+    return [int(name.removeprefix("Sentence")) - 1 for name in Structure.from_columns(structure).leaves()]
+
+
+def _draw_places(number: int, leaves: Sequence[int], draw: Random) -> list[int]:
+    """Draw some of several places, neither none nor all and at least one leaf, in their order."""
+    kept = draw.sample(range(number), draw.randint(1, max(1, number - 1)))
+    if not {*kept} & {*leaves}:
+        kept[0] = draw.choice(leaves)  # Task 1 shows leaves alone: it would have nothing of the argument
+    return sorted(kept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +88,8 @@ class AssembleSet(Stage):
 
     Input columns: those of the stages before. Output column: `counterfactuals`. Evidence and distractors are shuffled by the row's
     id and the seed, and named Sentence1, Sentence2 … in that order, so that neither order nor names tell them apart. The row
-    NOT ENOUGH INFO has no structure, so none of its pieces is `useful`.
+    NOT ENOUGH INFO has no structure; the pieces of its arguments are `useful`, and `leaf` says what they were in their structures,
+    so that Task 1 hides inferences there as in the other rows.
 
     All three have the source's `group_id`, so that no split divides a set. Their `change` is "both", because claim and evidence are
     new; they have no `edits`, because they replace no text of the source.
@@ -89,31 +106,34 @@ class AssembleSet(Stage):
         "refutation": STEPS, "support_structure": STRUCTURE, "refutation_structure": STRUCTURE, "nei_evidence": PARTS,
         "distractors": NAMES,
     }  # fmt: skip
+    VERSION: ClassVar[str] = "2"
     outputs: ClassVar = {"counterfactuals": List(dict(TASK.counterfactual))}
     produced_by: ClassVar = {column: f"checkwhy.{stage}" for column, stage in _MADE_BY.items()}
 
     system: str = "checkwhy"
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        instances = [self._instance(row, label, inferences(row[side]), row[f"{side}_structure"]) for label, side in SIDES.items()]
-        instances.append(self._instance(row, NOT_ENOUGH_INFO, [part["text"] for part in row["nei_evidence"]], []))
+        instances = []
+        for label, side in SIDES.items():
+            pieces, leaves = inferences(row[side]), _leaf_places(row[f"{side}_structure"])
+            instances.append(self._instance(row, label, pieces, leaves, row[f"{side}_structure"]))
+        parts = row["nei_evidence"]
+        leaves = [i for i, part in enumerate(parts) if part["leaf"]]
+        instances.append(self._instance(row, NOT_ENOUGH_INFO, [part["text"] for part in parts], leaves, []))
         status = {"accepted": True, "stage": self.name, "reason": None}
         return {"counterfactuals": instances, "status": status}
 
     def _instance(
-        self, row: Mapping[str, Any], label: str, pieces: Sequence[str], structure: Sequence[Mapping[str, Any]]
-    ) -> dict[str, Any]:
+        self, row: Mapping[str, Any], label: str, pieces: Sequence[str], leaves: Sequence[int],
+        structure: Sequence[Mapping[str, Any]],
+    ) -> dict[str, Any]:  # fmt: skip
         texts = [*pieces, *row["distractors"]]
         order = list(range(len(texts)))
         self.random(f"{row['id']}:{label}").shuffle(order)
         names = {f"Sentence{old + 1}": f"Sentence{new}" for new, old in enumerate(order, 1) if old < len(pieces)}
         steps = tuple(Step(tuple(step["premises"]), step["conclusion"]) for step in structure)
         linked = Structure(steps).rename(names)
-        useful, leaves = set(linked.nodes()), set(linked.leaves())
-        infos = [
-            {"id": name, "useful": name in useful, "leaf": name in leaves}
-            for name in (f"Sentence{new}" for new in range(1, len(texts) + 1))
-        ]
+        infos = [{"id": f"Sentence{new}", "useful": old < len(pieces), "leaf": old in leaves} for new, old in enumerate(order, 1)]
         return {
             **{column: row[column] for column in ("cause", "effect", "group_id", "corpus", "split")},
             "id": f"{row['id']}:{self.system}:{label}", "claim": row["causal_claim"], "label": label,

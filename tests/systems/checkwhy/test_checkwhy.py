@@ -29,6 +29,7 @@ from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK
 from hfcf.tasks.structures.legality import problems
 from hfcf.tasks.structures.model import Structure
+from hfcf.tasks.task_inputs import view
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 pytestmark = pytest.mark.skipif(
@@ -92,6 +93,12 @@ def test_each_pair_gives_a_set_of_three_rows_with_one_claim_and_the_same_distrac
         assert kept
         assert kept < sides[0] | sides[1]
         assert not any(side <= kept for side in sides)
+        assert set(texts(nei, useful=True)) == kept
+        assert set(texts(nei, useful=False)) == distractors
+        # Task 1 shows in no row what another row of the set hides as an inference.
+        inferred = {row["label"]: set(texts(row)) - set(view(row, 1).pieces.values()) for row in (supports, refutes, nei)}
+        assert inferred[NOT_ENOUGH_INFO] == kept & (inferred[SUPPORTS] | inferred[REFUTES])
+        assert set(view(nei, 1).pieces.values()) - distractors
 
 
 def test_both_ways_to_nei_occur_and_the_order_gives_nothing_away(start: Start, system: CheckWhy) -> None:
