@@ -205,10 +205,13 @@ def review_import(
     out: Annotated[Path, typer.Argument(help="The folder of hfcf review export, with the filled reviews.")],
     partial: Annotated[bool, typer.Option("--partial", help="Reject what is not decided yet.")] = False,
     user: Annotated[list[str] | None, typer.Option(help="A user of Argilla; the last one resolves.")] = None,
+    complete_sets: Annotated[
+        bool, typer.Option("--complete-sets", help="Keep a claim only if a row of each label is kept, as CheckWhy does.")
+    ] = False,
 ) -> None:
     """Decide on each row by majority, and write the rows that people keep, with their edits."""
     from hfcf.studies.review.collect import REVIEWED, TABLE, import_
 
-    import_(out, partial=partial, users=user or [])
+    import_(out, partial=partial, users=user or [], complete_sets=complete_sets)
     print_page((out / TABLE).read_text(encoding="utf-8"))
     print_path("the rows: ", out / REVIEWED)

@@ -17,7 +17,8 @@ from hfcf.cli import app
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human.agreement import kappa
 from hfcf.studies.human.export import KEY, RATERS
-from hfcf.studies.review.collect import REJECTED, RESULTS, REVIEWED, TABLE, Review, decide, import_
+from hfcf.studies.review.collect import REJECTED, RESULTS, REVIEWED, TABLE, import_
+from hfcf.studies.review.decisions import Review, decide
 from hfcf.studies.review.edits import apply_review, find_review_edits, revert_review
 from hfcf.studies.review.entry import parse_pieces, parse_version, to_entry, to_texts
 from hfcf.studies.review.export import export
@@ -212,6 +213,58 @@ def test_a_third_who_only_resolves_is_enough_and_no_part_of_kappa(tmp_path: Path
     found = import_(tmp_path)
     assert set(kept(tmp_path)) == {"r1", "r2", "r3"}
     assert found["agreement"]["acceptability"]["kappa"] == round(kappa([(0, 0), (1, 0), (1, 1), (1, 1)]) or 0, 5)
+
+
+def causal_set(name: str) -> list[dict[str, Any]]:
+    """Three rows with one claim."""
+    claim = f"Rain made the hall {name} wet."
+    made = [row(f"{name}-sup"), row(f"{name}-ref", "REFUTES"), undecidable(f"{name}-nei")]
+    return [{**one, "claim": claim, "group_id": name} for one in made]
+
+
+def test_a_claim_is_edited_once_for_its_set(tmp_path: Path) -> None:
+    """A person corrects the claim in one row; the other rows of the set must not keep the old one."""
+    rows = [*causal_set("x"), *causal_set("y")]
+    export(rows, tmp_path, form="jsonl", people=2)
+    better = "Heavy rain made the hall x wet."
+    for person in (1, 2):  # each of them in another row
+        where = ("x-sup", "x-nei")[person - 1]
+        fill(tmp_path, person, lambda entry, where=where: {**YES, **({"claim": better} if entry["id"] == where else {})})
+    found = import_(tmp_path)
+    assert found["rows"] == {"kept": 6, "edited": 3, "dropped": 0, "open": 0, "left_out": 0}
+    assert {one["claim"] for name, one in kept(tmp_path).items() if name[0] == "x"} == {better}
+    assert {one["claim"] for name, one in kept(tmp_path).items() if name[0] == "y"} == {"Rain made the hall y wet."}
+    fill(tmp_path, 1, lambda entry: {"claim": "Snow did."} if entry["id"] == "x-ref" else {})
+    with pytest.raises(ValueError, match=r"rater 1 writes two claims for the set of x-sup and x-ref, .*Heavy rain.*Snow did"):
+        import_(tmp_path)
+
+
+def test_a_third_who_resolves_one_row_does_not_split_the_set(tmp_path: Path) -> None:
+    export(causal_set("x"), tmp_path, form="jsonl")
+    better = "Heavy rain made the hall x wet."
+    fill(tmp_path, 1, lambda entry: {**YES, "claim": better})
+    fill(tmp_path, 2, lambda entry: {**YES, "claim": better, "acceptability": int(entry["id"] != "x-ref")})
+    fill(tmp_path, 3, lambda entry: {**YES, "claim": "The third's own."} if entry["id"] == "x-ref" else {})
+    assert import_(tmp_path)["rows"]["kept"] == 3
+    assert {one["claim"] for one in kept(tmp_path).values()} == {better}  # two of the three wrote it
+
+
+def test_only_whole_sets_can_be_kept(tmp_path: Path) -> None:
+    """The paper's 6,532 sets have a row of each label: of a set that loses one, the others go as well."""
+    rows = [*causal_set("x"), *causal_set("y"), *causal_set("z")[:2]]
+    export(rows, tmp_path, form="jsonl", people=2)
+    for person in (1, 2):
+        fill(tmp_path, person, lambda entry: {**YES, "acceptability": int(entry["id"] != "y-ref")})
+    found = import_(tmp_path)
+    assert (found["rows"]["kept"], found["sets"]) == (7, {"all": 3, "whole": 1})
+    answer = CliRunner().invoke(app, ["review", "import", str(tmp_path), "--complete-sets"])
+    assert answer.exit_code == 0, answer.exception
+    assert set(kept(tmp_path)) == {"x-sup", "x-ref", "x-nei"}
+    reasons = {name: one["status"]["reason"] for name, one in kept(tmp_path, REJECTED).items()}
+    assert reasons["y-ref"] == "people drop it"
+    assert reasons["y-sup"] == "its set is not whole: no row of it that is REFUTES is kept"
+    assert reasons["z-sup"] == "its set is not whole: no row of it that is NOT ENOUGH INFO is kept"
+    assert "Sets with a kept row of each label: 1 of 3." in (tmp_path / TABLE).read_text(encoding="utf-8")
 
 
 def bad_evidence(entry: dict[str, Any], **piece: Any) -> dict[str, Any]:

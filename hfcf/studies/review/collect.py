@@ -4,65 +4,49 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-from hfcf.studies.human.agreement import majority
 from hfcf.studies.human.export import KEY, RATERS
 from hfcf.studies.human.protocol import Protocol
 from hfcf.studies.human.summary import ratings_table, summarise
 from hfcf.studies.review.criteria import DECISION, OF_STRUCTURE
+from hfcf.studies.review.decisions import Decision, Review, Reviews, decide
 from hfcf.studies.review.edits import find_review_edits
 from hfcf.studies.review.entry import ASKED, NOTE, SHOWN, Entry, is_complete, parse_answers, parse_version, to_entry
 from hfcf.studies.review.forms import FORMS, Filled
+from hfcf.studies.review.sets import find_sets, keep_whole, missing_labels, share_claims, unite_claims
 from hfcf.studies.review.version import Version
 
 REVIEWED, REJECTED, RESULTS, TABLE = "reviewed.jsonl", "rejected.jsonl", "review.json", "review.md"
 STAGE = "review"
 _SHOWN_PROBLEMS = 10
 
-Answers = Mapping[str, int | None]
-Choice = TypeVar("Choice")
 
-
-class Review(NamedTuple):
-    """What one person says of a row."""
-
-    version: Version
-    answers: Answers
-
-
-class Decision(NamedTuple):
-    """What comes of a row: the version to keep, or None with the reason; `open` if more people must say."""
-
-    version: Version | None
-    reason: str | None = None
-    open: bool = False
-
-
-Reviews = dict[str, list[Review | None]]
-"""{row id: what each person says of it, None where the answers are not complete}."""
-
-
-def import_(out: str | Path, *, partial: bool = False, users: Sequence[str] = ()) -> dict[str, Any]:
+def import_(
+    out: str | Path, *, partial: bool = False, users: Sequence[str] = (), complete_sets: bool = False
+) -> dict[str, Any]:  # fmt: skip
     """Read the filled forms of a folder; write `reviewed.jsonl`, `rejected.jsonl`, `review.json` and `review.md` into it.
 
     A row that people keep has their claim, evidence and structure, its other columns as they were (but `stale` is empty: people
     checked the conclusions), and two more: `status`, accepted by "review", and `reviews`, whose last entry is this one, after those
     of earlier imports: `people`, how many reviewed the row, `answers`, how many of them said yes to each question, and `edits`,
     from the row as it was exported (`hfcf.studies.review.edits`). A row that they drop is in `rejected.jsonl` as it was, with the
-    reason in `status`. A row's own `edits`, those of a system, describe it before the review.
+    reason in `status`. Rows with the same claim, as a set of CheckWhy has, keep one claim: what a person writes in one of them
+    counts for all (`hfcf.studies.review.sets`). A row's own `edits`, those of a system, describe it before the review.
 
     Args:
         out: the folder of `export`.
         partial: reject what is not decided yet, with the reason, instead of raising.
         users: of Argilla, in their order; the last one resolves.
+        complete_sets: keep a set only if a row of it is kept for each label that the review has, as the paper's 6,532 sets do.
 
     Returns:
         The content of `review.json`: the results of `hfcf.studies.human.summary.summarise` for the answers, by label of the rows,
-        with α and Fleiss' κ; `rows`: {kept, edited, dropped, open, left_out}, `reasons` and `notes`.
+        with α and Fleiss' κ; `rows`: {kept, edited, dropped, open, left_out}, `sets`: {all, whole}, `reasons` and
+        `notes`.
 
     Raises:
         FileNotFoundError: the folder has no key.
@@ -89,6 +73,8 @@ def import_(out: str | Path, *, partial: bool = False, users: Sequence[str] = ()
     key = json.loads((folder / KEY).read_text(encoding="utf-8"))
     rows = {str(row["id"]): row for row in key["rows"]}
     reviews, answers, notes, problems = _read(folder, key, rows, users)
+    sets = find_sets(rows)
+    problems += share_claims(reviews, rows, sets)
     decisions = {row_id: decide([review for review in own if review], key["raters"]) for row_id, own in reviews.items()}
     undecided = [row_id for row_id, decision in decisions.items() if decision.open]
     if not partial:
@@ -98,6 +84,10 @@ def import_(out: str | Path, *, partial: bool = False, users: Sequence[str] = ()
         cure = "\nlet people complete their reviews, or leave open rows out with --partial" if undecided and not partial else ""
         raise ValueError("\n".join(problems[:_SHOWN_PROBLEMS]) + more + cure)
     decisions |= {row_id: Decision(None, reason) for row_id, reason in key["left_out"].items()}
+    decisions = unite_claims(decisions, reviews, sets)
+    whole = [not missing_labels(decisions, rows, members) for members in sets]
+    if complete_sets:
+        decisions = keep_whole(decisions, rows, sets)
     kept = [_make_row(row, decisions[row_id], reviews.get(row_id, [])) for row_id, row in rows.items() if decisions[row_id].version]
     dropped = [_add_status(row, decisions[row_id].reason) for row_id, row in rows.items() if not decisions[row_id].version]
     results = _summarise(key, rows, answers) | {
@@ -106,6 +96,7 @@ def import_(out: str | Path, *, partial: bool = False, users: Sequence[str] = ()
             "dropped": len(dropped) - len(undecided) - len(key["left_out"]),
             "open": len(undecided), "left_out": len(key["left_out"]),
         },
+        "sets": {"all": len(sets), "whole": sum(whole)},
         "reasons": dict(Counter(row["status"]["reason"] for row in dropped).most_common()), "notes": notes, "answers": answers,
     }  # fmt: skip
     for name, written in ((REVIEWED, kept), (REJECTED, dropped)):
@@ -115,41 +106,6 @@ def import_(out: str | Path, *, partial: bool = False, users: Sequence[str] = ()
     (folder / RESULTS).write_text(report, encoding="utf-8", errors="backslashreplace")
     (folder / TABLE).write_text(_write_table(results), encoding="utf-8")
     return results
-
-
-def decide(reviews: Sequence[Review], people: int = 3) -> Decision:
-    """Decide whether a row is kept, and in which version.
-
-    Two people who agree in every answer and every text decide. Else all decide by majority: first on acceptability, then, of those
-    who accept the row, on the claim, on the evidence, and, of those with this evidence, on the structure. Where no version has a
-    majority, the last person's counts, who is the one that resolves disagreements.
-
-    The paper's people vote on claims and evidence, and one edits a structure, since that takes long. Here a structure is voted on
-    like the rest, among the versions that have the chosen evidence, so that its names are those of the row.
-    """
-    if len(reviews) < min(people, 2):
-        return Decision(None, f"{len(reviews)} of {min(people, 2)} people reviewed it", open=True)
-    if len(reviews) == 2 and (differences := differ(*reviews)):
-        return Decision(None, f"they differ in {', '.join(differences)}", open=True)
-    if not _choose([review.answers[DECISION] for review in reviews]):
-        return Decision(None, _explain(reviews))
-    versions = [review.version for review in reviews if review.answers[DECISION]]
-    claim = _choose([version.claim for version in versions])
-    pieces = _choose([version.pieces for version in versions])
-    structure = _choose([version.structure for version in versions if version.pieces == pieces])
-    return Decision(Version(claim, pieces, structure))
-
-
-def differ(review: Review, other: Review) -> list[str]:
-    """List the answers and the parts of the row in which two people differ."""
-    parts: dict[str, Callable[[Version], object]] = {
-        "the claim": lambda version: version.claim,
-        "the evidence": lambda version: version.pieces,
-        "the structure": lambda version: version.structure,
-    }
-    answers = [name for name, value in review.answers.items() if value != other.answers[name]]
-    both = bool(review.answers.get(DECISION) and other.answers.get(DECISION))
-    return answers + [name for name, part in parts.items() if both and part(review.version) != part(other.version)]
 
 
 def _read(
@@ -245,17 +201,7 @@ def _write_table(results: Mapping[str, Any]) -> str:
     reasons = "".join(f"- {reason}: {n}\n" for reason, n in results["reasons"].items())
     decisions = (
         f"Kept: {counts['kept']} rows, {counts['edited']} of them edited. Dropped: {counts['dropped']}. "
-        f"Open: {counts['open']}. Not reviewable: {counts['left_out']}."
+        f"Open: {counts['open']}. Not reviewable: {counts['left_out']}. "
+        f"Sets with a kept row of each label: {results['sets']['whole']} of {results['sets']['all']}."
     )
     return "\n\n".join([page.rstrip(), "## Decisions", decisions, *([reasons.rstrip()] if reasons else [])]) + "\n"
-
-
-def _choose(versions: Sequence[Choice]) -> Choice:
-    return versions[-1] if (most := majority(versions)) is None else most
-
-
-def _explain(reviews: Sequence[Review]) -> str:
-    """Return why people drop a row: the questions that most of them answer with no."""
-    names = [name for name in reviews[0].answers if name != DECISION]
-    negative = [name for name in names if majority([review.answers[name] for review in reviews]) == 0]
-    return f"people drop it: {', '.join(negative)}" if negative else "people drop it"
