@@ -165,7 +165,7 @@ def endpoints_table() -> str:
         if places:
             local = code(local_models(cls.preset("llm"))) if "llm" in cls.presets else "no such preset"
             rows.append((f"`{name}`", code(places), local or "none"))
-    return table(("system", "may be `llm:NAME`", "local models of the preset `llm`"), rows)
+    return table(("system", "may be `llm:NAME` or `chat:NAME`", "local models of the preset `llm`"), rows)
 
 
 def local_models(system: System) -> list[str]:
