@@ -55,6 +55,12 @@ def structures(number: int) -> Dataset:
     return Dataset.from_list(scripted_llm.rows(number), features=features)
 
 
+def few_words(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Name no more words than 512 bytes hold."""
+    answer = every_slot.answer_to(asked)
+    return {**answer, "words": answer["words"][:6]} if "words" in answer else answer
+
+
 def rewrite(asked: Mapping[str, Any]) -> dict[str, Any]:
     told = asked["messages"][-1]["content"].rpartition("Claim: ")[2].split("\n")[0]
     return {"claim": f"It is not so that {told}"}
@@ -73,7 +79,7 @@ def system(
     claims, rule = demo.select(range(4)), every_slot.answer_to
     if request.param == "race":
         settings: dict[str, Any] = {"encoder": Model(tiny_model("classifier")), "ner": spacy_ner, "num_candidates": 2, **LONG}
-        return lambda m: (hfcf.RACE.preset("llm", verifier=m, generator=m, **settings), claims), rule
+        return lambda m: (hfcf.RACE.preset("llm", verifier=m, generator=m, **settings), claims), few_words
     if request.param == "crossaug":
         return lambda m: (hfcf.CrossAug.preset("llm", generator=m, verifier=m, **LONG), claims), rule
     if request.param == "ccg":

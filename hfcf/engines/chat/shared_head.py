@@ -15,7 +15,7 @@ LEAST = 16
 """Tokens of a head that is worth a pass of its own."""
 
 
-def common_head(prompts: Sequence[Sequence[int]]) -> int:
+def common_head(prompts: Sequence[list[int]]) -> int:
     """Return how many tokens all prompts begin with; 0 for a single prompt, and where they are too few.
 
     >>> common_head([[*range(20), 1], [*range(20), 2]]), common_head([[1, 2], [1, 3]])

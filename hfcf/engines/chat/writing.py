@@ -112,7 +112,7 @@ class _Done(StoppingCriteria):
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
 
-    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:  # type: ignore[override]
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
         return torch.tensor([row.done for row in self._rows], device=input_ids.device)
 
 
