@@ -83,9 +83,9 @@ class Usage:
     seconds: float = 0.0
     """Seconds inside models, forward and backward; for a remote model, until the last answer came."""
     attempts: int = 0
-    """Calls of a remote endpoint, failed and unusable ones included."""
+    """Calls of a remote endpoint, failed and unusable ones included; attempts of a chat model in this process."""
     written: int = 0
-    """How many of `tokens` a remote model wrote."""
+    """How many of `tokens` a language model wrote."""
     cut: int = 0
     """Requests whose text was longer than the model read."""
     cost: float = 0.0
