@@ -49,9 +49,8 @@ HUB: dict[str, Any] = {
     # A public relation classifier knows the relations of its own corpus alone: a chat model names causal terms and writes new ones.
     "indicator": chat_model(),
     "editor": chat_model(),
-    # Neither is read where a chat model is the indicator; without this line the preset would name weights that it never loads.
+    # Not read where a chat model is the indicator: the preset must not name weights that it never loads.
     "masked": None,
-    "method": "gradient",
 }
 """One public chat model, Stanza's parser and WordNet; nothing is trained, and no candidate is checked, as in the paper."""
 
