@@ -32,7 +32,7 @@ _FORMS: dict[str, dict[str, Any]] = {
     "Electra": {**_SMALL, **_STILL, "embedding_size": 32},
     "MPNet": {**_SMALL, **_STILL, "max_position_embeddings": 514, "pad_token_id": 1},
     "Qwen2": {**_SMALL, "num_key_value_heads": 2, "max_position_embeddings": 32768},
-    "T5": {**_T5, "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1, "initializer_factor": 2.0},
+    "T5": {**_T5, "decoder_start_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "initializer_factor": 2.0},
 }
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -69,10 +69,10 @@ def _tokenizer(kind: str) -> Any:
         pieces = [piece for piece in tiny.vocabulary() if piece not in tiny.SPECIALS]
         return made(vocab={piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "[UNK]", *pieces, "<mask>"])})
     if kind == "BertTokenizer":
-        return made(vocab={**tiny.vocabulary(), "[MASK]": len(tiny.vocabulary())}, do_lower_case=False)
+        return made(vocab={**tiny.vocabulary(), "[MASK]": len(tiny.vocabulary())})
     if kind == "DebertaV2Tokenizer":
         return made(vocab=_unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]), unk_id=3)
-    return made(vocab=_unigrams(["<pad>", "</s>", "<unk>", "<2de>", "<2en>"]), extra_ids=0)
+    return made(vocab=_unigrams(["<unk>", "<pad>", "</s>", "<2de>", "<2en>"]), extra_ids=0)
 
 
 def save(checkpoint: Checkpoint, folder: Path) -> None:
