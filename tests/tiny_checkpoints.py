@@ -5,11 +5,14 @@ They lie under the names and the pinned commits of the checkpoints, so a preset 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import every_slot
 import pytest
+import scripted_llm
 import tiny
 import torch
 import transformers
@@ -17,6 +20,8 @@ from huggingface_hub.file_download import repo_folder_name
 from tokenizers.pre_tokenizers import ByteLevel
 
 from hfcf.core.checkpoints import Checkpoint, checkpoints
+from hfcf.engines.base import Usage, usage
+from hfcf.engines.chat.engine import ChatModel
 
 _SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "initializer_range": 0.5}
 _T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "feed_forward_proj": "gated-gelu"}
@@ -113,3 +118,21 @@ def use(shared: Callable[[str, Callable[[Path], object]], Path], monkeypatch: py
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     return cache
+
+
+def answer_by_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a rule answer what chat models are asked: a random one writes nothing of use."""
+
+    def run(engine: ChatModel, requests: Sequence[Sequence[Mapping[str, str]]]) -> list[dict[str, Any]]:
+        form = {"json_schema": {"schema": json.loads(engine.schema)}}
+        usage().setdefault("ChatModel", Usage()).calls += len(requests)
+        return [{"answer": _answer({"messages": messages, "response_format": form})} for messages in requests]
+
+    monkeypatch.setattr(ChatModel, "run", run)
+
+
+def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+    fields = set(asked["response_format"]["json_schema"]["schema"]["properties"])
+    if "questions" in fields:
+        return {"questions": ["who is the captain with 8 letters", "who is it"]}
+    return (every_slot if fields & {"claims", "words", "label", "terms", "texts"} else scripted_llm).answer_to(asked)

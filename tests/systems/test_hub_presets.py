@@ -6,14 +6,12 @@ writes nothing of use, so a rule answers for it where the models after it are to
 
 from __future__ import annotations
 
-import json
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-import every_slot
 import near_misses
 import pytest
 import scripted_llm
@@ -28,7 +26,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.system import System
 from hfcf.core.task import get_task
-from hfcf.engines.base import Usage, usage
+from hfcf.engines.base import usage
 from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.ner import Ner
 from hfcf.engines.parser import Constituents, Parser
@@ -71,22 +69,7 @@ def hub(shared: Callable[[str, Callable[[Path], object]], Path], monkeypatch: py
 
 @pytest.fixture
 def by_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a rule answer what the chat model is asked."""
-
-    def run(engine: ChatModel, requests: Sequence[Sequence[Mapping[str, str]]]) -> list[dict[str, Any]]:
-        schema = json.loads(engine.schema)
-        usage().setdefault("ChatModel", Usage()).calls += len(requests)
-        form = {"json_schema": {"schema": schema}}
-        return [{"answer": _answer({"messages": messages, "response_format": form})} for messages in requests]
-
-    monkeypatch.setattr(ChatModel, "run", run)
-
-
-def _answer(asked: dict[str, Any]) -> dict[str, Any]:
-    fields = asked["response_format"]["json_schema"]["schema"]["properties"]
-    if "questions" in fields:
-        return {"questions": ["who is the captain with 8 letters", "who is it"]}
-    return (every_slot if set(fields) & {"claims", "words", "label", "terms", "texts"} else scripted_llm).answer_to(asked)
+    tiny_checkpoints.answer_by_rule(monkeypatch)
 
 
 def rows(name: str, demo: Dataset) -> Dataset:
