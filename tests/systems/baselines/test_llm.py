@@ -172,6 +172,7 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HFCF_LLM_PRICE_IN", "100")
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "3")  # as many rows are tried
     server = start(lambda n, asked: say("garbage") if n == 0 else negate(n, asked))
     first = dry_run(RECIPE)["stages"][0]
     assert {name: first[name] for name in ("calls", "tokens", "attempts", "cost")} == {
