@@ -49,10 +49,9 @@ def print_weights(weights: Sequence[Weights], title: str = "Models that will loa
         console.out.print(Text(f"{title}: none", style="bold"))
         return
     table = Table(
-        Column("checkpoint, and what for", overflow="fold"), Column("licence", overflow="fold", min_width=8),
-        Column("download", justify="right", no_wrap=True), Column("memory at bf16", justify="right", min_width=8),
-        Column("in the cache"),
-        title=title, box=box.SIMPLE,
+        Column("checkpoint, and what for", overflow="fold"), Column("licence", overflow="fold", max_width=12),
+        Column("download", justify="right", no_wrap=True), Column("memory, bf16", justify="right", min_width=8, max_width=8),
+        Column("in the cache", max_width=12), title=title, box=box.SIMPLE,
     )  # fmt: skip
     for one in weights:
         name = data_text(_COMMIT.sub(r"@\1", one.model), "bold").append(f"\n{', '.join(one.used_by)}", style="not bold dim")

@@ -84,7 +84,13 @@ def test_shards_are_added_up(tmp_path: Path) -> None:
 
 
 def test_only_the_files_that_are_read_are_weights() -> None:
-    names = ["pytorch_model.bin", "onnx/model.onnx", "model.safetensors", "consolidated.safetensors", "model.safetensors.index.json"]
+    names = [
+        "pytorch_model.bin",
+        "onnx/model.onnx",
+        "model.safetensors",
+        "consolidated.safetensors",
+        "model.safetensors.index.json",
+    ]
     assert weight_names(names) == ["model.safetensors"]
     assert weight_names(["pytorch_model.bin"]) == []
     assert weight_names(["adapter_model.safetensors", "adapter_config.json"]) == ["adapter_model.safetensors"]
@@ -147,8 +153,8 @@ INFO = {
     "siblings": [
         {"rfilename": name, "size": size}
         for name, size in (
-            ("model.safetensors", 4016), ("config.json", 100), ("tokenizer.json", 900), ("pytorch_model.bin", 5000), ("README.md", 9),
-            ("onnx/config.json", 7),
+            ("model.safetensors", 4016), ("config.json", 100), ("tokenizer.json", 900), ("pytorch_model.bin", 5000),
+            ("README.md", 9), ("onnx/config.json", 7),
         )
     ],
 }  # fmt: skip
