@@ -30,7 +30,7 @@ def dry_run(
 ) -> dict[str, Any]:  # fmt: skip
     """Run the first rows that could be read through a recipe without writing anything, and estimate the cost of all rows.
 
-    Three rows load the models; the next, up to 32, are the batch whose cost is scaled up. A stage has 30 seconds for its batch:
+    Three rows load the models; the next, up to 32, are the batch whose cost is scaled up. A stage has 60 seconds for its batch:
     after slow rows, the batch is smaller. Seconds in which weights were loaded are not scaled up, and are given apart.
 
     A system that trains models trains them on the first 200 rows only; the counts and minutes of a training are those of the dry

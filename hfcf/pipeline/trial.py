@@ -19,7 +19,7 @@ BATCH = 32
 """Rows of the first batch: engines pack their requests by length, as they do in a run."""
 FEW = 8
 """Below so many rows in the batch, the first three count as well: of few rows, a cost is a matter of luck."""
-SECONDS = 30.0
+SECONDS = 60.0
 """Seconds that a stage has for the batch; after slow rows, the batch is smaller, for this stage and the later ones."""
 
 
