@@ -29,7 +29,7 @@ from hfcf.studies.compare.sets import check_no_overlap, load_sets
 from hfcf.studies.compare.training_sets import training_rows
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-from hfcf.training import verifier
+from hfcf.training import steps, verifier
 
 DEMO = recipes.folder() / "demo"
 
@@ -340,3 +340,14 @@ def test_candidates_are_all_that_was_generated_and_claims_what_was_accepted() ->
     # What keeps its label, or a row that has no opposite, says so itself.
     kept = {**source, "label": NOT_ENOUGH_INFO, "candidates": [{**one("new", "filter_claim"), "label": NOT_ENOUGH_INFO}]}
     assert [c["label"] for c in candidates(Dataset.from_list([kept]))] == [NOT_ENOUGH_INFO]
+
+
+def test_every_arm_is_trained_for_as_many_steps(content: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content |= {"seeds": [1], "methods": {"none": None, "EDA": {"system": "eda"}}, "settings": {}}
+    del content["verifier"]["epochs"]
+    content["verifier"] |= {"max_steps": 3, "micro_batch_size": 2}
+    made: dict[int, int] = {}
+    monkeypatch.setattr(steps, "write_steps", lambda out, hp, number, rows: made.update({rows: number}))
+    compare(write(content, tmp_path), tmp_path / "out", results=tmp_path / "results")
+    assert len(made) == 2, "the second arm has more rows"
+    assert {*made.values()} == {3}
