@@ -172,13 +172,13 @@ def _trainer_with(loss: Loss | None, order: Order, counts: steps.Counts | None) 
             return (value, outputs) if return_outputs else value
 
         def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
-            if steps.PARTS not in inputs or counts is None:
+            # A network's own loss is a mean over the items of all processes. Transformers leaves that to the network, and T5 and
+            # BERT do not do it: their losses would be multiplied by the number of processes.
+            together = loss is None and self.args.world_size > 1
+            if counts is None or not (together or steps.PARTS in inputs):
                 return super().training_step(model, inputs, num_items_in_batch)
             model.train()
-            parts = [self._prepare_inputs(part) for part in inputs[steps.PARTS]]
-            # As for whole batches: networks that count their items count those of all processes.
-            everywhere = loss is None and self.model_accepts_loss_kwargs and self.args.average_tokens_across_devices
-            together = everywhere and self.args.world_size > 1
+            parts = [self._prepare_inputs(part) for part in inputs.get(steps.PARTS) or [inputs]]
             shares = steps.shares([counts(part) for part in parts], self._sum_everywhere if together else lambda total: total)
             weighted = [(part, share) for part, share in zip(parts, shares, strict=True) if share is not None]
             total: Any = 0.0

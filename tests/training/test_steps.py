@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import pickle
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -272,6 +275,45 @@ def test_a_training_has_as_many_steps_as_asked_and_resumes(
         found = weights(out)
         for name, tensor in weights(tmp_path / "whole").items():
             torch.testing.assert_close(found[name], tensor, rtol=1e-4, atol=1e-5)
+
+
+_PROCESS = """
+import json, sys
+from pathlib import Path
+import torch
+from accelerate import PartialState
+from datasets import Dataset
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+from hfcf.core.model import Model
+from hfcf.training.generator import train_texts
+from hfcf.training.trainer import Hyperparameters
+
+start, out, (texts, targets) = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+here, losses, pending, backward = PartialState(cpu=True), [], [], torch.Tensor.backward
+torch.Tensor.backward = lambda self, *a, **k: (pending.append(self.item()), backward(self, *a, **k))[1]
+register_optimizer_step_pre_hook(lambda *_: (losses.append(sum(pending)), pending.clear())[1])
+for micro in (None, 2):
+    settings = dict(max_length=48, batch_size=3, learning_rate=1e-4, max_steps=3, micro_batch_size=micro)
+    pairs = Dataset.from_dict({"source": texts, "target": targets})
+    train_texts(pairs, Hyperparameters(model=Model(start), **settings), out / f"{micro}-{here.process_index}", prompt=" :")
+    here.wait_for_everyone()
+(out / f"{here.process_index}.json").write_text(json.dumps([here.num_processes, losses]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["t5", "gpt2"])
+def test_two_processes_have_the_loss_of_their_batches_together(kind: str, tiny_model: Tiny, tmp_path: Path) -> None:
+    (tmp_path / "process.py").write_text(_PROCESS)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", str(tmp_path / "process.py")]
+    command = [*launcher, tiny_model(kind), str(tmp_path), json.dumps([TEXTS, TARGETS])]
+    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(command, check=True, env=environment, timeout=250)
+    for number in (0, 1):
+        processes, losses = json.loads((tmp_path / f"{number}.json").read_text())
+        assert processes == 2
+        assert len(losses) == 6
+        assert losses[3:] == pytest.approx(losses[:3], rel=1e-4)
 
 
 # --- recipes
