@@ -68,7 +68,7 @@ class Trial(Runner):
         return concatenate_datasets(parts)
 
 
-def working_seconds(entry: Entry) -> float:
+def working_seconds(entry: Mapping[str, Any]) -> float:
     """Return the seconds of a stage without those in which its engines loaded weights."""
     loading = sum(counts.get("loading", 0.0) for counts in entry.get("engines", {}).values())
     return max(0.0, (entry.get("seconds") or 0.0) - loading)

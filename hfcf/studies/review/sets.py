@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from hfcf.studies.human.agreement import majority
 from hfcf.studies.review.criteria import DECISION
@@ -78,5 +78,5 @@ def missing_labels(decisions: Mapping[str, Decision], rows: Rows, members: Seque
     return [label for label in dict.fromkeys(row["label"] for row in rows.values()) if label not in kept]
 
 
-def _keeps(review: Review | None) -> bool:
+def _keeps(review: Review | None) -> TypeGuard[Review]:
     return review is not None and review.answers[DECISION] == 1
