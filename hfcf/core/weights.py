@@ -252,9 +252,9 @@ def _ask_hub(facts: _Facts, name: str, revision: str | None) -> _Facts:
         info = model_info(name, revision=revision, timeout=TIMEOUT, files_metadata=True)
         files = {file.rfilename: file.size for file in info.siblings or []}
         weights = weight_names(files)
-        numbers: dict[str, int] = {**info.safetensors.parameters} if info.safetensors else {}
+        numbers: Mapping[Any, int] = info.safetensors.parameters if info.safetensors else {}
         if weights and not numbers:
-            numbers = {**get_safetensors_metadata(name, revision=revision, timeout=TIMEOUT).parameter_count}
+            numbers = get_safetensors_metadata(name, revision=revision, timeout=TIMEOUT).parameter_count
     except GatedRepoError:
         return replace(facts, note=f"{name} is gated: accept its terms on the Hub, and log in (hf auth login)")
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
