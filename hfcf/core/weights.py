@@ -7,6 +7,7 @@ where its offline mode is off. What none of them says is None: no number is gues
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ HERE = ("yes", "installed", "converted")
 TIMEOUT = 10.0
 """Seconds that the Hub has for an answer."""
 _STANZA = "stanza:"
+_SPACY = re.compile(r"[a-z]{2,3}_[a-z_]+_(sm|md|lg|trf)")
+"""The names of spaCy's pipelines, which are packages and no Hub ids."""
 _BF16 = 2
 
 
@@ -180,6 +183,8 @@ def _facts(name: str, revision: str | None) -> _Facts:
         return _Facts(download=0)
     if is_package(name):
         return _Facts(download=0, cached="installed")
+    if _SPACY.fullmatch(name):
+        return _Facts(note=f"python -m spacy download {name} gets spaCy's pipeline")
     return _hub(name, revision)
 
 

@@ -213,6 +213,7 @@ def test_an_adapter_comes_with_its_base(tmp_path: Path, hub_cache: Path) -> None
 
 def test_models_of_packages_say_whether_they_are_there(hub_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     package = repository(tmp_path / "package", "bsd")
+    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "own"))  # that of other tests shares the converted models of the machine
     monkeypatch.setattr(offline, "check_installed", lambda name: package)
     monkeypatch.setitem(offline._MODELS, "plain", ("p", ".", None))
     monkeypatch.setitem(offline._MODELS, "made", ("p", ".", lambda source, out: shutil.copytree(source, out, dirs_exist_ok=True)))
@@ -224,6 +225,14 @@ def test_models_of_packages_say_whether_they_are_there(hub_cache: Path, monkeypa
     absent = of("offline:absent")
     assert (absent.cached, absent.download_bytes) == ("no", 0)
     assert absent.note.startswith("no offline model 'absent'")
+
+
+def test_a_pipeline_of_spacy_is_a_package_and_is_not_asked_of_the_hub(hub_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    absent = of("xx_made_up_trf")
+    assert (absent.cached, absent.missing) == ("no", (("xx_made_up_trf", None),))
+    assert "spacy download xx_made_up_trf" in absent.note
+    assert of("json").cached == "installed", "a package of that name"
 
 
 def test_each_model_is_listed_once_with_all_its_settings(hub_cache: Path, tmp_path: Path) -> None:
@@ -270,7 +279,7 @@ def test_every_public_checkpoint_of_a_hub_preset_is_known_without_a_network(syst
     from hfcf.systems import system_class
 
     for one in list_weights(system_class(system).preset("hub")):
-        if not one.model.startswith(("stanza:", "offline:")):
+        if not one.model.startswith(("stanza:", "offline:", "en_core_web")):
             assert None not in (one.licence, one.download_bytes, one.memory_bytes), one
             assert one.cached == "no"
 
