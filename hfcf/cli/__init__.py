@@ -11,7 +11,7 @@ import typer
 
 from hfcf.cli import cache, console, listing, models, runs, studies
 from hfcf.cli.console import data_text, format_traceback, log_to_terminal, plain
-from hfcf.cli.errors import ERRORS, explain, find_fault, is_a_users, is_panic
+from hfcf.core.faults import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.cli.launch import LOST, is_launched
 from hfcf.cli.signals import Stop
 from hfcf.core.workers import LostProcessError, process_number

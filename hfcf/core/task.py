@@ -17,12 +17,14 @@ from datasets import Features
 
 from hfcf.core import schema
 from hfcf.core.edits import reverse
+from hfcf.core.form import Entry
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.plugins import discover_modules
 from hfcf.core.schema import COMMON, EDITS, PROVENANCE, SCORES, STATUS
 from hfcf.core.segments import Segment, blocks, changed_texts, pair
 
 Row = Mapping[str, Any]
+_SPAN = frozenset(("field", "piece", "start", "end"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,8 @@ class Task:
             (`hfcf.prompts.verdicts.VerdictPrompt`); empty: none can be asked.
         rewriting: "module:attribute" of what baselines may rewrite in its rows (`hfcf.tasks.rewriting.Rewriting`); empty: nothing.
         hub: what the Hub calls it.
+        form: the entries of a form for one row; empty: nobody writes a row by hand.
+        demo: the recipe that ships and runs on rows of it.
     """
 
     name: str
@@ -80,6 +84,8 @@ class Task:
     verdict_prompt: str = ""
     rewriting: str = ""
     hub: HubNames = field(default=HubNames(categories=("text-classification",), tag="counterfactual"))
+    form: tuple[Entry, ...] = ()
+    demo: str = ""
 
     # --- what a task implements
 
@@ -173,6 +179,26 @@ class Task:
         if (other := alike()) is None:
             raise ValueError(f"no other original has the label {source['label']}")
         return self.as_text(source), self.as_text(other), self.as_text(row)
+
+    def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the record that the entries of `form` hold, as `hfcf.from_dataset` reads one; a task with a form has its own."""
+        raise NotImplementedError
+
+    def fill_form(self, row: Row) -> dict[str, str]:
+        """Return the entries of `form` that give a row; a task with a form has its own."""
+        raise NotImplementedError
+
+    def places(self, row: Row, value: Any) -> list[tuple[str, int, int, int]]:
+        """List (field, piece, start, end), in characters, of the words of a row's texts that a stage's column names; [] for none.
+
+        A span that holds another text than the row has there is of an edited row: then nothing is listed.
+        """
+        spans = value if isinstance(value, list) and all(isinstance(one, Mapping) and _SPAN <= set(one) for one in value) else []
+        texts = {(segment.field, segment.piece): segment.text for segment in self.segments(row)} if spans else {}
+        places = [(one["field"], one["piece"], one["start"], one["end"]) for one in spans]
+        stands = [texts.get(place[:2], "")[place[2] : place[3]] for place in places]
+        sound = all(text and one.get("text") in (None, text) for text, one in zip(stands, spans, strict=True))
+        return places if sound else []
 
     # --- what follows
 

@@ -108,7 +108,7 @@ _WATCH: ContextVar[Callable[[], None]] = ContextVar("watch", default=lambda: Non
 
 @contextmanager
 def watch_usage(note: Callable[[], None]) -> Iterator[None]:
-    """Call a function after every batch that engines answer in a block, and after every request to an endpoint."""
+    """Call a function after every batch that engines answer in a block, every request to an endpoint and every training step."""
     token = _WATCH.set(note)
     try:
         yield
@@ -117,7 +117,7 @@ def watch_usage(note: Callable[[], None]) -> Iterator[None]:
 
 
 def counted() -> None:
-    """Tell whoever watches that `usage` has changed."""
+    """Tell whoever watches that work was done: they read `usage`, or raise to stop it."""
     _WATCH.get()()
 
 

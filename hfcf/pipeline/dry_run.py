@@ -91,7 +91,7 @@ def dry_run(
     for row in rows.select(range(min(ROWS, len(rows)))):
         names = list(by_name)
         end = names.index(row["status"]["stage"]) + 1 if _rejects(row["status"]) and row["status"]["stage"] in names else None
-        outcomes = [(name, _outcome(row, by_name[name])) for name in names[:end]]
+        outcomes = [(name, describe_outcome(row, by_name[name])) for name in names[:end]]
         if not good:  # the row could not be loaded, and no stage saw it
             outcomes = [(row["status"]["stage"], f"rejected: {row['status']['reason']}")]
         source = {name: row[name] for name in ds.column_names}
@@ -149,7 +149,7 @@ def _add_engines(engines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return total
 
 
-def _outcome(row: Mapping[str, Any], stage: Any) -> str:
+def describe_outcome(row: Mapping[str, Any], stage: Any) -> str:
     """Describe the outcome of a stage for a row in words."""
     if _rejects(row["status"]) and row["status"]["stage"] == stage.name:
         return f"rejected: {row['status']['reason']}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
+from hfcf.core.form import Entry
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.segments import Segment
@@ -46,6 +47,12 @@ class Classification(Task):
 
     def identity(self, row: Row) -> list[tuple[str, str]]:
         return [("text", row.get("text") or "")]
+
+    def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        return {name: texts[name].strip() for name in ("text", "label")}
+
+    def fill_form(self, row: Row) -> dict[str, str]:
+        return {"text": row["text"], "label": row["label"] or ""}
 
     def check_model(self, model: Model, max_length: int | None) -> None:
         from hfcf.core.model import is_prompted
@@ -112,4 +119,9 @@ TASK = Classification(
     verdict_prompt="hfcf.prompts.verdicts:TEXTS",
     rewriting="hfcf.tasks.classification:TextRewriting",
     hub=HubNames(categories=("text-classification",), tag="text-classification"),
+    form=(
+        Entry(name="text", title="Text", lines=5),
+        Entry(name="label", title="Label", hint="Any name, such as positive."),
+    ),
+    demo="demo_texts",
 )

@@ -10,6 +10,7 @@ from typing import Any
 from datasets import List
 
 from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
+from hfcf.core.form import Entry, read_pieces, write_pieces
 from hfcf.core.model import Model
 from hfcf.core.schema import INT, TEXT
 from hfcf.core.segments import Mark, Segment
@@ -117,6 +118,17 @@ class QuestionAnswering(Task):
         passages = [": ".join(filter(None, (one["title"], one["context"]))) for one in (source, row)]
         return source["question"], passages[0], passages[1]
 
+    def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        title, context = "", " ".join(texts["context"].split())
+        if pieces := read_pieces(context):
+            title, context = pieces[0]["title"], pieces[0]["text"]
+        own = {"question": texts["question"].strip(), "title": title, "context": context, "answer": texts["answer"].strip()}
+        return {name: text for name, text in own.items() if text or name != "title"}
+
+    def fill_form(self, row: Row) -> dict[str, str]:
+        context = write_pieces([{"title": row["title"], "text": row["context"]}])
+        return {"question": row["question"], "context": context, "answer": (row["answers"]["text"] or [""])[0]}
+
     def changed(self, row: Row) -> tuple[str, str]:
         """Return the question before and after: the context is another passage, not a rewritten one."""
         return self.revert_edits(row, row["edits"])["question"], row["question"]
@@ -193,4 +205,14 @@ TASK = QuestionAnswering(
     trainer="hfcf.training.reader_trainer:TRAINER",
     scorer="hfcf.training.scorers:ANSWERS",
     hub=HubNames(categories=("question-answering",), ids=("extractive-qa",), tag="question-answering"),
+    form=(
+        Entry(name="question", title="Question"),
+        Entry(name="context", title="Passage with the answer", lines=3, hint="Its title may stand before it in brackets."),
+        Entry(name="answer", title="Answer", hint="As it stands in the passage."),
+        Entry(
+            name="passages", title="Passages to search for other answers", lines=6,
+            hint="One a line: [Title] Text. Systems that search no passages leave them.", setting=True,
+        ),
+    ),
+    demo="demo_qa",
 )

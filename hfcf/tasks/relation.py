@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -12,6 +12,7 @@ from datasets import List
 
 from hfcf.core.candidates import Candidate
 from hfcf.core.edits import Edit, by_place, refuse_rest
+from hfcf.core.form import Entry
 from hfcf.core.model import Model
 from hfcf.core.schema import LOAD, SPAN, TEXT, TOKENS
 from hfcf.core.segments import Mark, Segment, plain
@@ -24,6 +25,7 @@ OTHER = "Other"
 
 Span = tuple[int, int]
 
+_FORM_TAG = re.compile(r"\[(/?)(head|tail)\]", re.IGNORECASE)
 _DIRECTED = re.compile(r"(?=.*\(e[12],e[12]\)\Z)(.+)-(.+)\((e[12]),e[12]\)")
 
 
@@ -104,6 +106,26 @@ class Relation(Task):
         ]
         return "\n".join(lines)
 
+    def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        return {"text": _FORM_TAG.sub(_as_tag, texts["sentence"].strip()), "label": texts["label"].strip()}
+
+    def fill_form(self, row: Row) -> dict[str, str]:
+        starts, text = token_starts(row["tokens"]), " ".join(row["tokens"])
+        places = [(starts[start], starts[end] - 1) for start, end in spans(row)]
+        if row.get("text") and row.get("offsets"):  # as it was written
+            text = row["text"]
+            places = [(row["offsets"][start]["start"], row["offsets"][end - 1]["end"]) for start, end in spans(row)]
+        for (start, end), name in sorted(zip(places, ENTITIES, strict=True), reverse=True):
+            text = f"{text[:start]}[{name}]{text[start:end]}[/{name}]{text[end:]}"
+        return {"sentence": text, "label": row["label"]}
+
+    def places(self, row: Row, value: Any) -> list[tuple[str, int, int, int]]:
+        """List the words at indices of `tokens`, or the spans that other columns have."""
+        starts = token_starts(row["tokens"])
+        if isinstance(value, list) and value and all(type(i) is int and 0 <= i < len(row["tokens"]) for i in value):
+            return [("tokens", -1, starts[i], starts[i + 1] - 1) for i in sorted(value)]
+        return super().places(row, value)
+
     def check_model(self, model: Model, max_length: int | None) -> None:
         from hfcf.engines.classifier_spec import check_classifier
 
@@ -129,9 +151,18 @@ TASK = Relation(
     verdict_prompt="hfcf.prompts.verdicts:RELATIONS",
     rewriting="hfcf.tasks.rewriting:SentenceRewriting",
     hub=HubNames(categories=("text-classification",), ids=("multi-class-classification",), tag="relation-extraction"),
+    form=(
+        Entry(name="sentence", title="Sentence", lines=3, hint="Mark both entities: [head]eggs[/head] in a [tail]box[/tail]."),
+        Entry(name="label", title="Relation", hint="Between the head and the tail, such as Content-Container(e1,e2)."),
+    ),
+    demo="demo_relations",
 )
 CANDIDATES = List(TASK.candidate_features)
 COUNTERFACTUALS = List(dict(TASK.counterfactual))
+
+
+def _as_tag(match: re.Match[str]) -> str:
+    return f"<{match[1]}e{1 + ENTITIES.index(match[2].lower())}>"
 
 
 def _edited(row: Row, edits: Sequence[Row]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from datasets import List
 
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
+from hfcf.core.form import Entry, read_pieces, write_pieces
 from hfcf.core.model import Model
 from hfcf.core.model_checks import check_length
 from hfcf.core.schema import EVIDENCE, TEXT
@@ -122,6 +123,12 @@ class Verification(Task):
             return join(source["evidence"])[0], good["claim"], bad["claim"]
         return source["claim"], join(good["evidence"])[0], join(bad["evidence"])[0]
 
+    def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        return {"claim": texts["claim"].strip(), "evidence": read_pieces(texts["evidence"]), "label": texts["label"]}
+
+    def fill_form(self, row: Row) -> dict[str, str]:
+        return {"claim": row["claim"], "evidence": write_pieces(row["evidence"]), "label": row["label"]}
+
     def check_model(self, model: Model, max_length: int | None) -> None:
         from hfcf.engines.classifier_spec import check_classifier
 
@@ -150,6 +157,12 @@ TASK = Verification(
     verdict_prompt="hfcf.prompts.verdicts:CLAIMS",
     rewriting="hfcf.tasks.rewriting:ClaimRewriting",
     hub=HubNames(categories=("text-classification",), ids=("fact-checking",), tag="fact-verification"),
+    form=(
+        Entry(name="claim", title="Claim", lines=2),
+        Entry(name="evidence", title="Evidence", lines=6, hint="One piece a line; its title in brackets: [Title] Text."),
+        Entry(name="label", title="Label", hint="What the evidence says of the claim.", choices=LABELS),
+    ),
+    demo="demo",
 )
 CANDIDATES = List(TASK.candidate_features)
 COUNTERFACTUALS = List(dict(TASK.counterfactual))

@@ -21,6 +21,7 @@ from hfcf.core.model import Model
 from hfcf.core.progress import Bar, is_shown, time_left
 from hfcf.core.redact import short_path
 from hfcf.core.settings import Positive, Seed, Share, check_fields
+from hfcf.engines.base import counted
 from hfcf.engines.networks import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training import steps
@@ -263,6 +264,7 @@ def training_progress() -> Iterator[Any]:
                 self.loss = f", loss {float(logs['loss']):.3g}"
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            counted()
             if self.bar is not None:
                 self.bar.move(state.global_step, self._text(state))
             elif time.monotonic() - self.logged > 60 * MINUTES:

@@ -13,7 +13,7 @@ import pytest
 from datasets.exceptions import DatasetGenerationError
 
 from hfcf import cli
-from hfcf.cli.errors import find_fault
+from hfcf.core.faults import find_fault
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -80,7 +80,7 @@ def test_other_errors_stay_what_they_are(error: Exception) -> None:
 WRITE = """
 import resource, sys
 from pathlib import Path
-from hfcf.cli.errors import find_fault
+from hfcf.core.faults import find_fault
 from hfcf.engines.cache import RequestCache
 cache = RequestCache(Path(sys.argv[1]))
 cache.put({"a": 1})

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from hfcf import cli
 from hfcf.cli.console import guard, log_to_terminal
-from hfcf.cli.errors import is_a_users
+from hfcf.core.faults import is_a_users
 
 KEY = "sk-secret-0123456789"
 ESCAPES = "a\x1b[2Jb\x1b]0;title\x07\u202ec\x9b1m\rd"

@@ -14,7 +14,7 @@ from datasets import Dataset
 
 import hfcf
 from hfcf import cli
-from hfcf.cli import errors
+from hfcf.core import faults as errors
 from hfcf.core.recipe import RecipeError
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.pipeline.recipes import parse_train
