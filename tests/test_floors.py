@@ -15,7 +15,7 @@ import hfcf
 PACKAGE = Path(hfcf.__file__).parent
 FLOORS = (
     "text", "core", "engines", "tasks", "corpora", "prompts", "metrics", "training", "systems", "hub", "report", "pipeline",
-    "studies", "cli",
+    "studies", "app", "cli",
 )  # fmt: skip
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from hfcf.core.edits import diff
@@ -79,7 +80,7 @@ def _cut(kind: str, text: str, start: int, marks: Sequence[Mark]) -> list[Run]:
     edges = {0, len(text)} | {edge - start for mark in marks for edge in (mark.start, mark.end) if 0 < edge - start < len(text)}
     cuts = sorted(edges)
     made = []
-    for left, right in zip(cuts, cuts[1:], strict=False):
+    for left, right in pairwise(cuts):
         mark = next((mark for mark in marks if mark.start <= start + left and start + right <= mark.end), None)
         made.append(Run(kind, text[left:right], mark.name if mark else "", mark.sign if mark else ""))
     return made

@@ -33,15 +33,25 @@ def presets_for(system: str, wanted: str) -> list[str]:
     return sorted(system_class(system).presets, key=lambda name: name != wanted)
 
 
-def values_of(system: str, preset: str, task: Task) -> dict[str, Any]:
-    """Return the values that a system starts with: its preset's, and those of the recipe that ships, if that is its."""
+def starting(system: str, preset: str, task: Task) -> dict[str, Any]:
+    """Return what differs from the preset at first: the small search of the recipe that ships, and one model for all rows.
+
+    A system that judges each row by a model that was not trained on it deals the rows into folds. It trains on other rows than the
+    pasted one here, so that one model may judge it; with folds, none would.
+    """
     cls, own = system_class(system), demo_recipe(task)
-    defaults = {name: setting.default for name, setting in cls.schema.items() if setting.default is not MISSING}
-    by_task = cls.by_task.get(task.name, {}) if "task" in cls.schema else {}
     entries = {entry.name for entry in task.form}
     recipe = own.settings or {} if (own.system, own.preset) == (system, preset) else {}
     smaller = {name: value for name, value in recipe.items() if name not in entries}
-    return {**defaults, **cls.presets[preset], **by_task, **smaller}
+    return {**smaller, **({"folds": 1} if cls.trainings() and "folds" in cls.schema else {})}
+
+
+def values_of(system: str, preset: str, task: Task) -> dict[str, Any]:
+    """Return the values that a system starts with: its preset's, and those of `starting`."""
+    cls = system_class(system)
+    defaults = {name: setting.default for name, setting in cls.schema.items() if setting.default is not MISSING}
+    by_task = cls.by_task.get(task.name, {}) if "task" in cls.schema else {}
+    return {**defaults, **cls.presets[preset], **by_task, **starting(system, preset, task)}
 
 
 def shown_settings(system: str, preset: str, task: Task) -> list[tuple[Setting, str]]:
@@ -98,12 +108,7 @@ def make(system: str, preset: str, task: Task, settings: Mapping[str, Any]) -> S
     cls = system_class(system)
     check_names(cls.__name__, settings, cls.schema)
     own = {"task": task.name} if "task" in cls.schema else {}
-    return cls.preset(preset, **{**own, **settings})
-
-
-def alone(system: type[System]) -> dict[str, Any]:
-    """Return the settings for a row that no model was trained on: all rows may then teach the same model."""
-    return {"folds": 1} if system.trainings() and "folds" in system.schema else {}
+    return cls.preset(preset, **{**own, **starting(system, preset, task), **settings})
 
 
 def needs(system: str, preset: str, task: Task, rows: int) -> str:
@@ -131,6 +136,6 @@ def needs(system: str, preset: str, task: Task, rows: int) -> str:
 def learns(cls: type[System], preset: str) -> bool:
     """Return whether a system learns from the whole set; one that can't be made without more settings is not asked."""
     try:
-        return any(stage.fit_inputs for stage in cls.preset(preset).stages)
+        return any(stage.fit_inputs and stage.fitted is None for stage in cls.preset(preset).stages)
     except (ValueError, TypeError):
         return False

@@ -1,4 +1,4 @@
-"""What a person pasted into a form, as a row of the task; and the rows that ship with the library, to fill a form and to learn from."""
+"""What a person pasted into a form, as a row of its task; and the rows that ship, to fill a form and to learn from."""
 
 from __future__ import annotations
 

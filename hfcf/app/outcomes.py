@@ -106,7 +106,7 @@ def result(task: Task, ds: Dataset, system: str) -> Result:
     source, rows, lost = ds[0], expand(ds), rejected(ds, system=system)
     label = source.get("label") if task.labelled else task.outcome(source)
     candidates = [row for row in lost if row["level"] == "candidate"]
-    stages = [stage for stage in dict.fromkeys(row["stage"] for row in candidates)]
+    stages = list(dict.fromkeys(row["stage"] for row in candidates))
     ordered = sorted(candidates, key=lambda row: stages.index(row["stage"]))
     groups = [(stage, list(group)) for stage, group in groupby(ordered, key=itemgetter("stage"))]
     return Result(

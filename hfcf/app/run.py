@@ -10,7 +10,7 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf.app import outcomes
-from hfcf.app.choices import alone, make
+from hfcf.app.choices import make
 from hfcf.app.forms import demo_rows, read_row
 from hfcf.app.jobs import Job, run_step
 from hfcf.core.preflight import check
@@ -71,8 +71,7 @@ def _learn(system: System, task: Task, ds: Dataset) -> System:
     """Fit a system: one that trains models on the rows that ship alone, so that it trains once; any other on the row as well."""
     rows = _plain(demo_rows(task.name), task)
     if trains(system):
-        only = {name: value for name, value in alone(type(system)).items() if system.values[name] != value}
-        return (system.replace(**only) if only else system).fit(rows)
+        return system.fit(rows)
     return system.fit(concatenate_datasets([rows, _plain(ds, task)]))
 
 

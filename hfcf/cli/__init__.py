@@ -1,4 +1,4 @@
-"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, recipe, attack, cache, rate, review."""
+"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, app, recipe, attack, cache, rate, review."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hfcf.cli import cache, console, listing, models, runs, studies
+from hfcf.cli import cache, console, listing, models, page, runs, studies
 from hfcf.cli.console import data_text, format_traceback, log_to_terminal, plain
-from hfcf.core.faults import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.cli.launch import LOST, is_launched
 from hfcf.cli.signals import Stop
+from hfcf.core.faults import ERRORS, explain, find_fault, is_a_users, is_panic
 from hfcf.core.workers import LostProcessError, process_number
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 # Imports stay light: `hfcf --help` answers at once.
 for command in (
     runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push,
+    page.app,
 ):  # fmt: skip
     app.command()(command)
 app.command("list")(listing.list_)

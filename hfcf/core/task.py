@@ -193,7 +193,7 @@ class Task:
 
         A span that holds another text than the row has there is of an edited row: then nothing is listed.
         """
-        spans = value if isinstance(value, list) and all(isinstance(one, Mapping) and _SPAN <= set(one) for one in value) else []
+        spans = value if isinstance(value, list) and all(isinstance(one, Mapping) and set(one) >= _SPAN for one in value) else []
         texts = {(segment.field, segment.piece): segment.text for segment in self.segments(row)} if spans else {}
         places = [(one["field"], one["piece"], one["start"], one["end"]) for one in spans]
         stands = [texts.get(place[:2], "")[place[2] : place[3]] for place in places]

@@ -14,7 +14,7 @@ from hfcf.core.paths import replace_file
 from hfcf.hub.render import render
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files, read_run
-from hfcf.report.page import COMPARISONS, RATINGS, embed_json, flat, hash_script, read_template, tables
+from hfcf.report.page import COMPARISONS, RATINGS, embed_json, flat, hash_script, read_style, read_template, tables
 from hfcf.report.page_rows import LIMIT, contents
 
 SCRIPTS = tuple(f"report_{part}.js" for part in ("element", "texts", "diff", "card", "rows", "pairs", "main"))
@@ -66,7 +66,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
         ratings=tables(folder, RATINGS),
         settings=flat((run or {}).get("settings") or {}),
         recipe=recipe.read_text(encoding="utf-8") if recipe.is_file() else "",
-        style=Markup(read_template("report.css")),
+        style=Markup(read_style()),
         script=Markup(script),
         script_hash=hash_script(script),
     )

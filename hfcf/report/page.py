@@ -24,6 +24,11 @@ def read_template(name: str, package: str = "hfcf.report") -> str:
     return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
+def read_style() -> str:
+    """Read the style of a report: colours, cards of rows, and the page."""
+    return "".join(map(read_template, ("colours.css", "card.css", "report.css")))
+
+
 def hash_script(script: str) -> str:
     """Return what a Content-Security-Policy names a script by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import hfcf
-from hfcf.core.faults import explain
 from hfcf.core import recipe
+from hfcf.core.faults import explain
 from hfcf.core.lock import LOCK, FolderInUseError, hold_folder
 from hfcf.core.paths import remove_parts, replace_file
 

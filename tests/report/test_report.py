@@ -20,7 +20,7 @@ from hfcf.metrics.shared.summary import summary
 from hfcf.report import page_rows, report
 from hfcf.report.figures import metric_figures
 from hfcf.report.files import files
-from hfcf.report.page import read_template
+from hfcf.report.page import read_style
 
 PARTS = ("pairs", "funnel", "metrics", "rows")
 
@@ -298,7 +298,7 @@ def test_bars_stand_out(mode: str, ink: str, ground: str) -> None:
 
 
 def _contrast(mode: str, ink: str, ground: str) -> float:
-    colours = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", read_template("report.css"))}
+    colours = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", read_style())}
     light, dark = sorted((_luminance(colours[name][mode == "dark"]) for name in (ink, ground)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from hfcf.corpora.formats.read import json_lines, json_list
 from hfcf.hub.render import render
-from hfcf.report.page import embed_json, hash_script, read_template
+from hfcf.report.page import embed_json, hash_script, read_style, read_template
 from hfcf.studies.review.criteria import DECISION, FILTER, OF_STRUCTURE
 from hfcf.studies.review.entry import ASKED, EDITED, NOTE, SHOWN, Entry, to_texts
 from hfcf.studies.review.version import ROLES, needs_structure
@@ -48,7 +48,7 @@ def render_page(entries: Sequence[Mapping[str, Any]], number: int) -> str:
         protocol=FILTER,
         file=data["file"],
         data=Markup(embed_json(data)),
-        style=Markup(read_template("report.css") + read_template("review.css", PACKAGE)),
+        style=Markup(read_style() + read_template("review.css", PACKAGE)),
         script=Markup(script),
         script_hash=hash_script(script),
     )

@@ -1,0 +1,28 @@
+"""HTML of a run and of the page around it."""
+
+from __future__ import annotations
+
+from markupsafe import Markup, escape
+
+from hfcf.app.jobs import Job
+from hfcf.hub.render import render
+from hfcf.report.page import read_template
+
+EMPTY = '<div class="hfcf" data-state="empty"><p class="empty">Press Run: the stages, the counterfactuals and the rejected \
+candidates appear here.</p></div>'
+
+
+def show(job: Job) -> str:
+    """Write a run so far, or its result."""
+    return render("outcome.html.jinja", package="hfcf.app", job=job, seconds=sum(step.elapsed for step in job.steps))
+
+
+def note(text: str) -> str:
+    """Write what the page says below an entry."""
+    return f'<p class="hfcf-note">{escape(text)}</p>' if text else ""
+
+
+def head() -> str:
+    """Return the style of the page: the report's colours and cards, these within `.hfcf`, and the page's own."""
+    card = f".hfcf {{\n{read_template('card.css')}}}\n"
+    return Markup("<style>{}</style>").format(Markup(read_template("colours.css") + card + read_template("app.css", "hfcf.app")))
