@@ -49,7 +49,13 @@ def theme() -> gr.themes.Base:
         input_placeholder_color_dark="#a0abb6", button_primary_background_fill="#24598f",
         button_primary_background_fill_hover="#1c4874", button_primary_background_fill_dark="#7db3ec",
         button_primary_background_fill_hover_dark="#a3caf3", button_primary_text_color="#ffffff",
-        button_primary_text_color_dark="#14171b",
+        button_primary_text_color_dark="#14171b", input_border_width="1px", input_border_width_dark="1px", color_accent="#24598f",
+        button_secondary_background_fill="#ece9e4", button_secondary_background_fill_hover="#e2dfd9",
+        button_secondary_text_color="#1d242c", button_secondary_background_fill_dark="#2a3037",
+        button_secondary_background_fill_hover_dark="#30373f", button_secondary_text_color_dark="#e4e8ec",
+        background_fill_primary="#ffffff", background_fill_primary_dark="#1b1f24", background_fill_secondary="#fbfaf8",
+        background_fill_secondary_dark="#14171b", border_color_primary="#e2dfd9", border_color_primary_dark="#30373f",
+        block_label_background_fill_dark="#1b1f24", panel_background_fill_dark="#14171b",
     )  # fmt: skip
 
 
@@ -59,7 +65,8 @@ def build(preset: str = "offline") -> gr.Blocks:
     with gr.Blocks(title="hfcf: counterfactual data", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=False) as page:
         gr.HTML(
             '<div class="hfcf-head"><h1>hfcf</h1><p>Paste a row, choose a system, and see what each of its stages does with it: '
-            "what it marks, writes and rejects.</p></div>"
+            "what it marks, writes and rejects.</p></div>",
+            apply_default_css=False,
         )
         # Claims first, as in the tables of the papers.
         for task in reversed(forms.tasks_with_forms()):
@@ -81,14 +88,14 @@ def _tab(task: Task, preset: str, desk: Desk) -> None:
     presets = choices.presets_for(first, preset)
     rows = len(forms.demo_rows(task.name))
     with gr.Row(equal_height=False):
-        with gr.Column(scale=5, min_width=320):
+        with gr.Column(scale=5, min_width=320, elem_classes="hfcf-form"):
             filled = forms.example(task, _first(task))
             entries = [_entry(task, entry, filled[entry.name]) for entry in task.form]
             other = gr.Button("Another example", size="sm")
             with gr.Row():
                 system = gr.Dropdown(names, value=first, label="System", min_width=140, elem_id=f"system-{task.name}")
                 chosen = gr.Dropdown(presets, value=presets[0], label="Preset", min_width=140, elem_id=f"preset-{task.name}")
-            needed = gr.HTML(note(choices.needs(first, presets[0], task, rows)))
+            needed = gr.HTML(**_needed(choices.needs(first, presets[0], task, rows)), apply_default_css=False)
             with gr.Accordion("Settings", open=False):
                 fields = [gr.Textbox(**one, max_lines=1, min_width=130) for one in _fields(first, presets[0], task)]
                 lines = gr.Textbox(
@@ -98,10 +105,11 @@ def _tab(task: Task, preset: str, desk: Desk) -> None:
                 go = gr.Button("Run", variant="primary", elem_id=f"run-{task.name}", min_width=120)
                 halt = gr.Button("Stop", interactive=False, elem_id=f"stop-{task.name}", min_width=120)
         with gr.Column(scale=7, min_width=320):
-            shown = gr.HTML(EMPTY, elem_id=f"result-{task.name}")
+            made = gr.HTML(EMPTY, elem_id=f"result-{task.name}", apply_default_css=False)
             with gr.Row(visible=False) as downloads:
-                ours = gr.DownloadButton("Rows with all columns (JSON lines)", size="sm", elem_id=f"rows-{task.name}")
-                theirs = gr.DownloadButton("Rows as you pasted them (JSON lines)", size="sm", elem_id=f"pasted-{task.name}")
+                ours = gr.DownloadButton("Save with all columns (.jsonl)", size="sm", elem_id=f"rows-{task.name}")
+                theirs = gr.DownloadButton("Save as pasted (.jsonl)", size="sm", elem_id=f"pasted-{task.name}")
+            steps = gr.HTML("", elem_id=f"steps-{task.name}", apply_default_css=False)
     number = gr.State(_first(task))
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     other.click(partial(_another, task), number, [number, *entries], **private)
@@ -109,12 +117,12 @@ def _tab(task: Task, preset: str, desk: Desk) -> None:
         partial(_choose, task, rows), [system, chosen], [needed, lines, *fields], **private
     )
     chosen.input(partial(_choose, task, rows), [system, chosen], [needed, lines, *fields], **private)
-    results = [shown, go, halt, downloads, ours, theirs]
+    results = [made, steps, go, halt, downloads, ours, theirs]
 
     def begin(request: gr.Request) -> list[Any]:
         return _state(desk.open(str(request.session_hash)), True)
 
-    def follow(system: str, preset: str, lines: str, *values: str, request: gr.Request) -> Iterator[list[Any]]:
+    def follow(request: gr.Request, system: str, preset: str, lines: str, *values: str) -> Iterator[list[Any]]:
         yield from _run(task, desk, str(request.session_hash), system, preset, lines, values)
 
     def stop(request: gr.Request) -> None:
@@ -150,6 +158,11 @@ def _fields(system: str, preset: str, task: Task) -> list[dict[str, Any]]:
     return made + [{"label": "", "value": "", "info": "", "visible": False}] * (choices.SHOWN - len(made))
 
 
+def _needed(text: str) -> dict[str, Any]:
+    """Describe the note below the system, hidden where there is nothing to say."""
+    return {"value": note(text), "visible": bool(text)}
+
+
 def _another(task: Task, number: int) -> list[Any]:
     number = (number + 1) % len(forms.demo_rows(task.name))
     filled = forms.example(task, number)
@@ -163,13 +176,14 @@ def _presets(preset: str, system: str) -> Any:
 
 def _choose(task: Task, rows: int, system: str, preset: str) -> list[Any]:
     info = f"Lines such as name=value; hfcf list {system} prints the names."
-    told = note(choices.needs(system, preset, task, rows))
-    return [told, gr.Textbox(info=info), *(gr.Textbox(**one) for one in _fields(system, preset, task))]
+    told = _needed(choices.needs(system, preset, task, rows))
+    return [gr.HTML(**told), gr.Textbox(info=info), *(gr.Textbox(**one) for one in _fields(system, preset, task))]
 
 
 def _state(job: Job, running: bool) -> list[Any]:
     """Return a run, and the buttons for it."""
-    return [show(job), gr.Button(interactive=not running), gr.Button(interactive=running), gr.Row(visible=False), None, None]
+    buttons = [gr.Button(interactive=not running), gr.Button(interactive=running)]
+    return [*show(job), *buttons, gr.Row(visible=False), None, None]
 
 
 def _run(
@@ -178,10 +192,10 @@ def _run(
     """Run, and yield the page's results as they come."""
     texts = {entry.name: str(value or "") for entry, value in zip(task.form, values, strict=False)}
     shown = [setting.name for setting, _ in choices.shown_settings(system, preset, task)]
-    entries = dict(zip(shown, map(str, values[len(task.form) :]), strict=False))
+    entries = {name: str(value or "") for name, value in zip(shown, values[len(task.form) :], strict=False)}
 
     def work(job: Job) -> None:
-        settings = choices.read_settings(entries, lines)
+        settings = choices.read_settings(entries, lines or "")
         run.run(run.Request(task=task.name, texts=texts, system=system, preset=preset, settings=settings), job)
 
     begun = time.monotonic()
@@ -199,7 +213,7 @@ def _run(
         except Exception as error:
             job.error, files = say(error), (None, None)
         written = [gr.DownloadButton(value=str(file) if file else None, visible=bool(file)) for file in files]
-        yield [*_state(job, False)[:3], gr.Row(visible=True), *written]
+        yield [*_state(job, False)[:4], gr.Row(visible=True), *written]
     finally:
         job.stop.set()
         if folder:

@@ -8,13 +8,15 @@ from hfcf.app.jobs import Job
 from hfcf.hub.render import render
 from hfcf.report.page import read_template
 
-EMPTY = '<div class="hfcf" data-state="empty"><p class="empty">Press Run: the stages, the counterfactuals and the rejected \
-candidates appear here.</p></div>'
+EMPTY = '<div class="hfcf" data-state="empty"><p class="empty">Press Run: the counterfactuals, what each stage did and \
+the rejected candidates appear here.</p></div>'
 
 
-def show(job: Job) -> str:
-    """Write a run so far, or its result."""
-    return render("outcome.html.jinja", package="hfcf.app", job=job, seconds=sum(step.elapsed for step in job.steps))
+def show(job: Job) -> tuple[str, str]:
+    """Write a run so far, or its result: what was made, and the stages with what was rejected."""
+    seconds = sum(step.elapsed for step in job.steps)
+    made, steps = (render(f"{part}.html.jinja", package="hfcf.app", job=job, seconds=seconds) for part in ("made", "steps"))
+    return made, steps
 
 
 def note(text: str) -> str:
