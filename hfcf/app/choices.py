@@ -121,7 +121,7 @@ def needs(system: str, preset: str, task: Task, rows: int) -> str:
         models = f"a model ({trained[0]})" if len(trained) == 1 else f"{len(trained)} models ({', '.join(trained)})"
         told.append(
             f"It trains {models} on the {rows} rows of {task.demo} that ship with the library, not on your row. "
-            "The first run trains, which takes about half a minute on two cores; later runs find the models in the cache."
+            "The first run trains, for about a minute on two cores; later runs find the models in the cache."
         )
         told += ["It knows only the labels of these rows."] if task.labels is None else []
     elif learns(cls, preset):

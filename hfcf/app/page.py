@@ -1,14 +1,12 @@
 """The page: a form, a system and its settings for each task, and what a run did."""
 
-from __future__ import annotations
+# Not `from __future__ import annotations`: Gradio reads the annotations of handlers, and is imported when it is needed.
 
 import shutil
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
-
-import gradio as gr
+from typing import TYPE_CHECKING, Any
 
 from hfcf.app import choices, export, forms, run
 from hfcf.app.jobs import Desk, Job
@@ -16,12 +14,15 @@ from hfcf.app.log import say, to_file
 from hfcf.app.show import EMPTY, head, note, show
 from hfcf.core.task import Task
 
+if TYPE_CHECKING:
+    import gradio as gr
+
 TICK = 0.2
 """Seconds between two looks at a run."""
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 
 
-def launch(*, preset: str, host: str, port: int | None, quiet: bool = False, block: bool = True) -> gr.Blocks:
+def launch(*, preset: str, host: str, port: int | None, quiet: bool = False, block: bool = True) -> "gr.Blocks":
     """Serve the page; see `hfcf.app.serve`. Without `block` it returns while a thread serves."""
     to_file()
     page = build(preset)
@@ -32,8 +33,10 @@ def launch(*, preset: str, host: str, port: int | None, quiet: bool = False, blo
     return page
 
 
-def theme() -> gr.themes.Base:
+def theme() -> "gr.themes.Base":
     """Return Gradio's plain theme with the fonts of the machine and the colours of the report."""
+    import gradio as gr
+
     plain = gr.themes.Base(
         primary_hue=gr.themes.colors.blue, neutral_hue=gr.themes.colors.slate, font=_FONTS, font_mono=["ui-monospace", "monospace"],
         radius_size=gr.themes.sizes.radius_md, text_size=gr.themes.sizes.text_md,
@@ -59,14 +62,17 @@ def theme() -> gr.themes.Base:
     )  # fmt: skip
 
 
-def build(preset: str = "offline") -> gr.Blocks:
+def build(preset: str = "offline") -> "gr.Blocks":
     """Make the page, with a tab for each task whose rows a person can write."""
+    import gradio as gr
+
     desk = Desk()
     with gr.Blocks(title="hfcf: counterfactual data", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=False) as page:
         gr.HTML(
             '<div class="hfcf-head"><h1>hfcf</h1><p>Paste a row, choose a system, and see what each of its stages does with it: '
             "what it marks, writes and rejects.</p></div>",
             apply_default_css=False,
+            elem_classes="hfcf-out",
         )
         # Claims first, as in the tables of the papers.
         for task in reversed(forms.tasks_with_forms()):
@@ -83,6 +89,8 @@ def build(preset: str = "offline") -> gr.Blocks:
 
 def _tab(task: Task, preset: str, desk: Desk) -> None:
     """Lay out one task, and connect its parts."""
+    import gradio as gr
+
     names = choices.systems_for(task)
     first = names[0]
     presets = choices.presets_for(first, preset)
@@ -95,7 +103,9 @@ def _tab(task: Task, preset: str, desk: Desk) -> None:
             with gr.Row():
                 system = gr.Dropdown(names, value=first, label="System", min_width=140, elem_id=f"system-{task.name}")
                 chosen = gr.Dropdown(presets, value=presets[0], label="Preset", min_width=140, elem_id=f"preset-{task.name}")
-            needed = gr.HTML(**_needed(choices.needs(first, presets[0], task, rows)), apply_default_css=False)
+            needed = gr.HTML(
+                **_needed(choices.needs(first, presets[0], task, rows)), apply_default_css=False, elem_classes="hfcf-out"
+            )
             with gr.Accordion("Settings", open=False):
                 fields = [gr.Textbox(**one, max_lines=1, min_width=130) for one in _fields(first, presets[0], task)]
                 lines = gr.Textbox(
@@ -105,11 +115,11 @@ def _tab(task: Task, preset: str, desk: Desk) -> None:
                 go = gr.Button("Run", variant="primary", elem_id=f"run-{task.name}", min_width=120)
                 halt = gr.Button("Stop", interactive=False, elem_id=f"stop-{task.name}", min_width=120)
         with gr.Column(scale=7, min_width=320):
-            made = gr.HTML(EMPTY, elem_id=f"result-{task.name}", apply_default_css=False)
+            made = gr.HTML(EMPTY, elem_id=f"result-{task.name}", apply_default_css=False, elem_classes="hfcf-out")
             with gr.Row(visible=False) as downloads:
                 ours = gr.DownloadButton("Save with all columns (.jsonl)", size="sm", elem_id=f"rows-{task.name}")
                 theirs = gr.DownloadButton("Save as pasted (.jsonl)", size="sm", elem_id=f"pasted-{task.name}")
-            steps = gr.HTML("", elem_id=f"steps-{task.name}", apply_default_css=False)
+            steps = gr.HTML("", elem_id=f"steps-{task.name}", apply_default_css=False, elem_classes="hfcf-out")
     number = gr.State(_first(task))
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     other.click(partial(_another, task), number, [number, *entries], **private)
@@ -140,6 +150,8 @@ def _first(task: Task) -> int:
 
 
 def _entry(task: Task, entry: Any, value: str) -> Any:
+    import gradio as gr
+
     name = f"{entry.name}-{task.name}"
     if entry.choices:
         return gr.Dropdown(list(entry.choices), value=value, label=entry.title, info=entry.hint or None, elem_id=name)
@@ -170,11 +182,15 @@ def _another(task: Task, number: int) -> list[Any]:
 
 
 def _presets(preset: str, system: str) -> Any:
+    import gradio as gr
+
     names = choices.presets_for(system, preset)
     return gr.Dropdown(names, value=names[0])
 
 
 def _choose(task: Task, rows: int, system: str, preset: str) -> list[Any]:
+    import gradio as gr
+
     info = f"Lines such as name=value; hfcf list {system} prints the names."
     told = _needed(choices.needs(system, preset, task, rows))
     return [gr.HTML(**told), gr.Textbox(info=info), *(gr.Textbox(**one) for one in _fields(system, preset, task))]
@@ -182,6 +198,8 @@ def _choose(task: Task, rows: int, system: str, preset: str) -> list[Any]:
 
 def _state(job: Job, running: bool) -> list[Any]:
     """Return a run, and the buttons for it."""
+    import gradio as gr
+
     buttons = [gr.Button(interactive=not running), gr.Button(interactive=running)]
     return [*show(job), *buttons, gr.Row(visible=False), None, None]
 
@@ -190,6 +208,8 @@ def _run(
     task: Task, desk: Desk, visitor: str, system: str, preset: str, lines: str, values: Sequence[str]
 ) -> Iterator[list[Any]]:  # fmt: skip
     """Run, and yield the page's results as they come."""
+    import gradio as gr
+
     texts = {entry.name: str(value or "") for entry, value in zip(task.form, values, strict=False)}
     shown = [setting.name for setting, _ in choices.shown_settings(system, preset, task)]
     entries = {name: str(value or "") for name, value in zip(shown, values[len(task.form) :], strict=False)}
@@ -214,6 +234,9 @@ def _run(
             job.error, files = say(error), (None, None)
         written = [gr.DownloadButton(value=str(file) if file else None, visible=bool(file)) for file in files]
         yield [*_state(job, False)[:4], gr.Row(visible=True), *written]
+    except Exception as error:  # of the page itself: its buttons must not stay as they are
+        job.error, job.result, job.steps = say(error), None, []
+        yield _state(job, False)
     finally:
         job.stop.set()
         if folder:

@@ -182,7 +182,9 @@ def _short(column: str, value: Any) -> str:
 
 
 def _item(item: Any) -> str:
-    """Return the text of an item: itself, its text, or its change; "" for a long one, such as a passage."""
+    """Return the text of an item: itself, its text, or its change; "" for a long one, such as a passage, and for a bare index."""
+    if isinstance(item, int):
+        return ""
     if isinstance(item, Mapping):
         changes = "before" in item and "after" in item
         item = f"{str(item['before']).strip()} → {str(item['after']).strip()}" if changes else item.get("text") or ""

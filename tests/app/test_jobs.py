@@ -27,7 +27,9 @@ def finish(desk: Desk, work: object, visitor: str = "me") -> Job:
 
 def test_a_run_goes_from_the_form_to_counterfactuals() -> None:
     task = get_task("classification")
-    request = Request(task=task.name, texts=example(task, 0), system="eda", preset="paper", settings={"num_augmentations": 2, "alpha": 0.3})
+    request = Request(
+        task=task.name, texts=example(task, 0), system="eda", preset="paper", settings={"num_augmentations": 2, "alpha": 0.3}
+    )
     job = finish(Desk(), lambda job: run(request, job))
     assert (job.state, job.error) == ("done", "")
     assert [step.state for step in job.steps] == ["done", "done"]

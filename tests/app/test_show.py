@@ -45,7 +45,9 @@ class Texts(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize(("before", "after"), [("a red box", "a blue box"), ("", "new"), ("old", ""), ("a  b", "a c b"), (EVIL, "x")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("a red box", "a blue box"), ("", "new"), ("old", ""), ("a  b", "a c b"), (EVIL, "x")]
+)
 def test_runs_hold_both_texts(before: str, after: str) -> None:
     found = cards.runs(before, after)
     for text, hidden in ((before, "in"), (after, "out")):
@@ -72,7 +74,11 @@ def test_a_text_of_which_little_is_left_is_shown_before_and_after() -> None:
 def test_a_stage_marks_the_words_that_it_names() -> None:
     task, source = get_task("verification"), row("Rome is in Italy.")
     names = ("field", "piece", "start", "end", "text", "type")
-    spans = [("claim", -1, 0, 4, "Rome", "GPE"), ("evidence", 0, 23, 28, "Italy", "GPE"), ("evidence.title", 0, 0, 4, "Rome", "GPE")]
+    spans = [
+        ("claim", -1, 0, 4, "Rome", "GPE"),
+        ("evidence", 0, 23, 28, "Italy", "GPE"),
+        ("evidence.title", 0, 0, 4, "Rome", "GPE"),
+    ]
     entities = [dict(zip(names, span, strict=True)) for span in spans]
     places = task.places(source, entities)
     assert places == [span[:4] for span in spans]
