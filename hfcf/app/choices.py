@@ -13,6 +13,7 @@ from hfcf.core.names import check_names
 from hfcf.core.settings import Setting, plain
 from hfcf.core.system import System
 from hfcf.core.task import Task
+from hfcf.core.weights import Weights, list_weights
 from hfcf.systems import system_class, systems
 
 SHOWN = 6
@@ -131,6 +132,14 @@ def needs(system: str, preset: str, task: Task, rows: int) -> str:
     if preset == "paper":
         told.append("The models of the paper must be on this machine or on the Hub, or be trained first.")
     return " ".join(told)
+
+
+def models(system: str, preset: str, task: Task) -> list[Weights]:
+    """List the models that a preset loads; of a preset that can't be made without more settings, none."""
+    try:
+        return list_weights(make(system, preset, task, {}))
+    except (ValueError, TypeError):
+        return []
 
 
 def learns(cls: type[System], preset: str) -> bool:

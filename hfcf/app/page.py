@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hfcf.app import choices, export, forms, run
 from hfcf.app.jobs import Desk, Job
 from hfcf.app.log import say, to_file
-from hfcf.app.show import EMPTY, head, note, show
+from hfcf.app.show import EMPTY, downloads, head, note, show
 from hfcf.core.task import Task
 
 if TYPE_CHECKING:
@@ -103,9 +103,7 @@ def _tab(task: Task, preset: str, desk: Desk) -> None:
             with gr.Row():
                 system = gr.Dropdown(names, value=first, label="System", min_width=140, elem_id=f"system-{task.name}")
                 chosen = gr.Dropdown(presets, value=presets[0], label="Preset", min_width=140, elem_id=f"preset-{task.name}")
-            needed = gr.HTML(
-                **_needed(choices.needs(first, presets[0], task, rows)), apply_default_css=False, elem_classes="hfcf-out"
-            )
+            needed = gr.HTML(**_needed(first, presets[0], task, rows), apply_default_css=False, elem_classes="hfcf-out")
             with gr.Accordion("Settings", open=False):
                 fields = [gr.Textbox(**one, max_lines=1, min_width=130) for one in _fields(first, presets[0], task)]
                 lines = gr.Textbox(
@@ -170,9 +168,10 @@ def _fields(system: str, preset: str, task: Task) -> list[dict[str, Any]]:
     return made + [{"label": "", "value": "", "info": "", "visible": False}] * (choices.SHOWN - len(made))
 
 
-def _needed(text: str) -> dict[str, Any]:
+def _needed(system: str, preset: str, task: Task, rows: int) -> dict[str, Any]:
     """Describe the note below the system, hidden where there is nothing to say."""
-    return {"value": note(text), "visible": bool(text)}
+    text = note(choices.needs(system, preset, task, rows)) + downloads(choices.models(system, preset, task))
+    return {"value": text, "visible": bool(text)}
 
 
 def _another(task: Task, number: int) -> list[Any]:
@@ -192,7 +191,7 @@ def _choose(task: Task, rows: int, system: str, preset: str) -> list[Any]:
     import gradio as gr
 
     info = f"Lines such as name=value; hfcf list {system} prints the names."
-    told = _needed(choices.needs(system, preset, task, rows))
+    told = _needed(system, preset, task, rows)
     return [gr.HTML(**told), gr.Textbox(info=info), *(gr.Textbox(**one) for one in _fields(system, preset, task))]
 
 

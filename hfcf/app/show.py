@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import Markup, escape
 
 from hfcf.app.jobs import Job
+from hfcf.core.weights import Weights, size_text, total
 from hfcf.hub.render import render
 from hfcf.report.page import read_template
 
@@ -22,6 +25,14 @@ def show(job: Job) -> tuple[str, str]:
 def note(text: str) -> str:
     """Write what the page says below an entry."""
     return f'<p class="hfcf-note">{escape(text)}</p>' if text else ""
+
+
+def downloads(weights: Sequence[Weights]) -> str:
+    """Write the table of models that must be downloaded first; "" if there is none."""
+    missing = [one for one in weights if one.missing]
+    return (
+        render("downloads.html.jinja", package="hfcf.app", weights=missing, total=total(missing), size=size_text) if missing else ""
+    )
 
 
 def head() -> str:

@@ -43,7 +43,7 @@ def print_models(name: str, preset: str, changes: Sequence[str]) -> None:
 
 def print_weights(weights: Sequence[Weights], title: str = "Models that will load") -> None:
     """Print a table of models with a row of totals, and below it how to get what is not there."""
-    from hfcf.core.weights import total
+    from hfcf.core.weights import size_text, total
 
     if not weights:
         console.out.print(Text(f"{title}: none", style="bold"))
@@ -57,7 +57,7 @@ def print_weights(weights: Sequence[Weights], title: str = "Models that will loa
         name = data_text(_COMMIT.sub(r"@\1", one.model), "bold").append(f"\n{', '.join(one.used_by)}", style="not bold dim")
         asked = one.cached not in ("yes", "no", "partly") and not one.memory_bytes and one.memory_bytes is not None
         licence = _NOTHING if asked else one.licence or _UNKNOWN
-        table.add_row(name, data_text(licence), _size(one.download_bytes), _size(one.memory_bytes), one.cached)
+        table.add_row(name, data_text(licence), size_text(one.download_bytes), size_text(one.memory_bytes), one.cached)
     sums = total(weights)
     download = _sum(sums.download_bytes, sums.unknown_downloads)
     table.add_section()
@@ -72,17 +72,9 @@ def print_weights(weights: Sequence[Weights], title: str = "Models that will loa
     console.out.print()
 
 
-def _size(number: int | None) -> str:
-    """Write bytes in the unit that people read."""
-    if not number:
-        return _UNKNOWN if number is None else _NOTHING
-    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
-        if number >= factor:
-            return f"{number / factor:.1f} {unit}" if number < 10 * factor else f"{number / factor:.0f} {unit}"
-    return f"{number / 1e3:.0f} kB"
-
-
 def _sum(number: int, unknown: int) -> str:
+    from hfcf.core.weights import size_text
+
     if unknown:
-        return f"≥ {_size(number)}" if number else _UNKNOWN
-    return _size(number)
+        return f"≥ {size_text(number)}" if number else _UNKNOWN
+    return size_text(number)

@@ -121,6 +121,20 @@ def total(weights: Iterable[Weights]) -> Totals:
     return Totals(sum(known), sum(memory), len(missing) - len(known), len(weights) - len(memory))
 
 
+def size_text(number: int | None) -> str:
+    """Write bytes in the unit that people read.
+
+    >>> size_text(1_540_000_000), size_text(90_000_000), size_text(0), size_text(None)
+    ('1.5 GB', '90 MB', '–', 'unknown')
+    """
+    if not number:
+        return "unknown" if number is None else "–"
+    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
+        if number >= factor:
+            return f"{number / factor:.1f} {unit}" if number < 10 * factor else f"{number / factor:.0f} {unit}"
+    return f"{number / 1e3:.0f} kB"
+
+
 def models_in_metrics(metrics: Mapping[str, Any]) -> dict[str, Model]:
     """Return the models that metrics load, by "METRIC.SETTING"."""
     return {f"{name}.{setting}": model for name, metric in metrics.items() for setting, model in read_models(metric)}

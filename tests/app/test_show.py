@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from hfcf.app import cards
+from hfcf.app import cards, choices
 from hfcf.app.jobs import Job, Step
 from hfcf.app.outcomes import Outcome, outcome, result
-from hfcf.app.show import head, note, show
+from hfcf.app.show import downloads, head, note, show
 from hfcf.core.edits import find_edits
 from hfcf.core.expand import expand
 from hfcf.core.segments import Mark
 from hfcf.core.stage import Stage
 from hfcf.core.task import get_task
+from hfcf.core.weights import Weights
 from hfcf.systems.baselines.eda import EDA
 
 EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> ${alert(3)} {{ 7 * 7 }} \" ' & \x1b[31m </p></div>"
@@ -130,6 +131,16 @@ def test_the_states_of_a_job_have_words() -> None:
     broken = Job(error="the claim is empty", begun=True)
     broken.done.set()
     assert "the claim is empty" in show(broken)[0]
+
+
+def test_the_models_to_download_are_listed_before_a_run() -> None:
+    task = get_task("verification")
+    assert downloads(choices.models("race", "offline", task)) == ""
+    table = downloads(choices.models("race", "hub", task))
+    assert "The first run downloads" in table
+    assert re.search(r"\d (GB|MB)", table)
+    assert downloads(choices.models("race", "paper", task)) == "", "it has no verifier yet"
+    assert "&lt;b&gt;" in downloads([Weights("<b>", ("verifier",), missing=(("<b>", None),))])
 
 
 def test_the_style_names_no_address() -> None:
