@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +172,7 @@ class Index:
             import_faiss().omp_set_num_threads(1)  # after a fork, more threads hang
         self._index = _read(folder)
         tune(self._index, index, index_search)
-        self._approximate = None if index == FLAT else Approximate(self._index)
+        self._find = searcher(self._index, index)
         self._encoder, self._loaded = encoder, encoder.loaded()
 
     def encode(self, text: str) -> Encoded:
@@ -195,27 +196,6 @@ class Index:
                 hits[i] = found
         return hits
 
-    def _find(self, vectors: np.ndarray, k: int) -> list[Hits]:
-        if self._approximate is not None:
-            return [top_k(numbers, scores, k) for numbers, scores in self._approximate.search(vectors, 2 * k)]
-        hits: list[Hits] = [[] for _ in vectors]
-        open_ones, size = list(range(len(vectors))), min(2 * k, self._index.ntotal)
-        while open_ones:
-            _, places = self._index.search(vectors[open_ones], size)
-            unsure = []
-            for i, found in zip(open_ones, places, strict=True):
-                numbers = np.sort(found)
-                stored = self._index.reconstruct_batch(numbers)
-                scores = stored.astype(np.float64) @ vectors[i].astype(np.float64)
-                hits[i] = top_k(numbers, scores, k)
-                # By how much FAISS, in float32, may misjudge a score, and which scores are equal.
-                slack = 2 * TOLERANCE + 1e-5 * float(np.linalg.norm(vectors[i]) * np.linalg.norm(stored, axis=1).max())
-                # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.
-                if size < self._index.ntotal and scores.min() >= hits[i][-1][1] - slack:
-                    unsure.append(i)
-            open_ones, size = unsure, min(4 * size, self._index.ntotal)
-        return hits
-
     def score(self, question: Encoded, numbers: Sequence[int]) -> list[float]:
         """Return the inner product with each of some passages, in float64 and rounded; 0 for a blank question."""
         if not len(question) or not len(numbers):
@@ -230,3 +210,31 @@ class Index:
                 f"the questions' vectors have {vector.shape[1]} dimensions, the passages' {self._index.d}: the encoders differ"
             )
         return vector
+
+
+def searcher(made: Any, index: str) -> Callable[[np.ndarray, int], list[Hits]]:
+    """Return the function that finds the k best passages for each of some vectors."""
+    if index == FLAT:
+        return partial(_find_exactly, made)
+    approximate = Approximate(made)
+    return lambda vectors, k: [top_k(numbers, scores, k) for numbers, scores in approximate.search(vectors, 2 * k)]
+
+
+def _find_exactly(made: Any, vectors: np.ndarray, k: int) -> list[Hits]:
+    hits: list[Hits] = [[] for _ in vectors]
+    unsure, size = list(range(len(vectors))), min(2 * k, made.ntotal)
+    while unsure:
+        _, places = made.search(vectors[unsure], size)
+        asked, unsure = unsure, []
+        for i, found in zip(asked, places, strict=True):
+            numbers = np.sort(found)
+            stored = made.reconstruct_batch(numbers)
+            scores = stored.astype(np.float64) @ vectors[i].astype(np.float64)
+            hits[i] = top_k(numbers, scores, k)
+            # By how much FAISS, in float32, may misjudge a score, and which scores are equal.
+            slack = 2 * TOLERANCE + 1e-5 * float(np.linalg.norm(vectors[i]) * np.linalg.norm(stored, axis=1).max())
+            # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.
+            if size < made.ntotal and scores.min() >= hits[i][-1][1] - slack:
+                unsure.append(i)
+        size = min(4 * size, made.ntotal)
+    return hits

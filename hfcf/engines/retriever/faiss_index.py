@@ -117,6 +117,7 @@ class Approximate:
 
     def __init__(self, made: Any) -> None:
         faiss = self._faiss = import_faiss()
+        self._owner = made  # the parts below are pointers into it
         self._chain: list[Any] = []
         while isinstance(made := faiss.downcast_index(made), faiss.IndexPreTransform):
             self._chain += [faiss.downcast_VectorTransform(made.chain.at(i)) for i in range(made.chain.size())]
