@@ -1,34 +1,32 @@
-"""Does the argument structure help a verifier? Tasks 1 and 2 of CheckWhy on rows derived from EntailmentBank, in five folds.
+"""Tasks 1 and 2 of CheckWhy on rows derived from EntailmentBank, in five folds, beside what guesses right without an argument.
 
     HFCF_DATA=FOLDER python benchmarks/structure_tasks.py [--quick] [--json FILE]
 
 FOLDER holds the release as entailment_bank/. `hfcf.training.derived_labels` makes a SUPPORTS, a REFUTES and a NOT ENOUGH INFO row
 of each of the 187 trees of its dev split (task 2, with distractors). Whole trees are held out: rows that share a group or a text
-are in one fold, and each row is scored by a model that saw nothing of its tree. Task 1 reads claim, leaves and distractors; Task 2
+are in one fold; a sentence of a tree may still occur in a tree of another fold. Task 1 reads claim, leaves and distractors; Task 2
 also the structure, with the sentences of its conclusions. The difference is that of accuracy, with an interval of 95 % from 10,000
-resamples of trees; it does not count what another seed of the training would change.
+resamples of trees; it does not count what another seed of the training would change. It does not say that a structure helps a model
+to reason: Task 2 opens the shortcuts of the last lines (docs/checkwhy.md).
 
 The offline encoder starts from its adapter `nli` (CAD-NLI), a classifier of three labels from the adapter `verifier`. A finished
 fold is a line of results/structure_tasks.jsonl and is not trained again, so that the work can be interrupted. All of it takes more
 than an hour of one core; --quick trains one fold of each kind for a few steps and stores nothing.
 
-Two figures need no model: the best accuracy that claims alone allow (each claim has every label once), and that of counting
-denials: SUPPORTS where claim and evidence hold an even number of "not".
+The last lines need no model: `hfcf.metrics.scores.shortcuts` guesses labels from words, from the number of pieces, and from whether
+the number of "not" is even.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from common import read_options, show
 from datasets import Dataset
@@ -36,15 +34,16 @@ from datasets import Dataset
 import hfcf
 from hfcf.core.model import Model
 from hfcf.core.splits import regroup
+from hfcf.metrics.scores.shortcuts import shortcuts
+from hfcf.metrics.shared.bootstrap import mean_interval
 from hfcf.studies.compare.results import Cells, digest
-from hfcf.tasks.task_inputs import view
-from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
+from hfcf.tasks.verification import LABELS
 from hfcf.training.derived_labels import derive_labels
 from hfcf.training.structures import StructureTrainer, train_structures
 from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import scores
 
-VERSION, FOLDS, RESAMPLES = "1", 5, 10_000
+VERSION, FOLDS = "1", 5
 RESULTS = Path(__file__).parents[1] / "results" / "structure_tasks.jsonl"
 LETTERS = {label: label[0] for label in LABELS}
 
@@ -129,26 +128,6 @@ def right_by_group(kind: Kind, data: Data, cells: Sequence[dict[str, Any] | None
     return right
 
 
-def mean_interval(values: Mapping[str, tuple[float, int]]) -> tuple[float, float, float]:
-    """Return the mean of sums over rows and its interval, groups drawn again."""
-    sums, rows = (np.array([pair[i] for pair in values.values()], dtype=float) for i in (0, 1))
-    drawn = np.random.default_rng(0).multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=RESAMPLES)
-    low, high = np.quantile((drawn @ sums) / (drawn @ rows), [0.025, 0.975])
-    return float(sums.sum() / rows.sum()), float(low), float(high)
-
-
-def without_model(data: Data, ways: int) -> tuple[float, float]:
-    """Return the best accuracy that claims alone allow, and that of counting denials (two labels)."""
-    rows = [row for row in data.rows if row["label"] in LABELS[:ways]]
-    by_claim: dict[str, Counter[str]] = {}
-    for row in rows:
-        by_claim.setdefault(row["claim"], Counter())[row["label"]] += 1
-    texts = [" ".join([row["claim"], *view(row, 1).pieces.values()]) for row in rows]
-    counted = [(SUPPORTS, REFUTES)[len(re.findall(r"\bnot\b|\bcannot\b", text)) % 2] for text in texts]
-    denials = np.mean([row["label"] == said for row, said in zip(rows, counted, strict=True)])
-    return sum(max(labels.values()) for labels in by_claim.values()) / len(rows), float(denials)
-
-
 def fill(data: Data, cells: Cells, epochs: float, folds: int) -> None:
     """Train what is not finished."""
     for kinds in (*PAIRS, ALONE):
@@ -167,18 +146,26 @@ def table(data: Data, cells: Cells, epochs: float) -> list[list[Any]]:
         right = {kind: right_by_group(kind, data, finished[kind]) for kind in kinds}
         for kind in kinds:
             if right[kind]:
-                interval = mean_interval({group: (sum(each), len(each)) for group, each in right[kind].items()})
+                interval = mean_interval(*flat(right[kind]))
                 folds = sum(cell is not None for cell in finished[kind])
                 lines.append([kind.name, folds, sum(map(len, right[kind].values())), *interval])
         if len(kinds) == 2:
             first, second = (right[kind] for kind in kinds)
-            shared = {group: (sum(second[group]) - sum(first[group]), len(first[group])) for group in first if group in second}
-            if shared:
-                number = sum(rows for _, rows in shared.values())
-                lines.append([f"{kinds[1].name} − task 1", "", number, *mean_interval(shared)])
-    claims, denials = without_model(data, 2)
-    lines += [["best from claims alone, 2 labels", "", "", claims, "", ""], ["counting denials, 2 labels", "", "", denials, "", ""]]
-    return [*lines, ["best from claims alone, 3 labels", "", "", without_model(data, 3)[0], "", ""]]
+            pairs = {group: zip(second[group], first[group], strict=True) for group in first if group in second}
+            if pairs:
+                values, groups = flat({group: [one - other for one, other in both] for group, both in pairs.items()})
+                lines.append([f"{kinds[1].name} − task 1", "", len(values), *mean_interval(values, groups)])
+    for ways in (2, 3):
+        lines += [
+            [f"{line['shortcut']}, {ways} labels", "", *(line[name] for name in ("rows", "accuracy", "low", "high"))]
+            for line in shortcuts(data.rows, LABELS[:ways])
+        ]
+    return lines
+
+
+def flat(by_group: Mapping[str, Sequence[float]]) -> tuple[list[float], list[str]]:
+    """Return all values, and the group of each."""
+    return [value for each in by_group.values() for value in each], [group for group, each in by_group.items() for _ in each]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, app, recipe, attack, cache, rate, review."""
+"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, app, recipe, attack, cache, rate, review, score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hfcf.cli import cache, console, listing, models, page, runs, studies
+from hfcf.cli import cache, console, listing, models, page, runs, scoring, studies
 from hfcf.cli.console import data_text, format_traceback, log_to_terminal, plain
 from hfcf.cli.launch import LOST, is_launched
 from hfcf.cli.signals import Stop
@@ -34,6 +34,7 @@ app.add_typer(studies.attack, name="attack")
 app.add_typer(cache.app, name="cache")
 app.add_typer(studies.rate, name="rate")
 app.add_typer(studies.review, name="review")
+app.add_typer(scoring.app, name="score")
 
 
 def _print_version(requested: bool) -> None:

@@ -37,12 +37,7 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
         A label for each claim; None if there is nothing to train on outside its fold.
     """
     order = sorted(range(len(claims)), key=lambda i: (groups[i], claims[i], labels[i]))
-    # A claim of two groups would be trained on with the very label that is asked.
-    first = connected([("group", group), ("claim", normalise(claim))] for group, claim in zip(groups, claims, strict=True))
-    names: dict[int, str] = {}
-    for i, group in zip(first, groups, strict=True):
-        names[i] = min(group, names.get(i, group))
-    fold = [int(hashlib.sha256(f"{seed}:{names[i]}".encode()).hexdigest()[:12], 16) % folds for i in first]
+    fold = folds_of(claims, groups, folds, seed)
     guesses: list[str | None] = [None] * len(claims)
     for number in range(folds):
         out, rest = [i for i in order if fold[i] == number], [i for i in order if fold[i] != number]
@@ -51,6 +46,16 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
             for i, label in zip(out, answers, strict=True):
                 guesses[i] = label
     return guesses
+
+
+def folds_of(claims: Sequence[str], groups: Sequence[str], folds: int = 5, seed: int = 13) -> list[int]:
+    """Return the fold of each row; rows that share a group or a claim are in one."""
+    # A claim of two groups would be trained on with the very label that is asked.
+    first = connected([("group", group), ("claim", normalise(claim))] for group, claim in zip(groups, claims, strict=True))
+    names: dict[int, str] = {}
+    for i, group in zip(first, groups, strict=True):
+        names[i] = min(group, names.get(i, group))
+    return [int(hashlib.sha256(f"{seed}:{names[i]}".encode()).hexdigest()[:12], 16) % folds for i in first]
 
 
 def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[str]:

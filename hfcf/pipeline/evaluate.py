@@ -174,6 +174,22 @@ def read_source(
     return folder, f"{name} ({', '.join(filter(None, (split, first)))})", rows
 
 
+def read_rows(
+    source: str, limit: int | None = None, own: Mapping[str, Any] | None = None, ways: int | None = None
+) -> Dataset:  # fmt: skip
+    """Read the rows of a source as `read_source` does.
+
+    Raises:
+        ValueError: a row can't be read: a score of the others would pass for one of all.
+    """
+    _, title, rows = read_source(source, limit, own, ways)
+    statuses = list(rows["status"]) if "status" in rows.features else []
+    unread = [status["reason"] for status in statuses if status and status["accepted"] is False]
+    if unread:
+        raise ValueError(f"{title}: {len(unread)} of {len(rows)} rows can't be read: {unread[0]}")
+    return rows.remove_columns("status") if statuses else rows
+
+
 def _read_path(path: str, split: str | None, own: Mapping[str, Any]) -> Dataset:
     """Read the rows of a file, or of a folder that holds a dataset."""
     try:

@@ -1,0 +1,53 @@
+"""`hfcf score`: predictions of any system against a corpus, and the shortcuts that a corpus leaves open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hfcf.cli import console
+from hfcf.cli.console import Overwrite, Set, print_path
+from hfcf.cli.tables import print_page
+from hfcf.core.paths import replace_file
+
+app = typer.Typer(help="Scores of predictions that any system made, and of what needs no model.", no_args_is_help=True)
+Gold = Annotated[str, typer.Argument(help="A corpus of argument structures: NAME=FOLDER or NAME=FILE, or with :SPLIT.")]
+Out = Annotated[Path | None, typer.Option(help="A JSON file for the numbers.")]
+
+
+@app.command()
+def shortcuts(
+    corpus: Gold,
+    derive: Annotated[
+        int | None, typer.Option(min=0, help="Make rows of three labels of trees that only support, with so many distractors.")
+    ] = None,
+    set_: Set = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Say how often the label of a row can be guessed without its argument: by words, by counting pieces, by counting denials."""
+    console.silence_libraries()
+    _refuse(out, overwrite)
+    from hfcf.studies.shortcuts import audit, to_page
+
+    tables = audit(corpus, changes=set_ or [], derive=derive, limit=limit)
+    print_page(to_page(tables))
+    _write(out, tables)
+
+
+def _refuse(out: Path | None, overwrite: bool) -> None:
+    if out is not None and out.exists() and not overwrite:
+        raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
+
+
+def _write(out: Path | None, content: Mapping[str, Any]) -> None:
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(out) as part:
+            part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        print_path("the numbers: ", out)
