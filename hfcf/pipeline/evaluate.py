@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,9 @@ from hfcf.core.trainer import Evaluation
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.rows import load_file
 from hfcf.metrics.scores.classes import class_scores
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -177,17 +181,15 @@ def read_source(
 def read_rows(
     source: str, limit: int | None = None, own: Mapping[str, Any] | None = None, ways: int | None = None
 ) -> Dataset:  # fmt: skip
-    """Read the rows of a source as `read_source` does.
-
-    Raises:
-        ValueError: a row can't be read: a score of the others would pass for one of all.
-    """
+    """Read the rows of a source as `read_source` does, without those that can't be read; the log counts them."""
     _, title, rows = read_source(source, limit, own, ways)
-    statuses = list(rows["status"]) if "status" in rows.features else []
-    unread = [status["reason"] for status in statuses if status and status["accepted"] is False]
-    if unread:
-        raise ValueError(f"{title}: {len(unread)} of {len(rows)} rows can't be read: {unread[0]}")
-    return rows.remove_columns("status") if statuses else rows
+    if "status" not in rows.features:
+        return rows
+    kept = [i for i, status in enumerate(rows["status"]) if not status or status["accepted"] is not False]
+    if left_out := len(rows) - len(kept):
+        first = next(status["reason"] for status in rows["status"] if status and status["accepted"] is False)
+        log.warning("%s: %d of %d rows are left out, since they can't be read: %s", title, left_out, len(rows), first)
+    return rows.select(kept).remove_columns("status")
 
 
 def _read_path(path: str, split: str | None, own: Mapping[str, Any]) -> Dataset:

@@ -98,7 +98,7 @@ def test_the_command_reads_a_corpus(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"all rows are SUPPORTS.*--derive 2"):
         audit(source)
     with pytest.raises(ValueError, match="no argument structures"):
-        audit(f"vitaminc={FIXTURES / 'vitaminc'}:train")
+        audit(f"vitaminc={FIXTURES / 'vitaminc'}:validation")
     with pytest.raises(ValueError, match="exists already"):
         CliRunner().invoke(app, ["score", "shortcuts", source, "--derive", "1", "--out", str(out)], catch_exceptions=False)
 
