@@ -111,7 +111,7 @@ def evaluate(
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     given["distractors"] = distractors
     settings = {key: value for key, value in given.items() if value is not None}
-    own = recipes.file_keys(set_ or [], _options(corpus))
+    own = recipes.file_keys(set_ or [], options_of(corpus))
     check_weights(reference, "MODEL")
     results = score(reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own)
     print_scores({each.title: each.result.scores for each in results})
@@ -125,7 +125,7 @@ def evaluate(
         print_path("scores, confusion and predictions: ", out)
 
 
-def _options(sources: Iterable[str]) -> set[str]:
+def options_of(sources: Iterable[str]) -> set[str]:
     """Name the options of the corpora that sources name."""
     from hfcf import corpora
 

@@ -11,6 +11,7 @@ import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_path
+from hfcf.cli.models import options_of
 from hfcf.cli.tables import print_page
 from hfcf.core.paths import replace_file
 
@@ -38,6 +39,41 @@ def shortcuts(
     tables = audit(corpus, changes=set_ or [], derive=derive, limit=limit)
     print_page(to_page(tables))
     _write(out, tables)
+
+
+@app.command()
+def structures(
+    predictions: Annotated[Path, typer.Argument(help="JSON lines: id, and program, arrows or proof; or a label alone.")],
+    gold: Annotated[str, typer.Option(help="The corpus: NAME=FOLDER or NAME=FILE, or with :SPLIT.")],
+    encoder: Annotated[
+        str, typer.Option(help="Of the structure similarity: offline, or paper, which is DeBERTa-large.")
+    ] = "offline",
+    task: Annotated[int, typer.Option(min=3, max=4, help="4: the conclusions were not given, and predictions declare them.")] = 3,
+    repaired: Annotated[bool, typer.Option("--repaired", help="Repair the commonest slips of programs.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Count rows without a prediction as empty and wrong.")] = False,
+    set_: Set = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows of the corpus.")] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Score predicted argument structures and labels, with intervals: all rows, and each label, number of steps and distractors."""
+    console.silence_libraries()
+    _refuse(out, overwrite)
+    from hfcf.core import recipe
+    from hfcf.core.model_checks import check_weights
+    from hfcf.metrics.scores.structures import PRESETS
+    from hfcf.pipeline.evaluate import read_rows
+    from hfcf.pipeline.score_structures import read_predictions, score, to_page
+    from hfcf.training.structure_scorer import StructureScorer
+
+    if encoder not in PRESETS:
+        raise ValueError(f"--encoder must be {' or '.join(PRESETS)}, got {encoder!r}")
+    said = read_predictions(predictions)
+    check_weights(PRESETS[encoder].model, "--encoder")
+    rows = read_rows(gold, limit, recipe.file_keys(set_ or [], options_of([gold])))
+    result = score(rows, said, StructureScorer(PRESETS[encoder]), task=task, repaired=repaired, partial=partial)
+    print_page(to_page(result))
+    _write(out, result)
 
 
 def _refuse(out: Path | None, overwrite: bool) -> None:

@@ -23,7 +23,6 @@ from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.rows import load_file
 from hfcf.metrics.scores.classes import class_scores
 
-
 log = logging.getLogger(__name__)
 
 

@@ -92,7 +92,7 @@ class StructureScorer:
         return None
 
     def scores(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> dict[str, float]:
-        return self._mean(gold, predicted, self._rows(gold, predicted), range(len(gold)))
+        return self._mean(gold, predicted, self.rows_of(gold, predicted), range(len(gold)))
 
     def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
         """Score all rows, then those with each number of steps (Table 6) and of distractors (Table 5).
@@ -101,6 +101,15 @@ class StructureScorer:
         that do not say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the
         metrics.
         """
+        rows = self.rows_of(gold, predicted)
+        return [
+            {"group": name, "rows": len(places), "with_structure": sum(bool(gold[i]["structure"]) for i in places),
+             **self._mean(gold, predicted, rows, places)}
+            for name, places in self.groups(gold).items() if places
+        ]  # fmt: skip
+
+    def groups(self, gold: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+        """List the places of all rows, then of those with each number of steps and of distractors, as `table` has them."""
         by_steps = [group_of(len(_conclusions(answer)), STEPS) if answer["structure"] else None for answer in gold]
         by_distractors = [
             None if answer["distractors"] is None else group_of(answer["distractors"], DISTRACTORS) for answer in gold
@@ -108,12 +117,7 @@ class StructureScorer:
         groups = {"all": list(range(len(gold)))}
         groups |= {f"{name} step{'s' * (name != '1')}": _places(by_steps, name) for name in STEPS}
         groups |= {f"{name} distractors": _places(by_distractors, name) for name in DISTRACTORS}
-        rows = self._rows(gold, predicted)
-        return [
-            {"group": name, "rows": len(places), "with_structure": sum(bool(gold[i]["structure"]) for i in places),
-             **self._mean(gold, predicted, rows, places)}
-            for name, places in groups.items() if places
-        ]  # fmt: skip
+        return groups
 
     def right(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[bool]:
         return [true["label"] == read_answer(answer)[0] for true, answer in zip(gold, predicted, strict=True)]
@@ -127,7 +131,7 @@ class StructureScorer:
         number = np.maximum(counts @ structured, 1)[:, None]
         return np.concatenate([labels, np.stack([counts @ each.T / number for each in rows])])
 
-    def _rows(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, float] | None]:
+    def rows_of(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, float] | None]:
         """Score each row's structure; None for a row that has none, and for all if no structure was asked for."""
         asked = not predicted or any(not isinstance(answer, str) for answer in predicted)
         which = [i for i, answer in enumerate(gold) if asked and answer["structure"]]
@@ -172,7 +176,7 @@ def _stored_rows(scorer: StructureScorer, gold: str, predicted: tuple[str, ...])
     answers = json.loads(gold)
     numbers = []
     for each in predicted:
-        rows = scorer._rows(answers, json.loads(each))
+        rows = scorer.rows_of(answers, json.loads(each))
         nothing = 0.0 if any(rows) else np.nan
         numbers.append([[row[name] if row else nothing for row in rows] for name in ("ss", "es")])
     return np.array(numbers).swapaxes(0, 1)

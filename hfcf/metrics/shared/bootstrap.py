@@ -1,13 +1,16 @@
-"""Intervals of means over rows, with whole groups of rows drawn again."""
+"""Intervals over rows, with whole groups of rows drawn again."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 LEVEL, RESAMPLES = 0.95, 10_000
 _CHUNK = 500  # resamples at a time, so that memory does not grow with them
+Array = NDArray[np.float64]
 
 
 def mean_interval(
@@ -26,14 +29,52 @@ def mean_interval(
     >>> mean_interval([1.0, 1.0, 0.0, 0.0], ["a", "a", "b", "b"])
     (0.5, 0.0, 1.0)
     """
-    if not len(values):
-        return float("nan"), float("nan"), float("nan")
+    return mean_intervals([values], groups, resamples, seed)[0]
+
+
+def mean_intervals(
+    values: Sequence[Sequence[float]], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
+) -> list[tuple[float, float, float]]:
+    """Return `mean_interval` of several values of each row, from the same samples of groups."""
+    if not len(groups):
+        return [(float("nan"),) * 3 for _ in values]
+    which, number = _places(groups)
+    sums = np.stack([np.bincount(which, np.asarray(each, dtype=float), minlength=number) for each in values], axis=1)
+    rows = np.bincount(which).astype(float)
+    means = np.concatenate([(drawn @ sums) / (drawn @ rows)[:, None] for drawn in _draw(number, resamples, seed)])
+    return _with_quantiles(sums.sum(axis=0) / rows.sum(), means)
+
+
+def intervals(
+    statistic: Callable[[Array], Any], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
+) -> list[tuple[float, float, float]]:
+    """Return values of a statistic that is no mean over rows, such as macro-F1, each with its interval of 95 %.
+
+    Args:
+        statistic: takes how often each row is in each sample, samples × rows, and returns samples × values.
+        groups: the group of each row.
+        resamples: how many samples of groups are drawn.
+        seed: of the draw.
+    """
+    which, number = _places(groups)
+    values = np.concatenate([statistic(drawn[:, which]) for drawn in _draw(number, resamples, seed)])
+    return _with_quantiles(statistic(np.ones((1, len(which))))[0], values)
+
+
+def _places(groups: Sequence[Hashable]) -> tuple[NDArray[np.int64], int]:
+    """Give each group a number; return those of the rows, and how many groups there are."""
     places: dict[Hashable, int] = {}
     which = np.array([places.setdefault(group, len(places)) for group in groups])
-    sums, rows = np.bincount(which, np.asarray(values, dtype=float)), np.bincount(which).astype(float)
-    random, means = np.random.default_rng(seed), []
+    return which, len(places)
+
+
+def _draw(number: int, resamples: int, seed: int) -> Iterator[Array]:
+    """Yield how often each of a number of groups is in each sample, in chunks of samples."""
+    random = np.random.default_rng(seed)
     for start in range(0, resamples, _CHUNK):
-        drawn = random.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=min(_CHUNK, resamples - start))
-        means.append((drawn @ sums) / (drawn @ rows))
-    low, high = np.quantile(np.concatenate(means), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(sums.sum() / rows.sum()), float(low), float(high)
+        yield random.multinomial(number, np.full(number, 1 / number), size=min(_CHUNK, resamples - start)).astype(float)
+
+
+def _with_quantiles(observed: Array, resampled: Array) -> list[tuple[float, float, float]]:
+    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return [(float(value), float(one), float(other)) for value, one, other in zip(observed, low, high, strict=True)]

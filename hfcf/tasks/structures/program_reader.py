@@ -121,7 +121,7 @@ class ProgramReader:
 
     def print_label(self, args: list[ast.expr], node: ast.Expr) -> None:
         match args:
-            case [ast.Constant(value=str(word))] if label := _verdict(word):
+            case [ast.Constant(value=str(word))] if label := read_verdict(word):
                 if self.label not in (None, label):
                     self.refuse(f"the label is printed twice, {self.label} and {label}: keep one", node)
                 self.label = label
@@ -187,14 +187,14 @@ def printed_label(text: str) -> str | None:
     >>> printed_label('one_to_one_linking(Sentence99, Claim); print("{SUPPORTS}")')
     'SUPPORTS'
     """
-    if len(text) <= 80 and (alone := _verdict(text.strip(" \t\n`\"'{}."))):
+    if len(text) <= 80 and (alone := read_verdict(text.strip(" \t\n`\"'{}."))):
         return alone
-    printed = {label for match in _PRINTED.finditer(text[:MAX_LENGTH]) if match["word"] and (label := _verdict(match["word"]))}
+    printed = {label for match in _PRINTED.finditer(text[:MAX_LENGTH]) if match["word"] and (label := read_verdict(match["word"]))}
     return printed.pop() if len(printed) == 1 else None
 
 
-def _verdict(word: str) -> str | None:
-    """Return the label that a word means, in any capitals."""
+def read_verdict(word: str) -> str | None:
+    """Return the label that a word means, in any capitals; None if it means none."""
     return VERDICTS.get(" ".join(word.upper().replace("_", " ").split()))
 
 

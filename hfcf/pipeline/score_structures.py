@@ -1,0 +1,197 @@
+"""Score argument structures that any system predicted against the rows of a corpus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from hfcf.core.splits import regroup
+from hfcf.core.task import task_of
+from hfcf.corpora.formats.read import json_lines
+from hfcf.metrics.scores.structures import SCORES
+from hfcf.metrics.shared.bootstrap import RESAMPLES, intervals, mean_intervals
+from hfcf.tasks.structures import TASK
+from hfcf.tasks.structures.arrows import parse_arrows
+from hfcf.tasks.structures.model import CLAIM, StructureError
+from hfcf.tasks.structures.program import parse_program, repair_program
+from hfcf.tasks.structures.program_reader import printed_label, read_verdict
+from hfcf.tasks.structures.proof import parse_proof
+from hfcf.tasks.task_inputs import WRITTEN
+from hfcf.tasks.verification import LABELS
+from hfcf.training.scorers import VERDICTS
+from hfcf.training.structure_scorer import NOTHING, StructureScorer, read_answer, to_answer
+
+NOTATIONS = ("program", "arrows", "proof")
+"""The fields of a prediction that may hold its structure."""
+_NAMED = 5
+"""Ids that an error names."""
+
+
+def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
+    """Read JSON lines of predictions, by id.
+
+    Each line has `id`, and `program`, `arrows` or `proof`, or a `label` alone. Without `label` the label is what a program prints.
+
+    Raises:
+        ValueError: a line is no such object, or an id is there twice; the message has the place.
+    """
+    predictions: dict[str, dict[str, Any]] = {}
+    for record in json_lines(Path(path)):
+        where = f"{path}, {record.place}"
+        if record.unreadable:
+            raise ValueError(f"{where}: {record.unreadable}")
+        if not isinstance(line := record.value, dict) or line.get("id") is None:
+            raise ValueError(f"{where}: write an object with id, and program, arrows, proof or label")
+        given = [name for name in NOTATIONS if line.get(name) is not None]
+        if len(given) > 1 or not (given or "label" in line):
+            found = " and ".join(given) or ", ".join(map(str, line))
+            raise ValueError(f"{where}: write one of {', '.join(NOTATIONS)}, or a label alone, got {found}")
+        if wrong := next((name for name in given if not isinstance(line[name], str)), None):
+            raise ValueError(f"{where}: {wrong} must be a text, got {type(line[wrong]).__name__}")
+        if line.get("label") is not None and read_verdict(str(line["label"])) is None:
+            raise ValueError(f"{where}: the label must be one of {', '.join(LABELS)}, got {line['label']!r}")
+        if (name := str(line["id"])) in predictions:
+            raise ValueError(f"{where}: the id {name!r} is there twice")
+        predictions[name] = line
+    return predictions
+
+
+def score(
+    rows: Dataset, predictions: Mapping[str, Mapping[str, Any]], scorer: StructureScorer, *, task: int = 3,
+    repaired: bool = False, partial: bool = False, resamples: int = RESAMPLES,
+) -> dict[str, Any]:  # fmt: skip
+    """Score predictions on all rows, and on those of each label, number of steps and number of distractors.
+
+    Structures name evidence as `evidence_info` does, and are compared by its sentences. A structure that can't be read counts as an
+    empty one; its label is read by itself. Rows without a structure count for labels alone.
+
+    Args:
+        rows: of argument structures.
+        predictions: see `read_predictions`.
+        scorer: with the encoder of the structure similarity.
+        task: 3: all evidence was given, and a program may name every piece; 4: the conclusions were not, and it declares its own.
+        repaired: repair the commonest slips of programs.
+        partial: rows without a prediction count as empty and wrong, instead of raising. They are never left out.
+        resamples: of the intervals, over groups of rows.
+
+    Returns:
+        `encoder`; `rows`; `missing`, the ids of rows without a prediction; `unreadable`, {id: reason}; and `groups`, by name with
+        `rows`, `with_structure` and `scores`, {name: [value, low, high]}. Scores of structures are missing where no prediction has
+        one, those of labels where none has a label.
+
+    Raises:
+        ValueError: there are no predictions, an id is of no row, or a row has no prediction (unless `partial`); the message names
+            the first ones.
+    """
+    if task not in WRITTEN:
+        raise ValueError(f"task must be {' or '.join(map(str, WRITTEN))}, got {task}")
+    if (kind := task_of(rows.features).name) != TASK.name:
+        raise ValueError(f"these are {kind} rows, which have no argument structures")
+    if not predictions:
+        raise ValueError("there are no predictions: write a line for each row, with its id")
+    ids = list(map(str, rows["id"]))
+    if unknown := [name for name in predictions if name not in {*ids}]:
+        raise ValueError(f"{len(unknown)} predictions are of no row: {_name(unknown)}")
+    missing = [name for name in ids if name not in predictions]
+    if missing and not partial:
+        raise ValueError(
+            f"{len(missing)} of {len(ids)} rows have no prediction: {_name(missing)}; with --partial they count as empty and wrong"
+        )
+    gold = scorer.gold(rows)
+    answers, unreadable = [], dict[str, str]()
+    for name, true in zip(ids, gold, strict=True):
+        answer, fault = _read(predictions.get(name, {}), true, task, repaired)
+        answers.append(answer)
+        if fault:
+            unreadable[name] = fault
+    places = {**scorer.groups(gold), **_by_label(gold)}
+    asked = any(line.get(name) is not None for line in predictions.values() for name in NOTATIONS)
+    labelled = any(answer["label"] is not None for answer in answers)
+    structures = scorer.rows_of(gold, answers) if asked else [None] * len(gold)
+    groups = list(map(str, regroup(rows)))
+    parts: dict[str, Any] = {}
+    for name, which in places.items():
+        if which:
+            scores = _label_scores(gold, answers, groups, which, resamples) if labelled else {}
+            kept = [i for i in which if structures[i] is not None]
+            names = [*SCORES, "empty"] if kept else []
+            table = [[float((structures[i] or {})[one]) for i in kept] for one in names]
+            scores |= dict(zip(names, mean_intervals(table, [groups[i] for i in kept], resamples), strict=True)) if kept else {}
+            parts[name] = {
+                "rows": len(which), "with_structure": sum(bool(gold[i]["structure"]) for i in which),
+                "scores": {key: [round(number, 4) for number in numbers] for key, numbers in scores.items()},
+            }  # fmt: skip
+    return {
+        "encoder": scorer.encoder.model.name, "rows": len(ids), "missing": missing, "unreadable": unreadable, "groups": parts,
+    }  # fmt: skip
+
+
+def to_page(result: Mapping[str, Any]) -> str:
+    """Write scores as Markdown: all rows with intervals, then the groups, and what was missing or could not be read."""
+    groups = result["groups"]
+    lines = [f"| score | all {result['rows']} rows | 95 % interval |", "|---|---|---|"]
+    for name, (value, low, high) in groups["all"]["scores"].items():
+        lines.append(f"| {name} | {value:.3f} | {low:.3f}–{high:.3f} |")
+    shown = [name for name in ("accuracy", "macro_f1", "ss", "es", "leaves_f1", "steps_f1", "intermediates_f1")
+             if name in groups["all"]["scores"]]  # fmt: skip
+    lines += ["", f"| rows | number | {' | '.join(shown)} |", "|---" * (len(shown) + 2) + "|"]
+    for name, part in groups.items():
+        cells = [f"{part['scores'][key][0]:.3f}" if key in part["scores"] else "–" for key in shown]
+        lines.append(f"| {name} | {part['rows']} | {' | '.join(cells)} |")
+    lines += ["", f"Structure similarity is by {result['encoder']}. Intervals are over groups of rows."]
+    if result["missing"]:
+        lines.append(f"{len(result['missing'])} rows have no prediction, and count as empty and wrong: {_name(result['missing'])}.")
+    if result["unreadable"]:
+        name, reason = next(iter(result["unreadable"].items()))
+        lines.append(f"{len(result['unreadable'])} structures can't be read, and count as empty. The first, {name}: {reason}")
+    return "\n".join(lines)
+
+
+def _read(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired: bool) -> tuple[dict[str, Any], str | None]:
+    """Read a prediction as an answer, and say why its structure can't be read."""
+    given = None if line.get("label") is None else read_verdict(str(line["label"]))
+    texts = dict(gold["texts"])
+    if task > WRITTEN[0]:
+        conclusions = {step["conclusion"] for step in gold["structure"] or ()} - {CLAIM}
+        texts = {name: text for name, text in texts.items() if name not in conclusions}
+    try:
+        if (program := line.get("program")) is not None:
+            given = given or printed_label(program)
+            structure = repair_program(program, texts)[0] if repaired else parse_program(program, texts)
+        elif (proof := line.get("proof")) is not None:
+            structure = parse_proof(proof, texts)
+        elif (arrows := line.get("arrows")) is not None:
+            structure = replace(parse_arrows(arrows), texts=texts)
+        else:
+            return to_answer(None, given), None
+    except StructureError as error:
+        return to_answer(None, given), str(error)
+    if unknown := next((name for name in structure.nodes() if name != CLAIM and name not in structure.texts), None):
+        return to_answer(None, given), f"{unknown} has no sentence: it is no id of evidence_info, and is not declared"
+    return to_answer(structure, given), None
+
+
+def _label_scores(
+    gold: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]], groups: Sequence[str], which: Sequence[int],
+    resamples: int,
+) -> dict[str, tuple[float, float, float]]:  # fmt: skip
+    """Return accuracy and macro-F1 with their intervals; of rows of one label, accuracy alone."""
+    true, said = (np.array([(read_answer(some[i])[0] or NOTHING)[0] for i in which]) for some in (gold, answers))
+    found = intervals(lambda counts: VERDICTS.resample(counts, true, said[None])[:, :, 0].T, [groups[i] for i in which], resamples)
+    several = len({*true.tolist()}) > 1
+    return {name: numbers for name, numbers in zip(VERDICTS.compared, found, strict=True) if several or name == "accuracy"}
+
+
+def _by_label(gold: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    return {label: [i for i, answer in enumerate(gold) if answer["label"] == label] for label in LABELS}
+
+
+def _name(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return json.dumps(list(ids[:_NAMED]), ensure_ascii=False)[1:-1] + more
