@@ -1,4 +1,4 @@
-"""`hfcf`: new, run, peek, report, list, train, evaluate, compare, analyse, push, app, recipe, attack, cache, rate, review, score."""
+"""The command `hfcf`: run, train, evaluate, compare, score, peek, list, push and the others, a file for each kind."""
 
 from __future__ import annotations
 

@@ -210,8 +210,11 @@ TASK = QuestionAnswering(
         Entry(name="context", title="Passage with the answer", lines=3, hint="Its title may stand before it in brackets."),
         Entry(name="answer", title="Answer", hint="As it stands in the passage."),
         Entry(
-            name="passages", title="Passages to search for other answers", lines=6,
-            hint="One a line: [Title] Text. Systems that search no passages leave them.", setting=True,
+            name="passages",
+            title="Passages to search for other answers",
+            lines=6,
+            hint="One a line: [Title] Text. Systems that search no passages leave them.",
+            setting=True,
         ),
     ),
     demo="demo_qa",
