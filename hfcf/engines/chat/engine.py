@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -99,17 +99,23 @@ class ChatModel(Engine):
         missing = [one for one in asked.values() if not one.recall(stored)]
         record.cached += len(asked) - len(missing)
         if missing:
+            before = record.calls
             with progress.count_requests(kind, len(missing)) as count:
+
+                def note() -> None:
+                    answered = sum(one.answer is not None for one in missing)
+                    record.calls = before + answered
+                    count(answered)
+                    counted()
+
                 waiting = missing
                 while waiting:  # one attempt at each after the other, so that retries share batches
-                    self._attempt(waiting, stored, record)
+                    self._attempt(waiting, stored, record, note)
                     waiting = [one for one in waiting if not one.recall(stored)]
-                    count(len(missing) - len(waiting))
-            record.calls += len(missing)
-            counted()
+                note()
         return [asked[key].answer or {} for key in keys]
 
-    def _attempt(self, waiting: Sequence[Asked], stored: Attempts, record: Usage) -> None:
+    def _attempt(self, waiting: Sequence[Asked], stored: Attempts, record: Usage, note: Callable[[], None]) -> None:
         """Compute an attempt at each question, in batches that are stored when they are done."""
         loaded = self.loaded()
         prompts = self.encode(loaded, [one.question for one in waiting])
@@ -128,7 +134,7 @@ class ChatModel(Engine):
                 record.tokens += raw["usage"]["prompt"] + raw["usage"]["completion"]
                 record.written += raw["usage"]["completion"]
                 waiting[i].take(raw)
-            counted()
+            note()
 
     def encode(self, loaded: Loaded, requests: Sequence[Any]) -> list[Prompt]:
         prompts = [Prompt(encode_prompt(loaded, question["messages"], self.model.name), question) for question in requests]
