@@ -40,14 +40,14 @@ def expand(ds: AnyDataset) -> AnyDataset:
 
     >>> expand(Dataset.from_dict({"id": ["1"]}))
     Traceback (most recent call last):
-    ValueError: there is no column 'counterfactuals': run a system first, ds = race(ds)
+    ValueError: there is no column 'counterfactuals': run a system first, ds = system(ds)
     """
     if isinstance(ds, DatasetDict | IterableDatasetDict):
         return type(ds)({split: expand(part) for split, part in ds.items()})
     if isinstance(ds, IterableDataset) and ds.features is None:
         raise ValueError("the stream's features are unknown: pass features= to the map that comes before")
     if "counterfactuals" not in (ds.features or ()):
-        raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
+        raise ValueError("there is no column 'counterfactuals': run a system first, ds = system(ds)")
     ds = without_format(ds)
     features = Features(ds.features["counterfactuals"].feature)
     task = nearest_task(frozenset(ds.features))
@@ -146,8 +146,8 @@ def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
 
     Args:
         ds: rows on which a system ran, or some of its stages.
-        system: the system's name. None reads it from the counterfactuals, or finds the one system that has all stages that decided;
-            the column `system` is null if no system or several systems have them.
+        system: the system's name. None reads it from the counterfactuals, or finds the one system that has all stages that decided
+            and whose columns the rows have; the column `system` is null if none or several do.
 
     Raises:
         ValueError: no stage ran on the rows, or they are a stream.
@@ -164,7 +164,7 @@ def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
     if not len(ds):
         return schema.no_rows(features)
     if "status" not in ds.features:
-        raise ValueError("there is no column 'status': run a system first, ds = race(ds)")
+        raise ValueError("there is no column 'status': run a system first, ds = system(ds)")
     system = system or _find_system(ds)
     columns: list[str] = [*features["source"], *(column for column in ("candidates", "status") if column in ds.features)]
     with quiet_few(len(ds)):
@@ -185,8 +185,18 @@ def _find_system(ds: Dataset) -> str | None:
         statuses = [row["status"], *(candidate["status"] for candidate in row.get("candidates") or ())]
         stages.update(status["stage"] for status in statuses if status)
     # Rows without a counterfactual come from this process, else they would be read with `load_result`.
-    fitting = {cls.name for cls in System.__subclasses__() if stages - {schema.LOAD} and stages - {schema.LOAD} <= set(cls.parts)}
-    return fitting.pop() if len(fitting) == 1 else None
+    stages -= {schema.LOAD}
+    fitting = [cls for cls in System.__subclasses__() if stages and stages <= set(cls.parts)]
+    if len(fitting) > 1:  # several share the stage: the rows have the columns of the one that ran
+        filled = {cls: _outputs(cls) for cls in fitting if _outputs(cls) <= set(ds.features)}
+        fitting = [cls for cls, own in filled.items() if all(own >= other for other in filled.values())]
+    return fitting[0].name if len(fitting) == 1 else None
+
+
+def _outputs(cls: type[System]) -> set[str]:
+    """Return the columns that the stages of a system fill, without those that depend on settings."""
+    outputs = (part.stage.outputs for part in cls.parts.values())
+    return {column for own in outputs if isinstance(own, Mapping) for column in own}
 
 
 def rejected_features(features: Features) -> Features:

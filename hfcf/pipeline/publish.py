@@ -90,7 +90,7 @@ def publish(
     """
     ds = without_format(ds)
     if "counterfactuals" not in (ds.features or ()):
-        raise ValueError("there is no column 'counterfactuals': run a system first, ds = race(ds)")
+        raise ValueError("there is no column 'counterfactuals': run a system first, ds = system(ds)")
     counts = Tally(task_of(ds.features), stages)
     rows = _Configurations(out / "data", counts.task, None if isinstance(ds, Dataset) else shard_rows)
     try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 import tiny_systems
-from datasets import Dataset
+from datasets import Dataset, Features, Value
 from same_rows import WAYS, assert_near
 
 import hfcf
@@ -15,6 +15,7 @@ from hfcf.cli import console
 from hfcf.cli.listing import list_
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import STATUS
 from hfcf.core.stage import StageError
 from hfcf.core.system import System
 from hfcf.core.task import get_task, revert_edits
@@ -128,3 +129,26 @@ def test_its_presets_are_known(name: str, task: str) -> None:
         assert cls.preset(preset, **models).stages[-1].name == "judge_candidates"
     with pytest.raises(ValueError, match=rf"{name}.*'small'.*paper"):
         cls.preset("small")
+
+
+@pytest.mark.parametrize("name", ["race", "crossaug", "ccg", "rgf", "checkwhy"])
+def test_rejections_name_their_system_where_nothing_was_made(name: str) -> None:
+    for other in systems():
+        system_class(other)
+    cls = system_class(name)
+    outputs = [part.stage.outputs for part in cls.parts.values()]
+    columns = {column: Value("string") for own in outputs if isinstance(own, Mapping) for column in own}
+    features = Features({**columns, **get_task(cls.works_on()[0]).features, "status": STATUS})
+
+    def ending(*stages: str) -> Dataset:
+        row = dict.fromkeys(features)
+        rows = [{**row, "id": one, "group_id": one, "status": {"accepted": False, "stage": one, "reason": "no"}} for one in stages]
+        return Dataset.from_list(rows, features=features)
+
+    assert set(hfcf.rejected(ending(*cls.parts))["system"]) == {name}
+    if name in ("race", "crossaug"):  # both tag entities: their columns tell them apart
+        assert hfcf.rejected(ending("tag_entities"))["system"] == [name]
+    if name == "ccg":  # MICE and AutoCAD have the same stage and the same columns
+        assert hfcf.rejected(ending("identify_causal_terms"))["system"] == [None]
+    with pytest.raises(ValueError, match=r"run a system first, ds = system\(ds\)"):  # whatever system it is
+        hfcf.rejected(ending("load").remove_columns("status"))
