@@ -56,9 +56,8 @@ class Card:
 def runs(before: str, after: str, old: Sequence[Mark] = (), new: Sequence[Mark] = (), kinds: str = "same out in") -> list[Run]:
     """Cut two texts into what stays, goes and comes, and at the edges of marks.
 
-    >>> runs("a red box", "a blue box")
-    [Run(kind='same', text='a ', mark='', note=''), Run(kind='out', text='red', mark='', note=''), \
-Run(kind='in', text='blue', mark='', note=''), Run(kind='same', text=' box', mark='', note='')]
+    >>> [(run.kind, run.text) for run in runs("a red box", "a blue box")]
+    [('same', 'a '), ('out', 'red'), ('same', ' '), ('in', 'blue'), ('same', ' box')]
     """
     found: list[Run] = []
     i = j = 0
