@@ -120,7 +120,7 @@ def test_the_head_of_all_prompts_is_read_once(model: Model) -> None:
     loaded = ChatModel(model=model, schema=LABEL).loaded()
     prompts = [encode_prompt(loaded, ask(number), "m") for number in range(5)]
     head = common_head(prompts)
-    assert tokenizer().decode(prompts[0][:head]).endswith("Claim: ")
+    assert str(tokenizer().decode(prompts[0][:head])).endswith("Claim: ")
     loaded.heads.clear()
     cache = head_cache(loaded, prompts[0][:head], 5)
     assert cache.get_seq_length() == head
