@@ -45,7 +45,8 @@ def main() -> None:
     options = read_options(__doc__ or "")
     os.environ["HFCF_REQUEST_CACHE"] = "off"
     engine = ChatModel(model=Model("chat:offline:smollm2"), schema=SCHEMA, max_tokens=32)
-    asked = requests(BATCH if options.quick else 3 * BATCH)
+    batch = BATCH // 2 if options.quick else BATCH
+    asked = requests(batch if options.quick else 3 * batch)
     engine.run(asked[:1])  # loads the weights and the grammar
 
     def alone(part: Sequence[Any]) -> list[Any]:
@@ -56,12 +57,12 @@ def main() -> None:
         with patched((chat_engine, "common_head", lambda _: 0)):
             return engine.run(part)
 
-    few = asked[: BATCH // 4 if options.quick else BATCH]
-    with patched((ChatModel, "room", lambda self, length: 1 if chat_engine.is_alone() else BATCH)):
+    few = asked[: batch // 4 if options.quick else batch]
+    with patched((ChatModel, "room", lambda self, length: 1 if chat_engine.is_alone() else batch)):
         ways = {
             "one by one": timed(alone, few),
-            f"batches of {BATCH}": timed(batched, asked),
-            f"batches of {BATCH}, shared head": timed(engine.run, asked),
+            f"batches of {batch}": timed(batched, asked),
+            f"batches of {batch}, shared head": timed(engine.run, asked),
         }
     (first, expected), *_ = ways.values()
     assert all(answers[: len(few)] == expected for _, answers in ways.values()), "equal answers"
