@@ -53,7 +53,7 @@ def main() -> None:
     size, number, turns = (10_000, 256, 3) if options.quick else (50_000, 1_024, 5)
     passages, questions = vectors(size, number)
     lists = size // 200
-    names = {"Flat": "", "HNSW32": "efSearch=64", f"IVF{lists},Flat": "nprobe=8", f"IVF{lists},SQ8": "nprobe=8"}
+    names = {"Flat": "", "HNSW32": "efSearch=64", f"IVF{lists},Flat": "nprobe=32", f"IVF{lists},SQ8": "nprobe=32"}
     sides = [Side(name, search, passages) for name, search in names.items()]
     figures: dict[str, Any] = {"passages": size, "questions": number, "dimensions": DIMENSIONS, "k": K}
     seconds: dict[str, list[tuple[float, float]]] = {side.name: [] for side in sides}
