@@ -47,7 +47,7 @@ def audit(
             f"{source}: all rows are {', '.join(used) or 'without a label'}: there is nothing to guess; trees that only support "
             "become rows of three labels by --derive 2"
         )
-    ways = [LABELS[:2]] if {*LABELS[:2]} <= {*used} else []
+    ways: list[tuple[str, ...]] = [LABELS[:2]] if {*LABELS[:2]} <= {*used} else []
     if NOT_ENOUGH_INFO in used:
         ways.append(LABELS)
     return {", ".join(labels): shortcuts(rows, labels) for labels in ways}
