@@ -92,7 +92,10 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="A JSON file for the scores of each class, the confusion matrix and all predictions.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it is there.")] = False,
+    predictions: Annotated[
+        Path | None, typer.Option(help="A file for what the model answered to each row, as JSON lines in the rows' order.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files of --out and --predictions.")] = False,
 ) -> None:
     """Score a model on corpora of its task: a verifier (with the majority baseline), a relation classifier or a reader.
 
@@ -107,13 +110,18 @@ def evaluate(
 
     if out is not None and out.exists() and not overwrite:
         raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
+    if out is not None and predictions is not None and out.resolve() == predictions.resolve():
+        raise ValueError(f"--out and --predictions are both {out}: choose another name for one of them")
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
     given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
     given["distractors"] = distractors
     settings = {key: value for key, value in given.items() if value is not None}
     own = recipes.file_keys(set_ or [], options_of(corpus))
     check_weights(reference, "MODEL")
-    results = score(reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own)
+    results = score(
+        reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own, predictions=predictions,
+        overwrite=overwrite,
+    )  # fmt: skip
     print_scores({each.title: each.result.scores for each in results})
     for line in (line for each in results for line in each.lines()):
         console.print_hanging(console.data_text(f"{line}."), hang=2)
@@ -123,6 +131,8 @@ def evaluate(
         with replace_file(out) as part:
             part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print_path("scores, confusion and predictions: ", out)
+    if predictions is not None:
+        print_path("what the model answered to each row: ", predictions)
 
 
 def options_of(sources: Iterable[str]) -> set[str]:

@@ -29,6 +29,8 @@ class Evaluation:
         cut: how many rows had more tokens than `max_length`, and were cut.
         max_length: tokens of an input that the model read; None where it does not apply.
         notes: sentences that readers of the scores need.
+        details: what a file of predictions says of each row besides (`hfcf.training.answer_details`); empty where a trainer
+            gives none.
     """
 
     scores: dict[str, Any]
@@ -39,6 +41,7 @@ class Evaluation:
     cut: int = 0
     max_length: int | None = None
     notes: Sequence[str] = ()
+    details: Sequence[Mapping[str, Any]] = ()
 
 
 class Trainer(Protocol):

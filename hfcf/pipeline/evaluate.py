@@ -22,6 +22,7 @@ from hfcf.core.trainer import Evaluation
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.rows import load_file
 from hfcf.metrics.scores.classes import class_scores
+from hfcf.pipeline.predictions import answers_of, check_target, prediction_lines, write_lines
 
 log = logging.getLogger(__name__)
 
@@ -71,21 +72,15 @@ class Scored:
             kept = [i for i in range(len(self.rows)) if i not in result.left_out]
             gold, said = ([_label(answers[i]) for i in kept] for answers in (result.gold, result.predicted))
             content |= class_scores(gold, said, result.labels)
-        return {**content, "predictions": list(predictions(self.rows, result))}
+        return {**content, "predictions": list(answers_of(self.rows, result))}
+
+    def predictions(self) -> Iterator[dict[str, Any]]:
+        """Yield what the model answered to each row; see `hfcf.pipeline.predictions.prediction_lines`."""
+        return prediction_lines(self.title, self.rows, self.result)
 
 
 _FEW = 4
 """Labels that a line names."""
-
-
-def predictions(rows: Dataset, result: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield `id`, `gold` and `predicted` of each row; of a row that was left out `id`, `gold` and the reason in `left_out`."""
-    for i, row_id in enumerate(rows["id"]):
-        gold = result.gold[i] if len(result.gold) else None
-        if i in result.left_out:
-            yield {"id": row_id, "gold": gold, "left_out": result.left_out[i]}
-        else:
-            yield {"id": row_id, "gold": gold, "predicted": result.predicted[i]}
 
 
 def _label(answer: Any) -> Any:
@@ -95,7 +90,8 @@ def _label(answer: Any) -> Any:
 
 def evaluate(
     model: Model, sources: Sequence[str], *, max_length: int | None = None, ways: int | None = None, limit: int | None = None,
-    settings: Mapping[str, Any] | None = None, own: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None, own: Mapping[str, Any] | None = None, predictions: str | Path | None = None,
+    overwrite: bool = False,
 ) -> list[Scored]:  # fmt: skip
     """Score a model on corpora of its task.
 
@@ -108,10 +104,16 @@ def evaluate(
         limit: score only the first rows of each.
         settings: of the task's trainer.
         own: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them, and options of the corpora.
+        predictions: a file for what the model answered to each row of all sources, in their order: JSON lines, see
+            `hfcf.pipeline.predictions.prediction_lines`.
+        overwrite: replace that file if it is there.
 
     Raises:
-        ValueError: a corpus can't be read, no model answers its rows, or no row of it is left to score; the message says why.
+        ValueError: a corpus can't be read, no model answers its rows, no row of it is left to score, or the predictions can't be
+            stored where they shall be; the message says why.
     """
+    if predictions is not None:
+        check_target(Path(predictions), sources, overwrite=overwrite)
     results: dict[str, Scored] = {}
     for source in sources:
         folder, title, rows = read_source(source, limit, own, ways)
@@ -122,6 +124,8 @@ def evaluate(
             raise ValueError(f"{title}: no row is left to score: {reasons or 'there are no rows'}")
         seen = sum(seen_rows(rows.select([i for i in range(len(rows)) if i not in result.left_out]), model) or ())
         results[title] = Scored(title, rows, result, seen)
+    if predictions is not None:
+        write_lines(Path(predictions), (line for each in results.values() for line in each.predictions()))
     return list(results.values())
 
 
@@ -137,10 +141,12 @@ def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:
     if not kept:
         return Evaluation({"rows": 0}, nothing, nothing, unread)
     result = trainer.evaluate(rows.select(kept), model, **settings)
-    gold, predicted = (dict(zip(kept, answers, strict=True)) if len(answers) else {} for answers in (result.gold, result.predicted))
+    answers = (result.gold, result.predicted, result.details)
+    gold, predicted, details = (dict(zip(kept, some, strict=True)) if len(some) else {} for some in answers)
     return replace(
         result, gold=[gold.get(i) for i in range(len(rows))], predicted=[predicted.get(i) for i in range(len(rows))],
         left_out={**unread, **{kept[i]: why for i, why in result.left_out.items()}},
+        details=[details.get(i, {}) for i in range(len(rows))],
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,19 +38,30 @@ def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read JSON lines of predictions, by id.
 
     Each line has `id`, and `program`, `arrows` or `proof`, or a `label` alone. Without `label` the label is what a program prints.
+    Files of `hfcf evaluate --predictions` are read as well: a line with `names` has a program in its `prediction`, any other a
+    label; one with `left_out` has neither.
 
     Raises:
-        ValueError: a line is no such object, or an id is there twice; the message has the place.
+        ValueError: a line is no such object, an id is there twice, or the lines are of several sets; the message has the place.
     """
     predictions: dict[str, dict[str, Any]] = {}
+    first: Any = None
     for record in json_lines(Path(path)):
         where = f"{path}, {record.place}"
         if record.unreadable:
             raise ValueError(f"{where}: {record.unreadable}")
         if not isinstance(line := record.value, dict) or line.get("id") is None:
             raise ValueError(f"{where}: write an object with id, and program, arrows, proof or label")
+        if "prediction" in line or "left_out" in line:
+            first = line.get("set") if first is None else first
+            if line.get("set") != first:
+                raise ValueError(
+                    f"{where}: the predictions are of several sets, {first} and {line.get('set')}: store each set in a file of its "
+                    "own, by hfcf evaluate with one --corpus"
+                )
+        line = _unpack(line, where)
         given = [name for name in NOTATIONS if line.get(name) is not None]
-        if len(given) > 1 or not (given or "label" in line):
+        if len(given) > 1 or not (given or "label" in line or "left_out" in line):
             found = " and ".join(given) or ", ".join(map(str, line))
             raise ValueError(f"{where}: write one of {', '.join(NOTATIONS)}, or a label alone, got {found}")
         if wrong := next((name for name in given if not isinstance(line[name], str)), None):
@@ -62,6 +74,17 @@ def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
     return predictions
 
 
+def _unpack(line: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return a line of `hfcf evaluate --predictions` with its prediction as a `program` or `label`; any other line as it is."""
+    if "prediction" not in line:
+        return line
+    if (names := line.get("names")) is None:
+        return {**line, "label": line["prediction"]}
+    if not isinstance(names, dict) or not all(isinstance(one, str) for one in names.values()):
+        raise ValueError(f"{where}: names must be an object, {{name in the program: id of the evidence}}, got {names!r}")
+    return {**line, "program": line["prediction"]}
+
+
 def score(
     rows: Dataset, predictions: Mapping[str, Mapping[str, Any]], scorer: StructureScorer, *, task: int = 3,
     repaired: bool = False, partial: bool = False, resamples: int = RESAMPLES,
@@ -69,7 +92,8 @@ def score(
     """Score predictions on all rows, and on those of each label, number of steps and number of distractors.
 
     Structures name evidence as `evidence_info` does, and are compared by its sentences. A structure that can't be read counts as an
-    empty one; its label is read by itself. Rows without a structure count for labels alone.
+    empty one; its label is read by itself. Rows without a structure count for labels alone. A program with `names` names evidence
+    by these, and its `label` is the one that counts. A row whose prediction has `left_out` is not scored.
 
     Args:
         rows: of argument structures.
@@ -81,13 +105,13 @@ def score(
         resamples: of the intervals, over groups of rows.
 
     Returns:
-        `encoder`; `rows`; `missing`, the ids of rows without a prediction; `unreadable`, {id: reason}; and `groups`, by name with
-        `rows`, `with_structure` and `scores`, {name: [value, low, high]}. Scores of structures are missing where no prediction has
-        one, those of labels where none has a label.
+        `encoder`; `rows`; `missing`, the ids of rows without a prediction; `left_out`, {reason: number of rows}; `unreadable`,
+        {id: reason}; and `groups`, by name with `rows`, `with_structure` and `scores`, {name: [value, low, high]}. Scores of
+        structures are missing where no prediction has one, those of labels where none has a label.
 
     Raises:
-        ValueError: there are no predictions, an id is of no row, or a row has no prediction (unless `partial`); the message names
-            the first ones.
+        ValueError: there are no predictions, an id is of no row, a row has no prediction (unless `partial`), or all rows are left
+            out; the message names the first ones.
     """
     if task not in WRITTEN:
         raise ValueError(f"task must be {' or '.join(map(str, WRITTEN))}, got {task}")
@@ -98,6 +122,11 @@ def score(
     ids = list(map(str, rows["id"]))
     if unknown := [name for name in predictions if name not in {*ids}]:
         raise ValueError(f"{len(unknown)} predictions are of no row: {_name(unknown)}")
+    left_out = {name: str(line["left_out"]) for name, line in predictions.items() if "left_out" in line}
+    kept = [i for i, name in enumerate(ids) if name not in left_out]
+    if not kept:
+        raise ValueError(f"all {len(ids)} rows are left out: {left_out[ids[0]]}")
+    rows, ids = rows.select(kept), [ids[i] for i in kept]
     missing = [name for name in ids if name not in predictions]
     if missing and not partial:
         raise ValueError(
@@ -111,7 +140,7 @@ def score(
         if fault:
             unreadable[name] = fault
     places = {**scorer.groups(gold), **_by_label(gold)}
-    asked = any(line.get(name) is not None for line in predictions.values() for name in NOTATIONS)
+    asked = any(line.get(name) is not None for line in predictions.values() for name in (*NOTATIONS, "names"))
     labelled = any(answer["label"] is not None for answer in answers)
     structures = scorer.rows_of(gold, answers) if asked else [None] * len(gold)
     groups = list(map(str, regroup(rows)))
@@ -128,7 +157,8 @@ def score(
                 "scores": {key: [round(number, 4) for number in numbers] for key, numbers in scores.items()},
             }  # fmt: skip
     return {
-        "encoder": scorer.encoder.model.name, "rows": len(ids), "missing": missing, "unreadable": unreadable, "groups": parts,
+        "encoder": scorer.encoder.model.name, "rows": len(ids), "missing": missing,
+        "left_out": dict(Counter(left_out.values()).most_common()), "unreadable": unreadable, "groups": parts,
     }  # fmt: skip
 
 
@@ -147,6 +177,7 @@ def to_page(result: Mapping[str, Any]) -> str:
     lines += ["", f"Structure similarity is by {result['encoder']}. Intervals are over groups of rows."]
     if result["missing"]:
         lines.append(f"{len(result['missing'])} rows have no prediction, and count as empty and wrong: {_name(result['missing'])}.")
+    lines += [f"{number} rows are left out, as the predictions have it: {why}." for why, number in result["left_out"].items()]
     if result["unreadable"]:
         name, reason = next(iter(result["unreadable"].items()))
         lines.append(f"{len(result['unreadable'])} structures can't be read, and count as empty. The first, {name}: {reason}")
@@ -157,12 +188,16 @@ def _read(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired:
     """Read a prediction as an answer, and say why its structure can't be read."""
     given = None if line.get("label") is None else read_verdict(str(line["label"]))
     texts = dict(gold["texts"])
-    if task > WRITTEN[0]:
+    if (names := line.get("names")) is not None:  # what the model was shown, whatever the task
+        if unknown := next((name for name, one in names.items() if one not in texts), None):
+            return to_answer(None, given), f"names says that {unknown} is {names[unknown]}, which is no id of evidence_info"
+        texts = {CLAIM: texts[CLAIM], **{name: texts[one] for name, one in names.items()}}
+    elif task > WRITTEN[0]:
         conclusions = {step["conclusion"] for step in gold["structure"] or ()} - {CLAIM}
         texts = {name: text for name, text in texts.items() if name not in conclusions}
     try:
         if (program := line.get("program")) is not None:
-            given = given or printed_label(program)
+            given = given or (None if names is not None and "label" in line else printed_label(program))
             structure = repair_program(program, texts)[0] if repaired else parse_program(program, texts)
         elif (proof := line.get("proof")) is not None:
             structure = parse_proof(proof, texts)

@@ -21,6 +21,7 @@ from hfcf.engines.reader import Reader, encode_windows, first_texts
 from hfcf.engines.retriever import Retriever
 from hfcf.metrics.scores import em_f1 as scores
 from hfcf.text.phrase_match import find_places
+from hfcf.training.answer_details import span_details
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.reader import STRIDE, TASK_TYPE, load_start, tokens_of
 from hfcf.training.scorers import ANSWERS
@@ -266,15 +267,17 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> Evaluation:
         return Evaluation({"rows": 0})
     questions, gold = rows["question"][:], ANSWERS.gold(rows)
     hits = reader.retriever.run(questions)
-    held = [any(holds_answer(answers, hit["text"]) for hit in found) for answers, found in zip(gold, hits, strict=True)]
-    predicted = first_texts(reader.read(questions, hits))
+    held = [any(holds_answer(answers, hit["text"]) for hit in own) for answers, own in zip(gold, hits, strict=True)]
+    found = reader.read(questions, hits)
+    predicted = first_texts(found)
     results = {
         "rows": len(rows),
         **ANSWERS.scores(gold, predicted),
         "retrieved": round(sum(held) / len(held), 4),
-        "no_passage": sum(not found for found in hits),
+        "no_passage": sum(not own for own in hits),
     }
-    return Evaluation(results, gold, predicted, max_length=reader.reader.max_length)
+    details = [span_details(answer) for answer in found]
+    return Evaluation(results, gold, predicted, max_length=reader.reader.max_length, details=details)
 
 
 def holds_answer(gold: scores.Gold, passage: str) -> bool:

@@ -15,6 +15,7 @@ from hfcf.core.trainer import Evaluation, load_scorer
 from hfcf.engines.open_reader import stored_open_reader
 from hfcf.engines.reader import Reader, first_texts
 from hfcf.tasks.qa import TASK
+from hfcf.training.answer_details import span_details, spread
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.open_reader import evaluate_open_reader, train_open_reader
 from hfcf.training.reader import train_reader
@@ -52,8 +53,7 @@ class ReaderTrainer:
         max_length = read_length(model, max_length)
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return first_texts(open_reader.run(rows["question"][:]))
-        requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
-        return first_texts(Reader(model=model, max_length=max_length, n_best=1).run(requests))
+        return first_texts(self._read(rows, model, max_length))
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a reader on rows by exact match and F1; rows without a context are left out.
@@ -71,11 +71,19 @@ class ReaderTrainer:
         kept = [i for i in range(len(rows)) if i not in left_out]
         if not kept:
             return Evaluation({"rows": 0, "skipped": len(rows)}, gold, [None] * len(rows), left_out, max_length=max_length)
-        answers = self.predict(rows.select(kept), model, max_length=max_length)
+        found = self._read(rows.select(kept), model, max_length)
+        answers = first_texts(found)
         said = dict(zip(kept, answers, strict=True))
         scores = {"rows": len(kept), **scorer.scores([gold[i] for i in kept], answers)}
         scores |= {"skipped": len(left_out)} if left_out else {}
-        return Evaluation(scores, gold, [said.get(i) for i in range(len(rows))], left_out, max_length=max_length)
+        details = spread([span_details(answer) for answer in found], kept, len(rows))
+        predicted = [said.get(i) for i in range(len(rows))]
+        return Evaluation(scores, gold, predicted, left_out, max_length=max_length, details=details)
+
+    def _read(self, rows: Dataset, model: Model, max_length: int) -> list[list[dict[str, Any]]]:
+        """Return the likeliest answer to each row in a list, which is empty where the reader finds none."""
+        requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
+        return Reader(model=model, max_length=max_length, n_best=1).run(requests)
 
 
 TRAINER = ReaderTrainer()

@@ -29,6 +29,7 @@ from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, lo
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
+from hfcf.training.answer_details import label_details
 from hfcf.training.steps import count_rows
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, LengthSampler, Loss, fit
 
@@ -151,11 +152,12 @@ class _BestEpoch(TrainerCallback):
 
 def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> Evaluation:
     """Score a relation classifier on rows; the score `unread` counts sentences longer than it reads, which are wrong."""
-    return _evaluation(rows, _predict(rows, engine), max_length=engine.max_length)
+    return _evaluation(rows, _ask(rows, engine), max_length=engine.max_length)
 
 
-def _evaluation(rows: Dataset, predicted: Sequence[str | None], **more: Any) -> Evaluation:
-    gold = list(rows["label"])
+def _evaluation(rows: Dataset, answers: Sequence[Mapping[str, float] | str | None], **more: Any) -> Evaluation:
+    gold, predicted = list(rows["label"]), _likeliest(answers)
+    more["details"] = [label_details(answer, "the sentence has more tokens than the model reads") for answer in answers]
     # A row without a label can be asked about, and not be scored.
     left_out = {i: "the row has no label" for i, label in enumerate(gold) if label is None}
     kept = [i for i in range(len(gold)) if i not in left_out]
@@ -166,8 +168,8 @@ def _evaluation(rows: Dataset, predicted: Sequence[str | None], **more: Any) -> 
     return Evaluation(results, gold, predicted, left_out, sorted({*true, *(one for one in said if one)}), **more)
 
 
-def _predict(rows: Dataset, engine: RelationClassifier) -> list[str | None]:
-    answers = engine.run(requests(rows.select_columns(["tokens", "head", "tail"]), engine.model))
+def _ask(rows: Dataset, engine: RelationClassifier) -> list[dict[str, float] | None]:
+    answers: list[dict[str, float] | None] = engine.run(requests(rows.select_columns(["tokens", "head", "tail"]), engine.model))
     classes = sorted({label for answer in answers for label in answer or ()})
     # Without this, a classifier with names of its own would be wrong on every row without a word.
     if "label" in rows.column_names and classes and not {*classes} & {*rows["label"]}:
@@ -178,7 +180,11 @@ def _predict(rows: Dataset, engine: RelationClassifier) -> list[str | None]:
         if not is_rbert(engine.model):
             raise ValueError(f"{why}: say what its classes mean by the model's labels (--labels of hfcf evaluate)")
         log.warning("%s, so all its answers are wrong", why)  # a training of hours does not end in an error for a few test rows
-    return [None if answer is None else choose(answer, list(answer)) for answer in answers]
+    return answers
+
+
+def _likeliest(answers: Sequence[Mapping[str, float] | str | None]) -> list[str | None]:
+    return [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
 
 
 def _encode(tokenizer: Any, rows: Dataset) -> list[Encoded]:
@@ -204,15 +210,14 @@ class RelationTrainer:
     def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str]) -> list[str]:
         """Return the likeliest label of each row; a sentence too long for the classifier has no relation."""
         engine = RelationClassifier(model=model, max_length=read_length(model, max_length))
-        return [OTHER if label is None else label for label in _predict(rows, engine)]
+        return [OTHER if label is None else label for label in _likeliest(_ask(rows, engine))]
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a classifier on rows, "llm:NAME" over its endpoint; a corpus has its own labels, and `ways` does not fit."""
         if ways is not None:
             raise ValueError("ways is for verifiers; a relation classifier is scored on all relations: leave it out")
         if is_prompted(model):
-            answers = TASK.verdicts(list(rows), model, 0)
-            return _evaluation(rows, [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers])
+            return _evaluation(rows, TASK.verdicts(list(rows), model, 0))
         return evaluate_relation(rows, RelationClassifier(model=model, max_length=read_length(model, max_length)))
 
 

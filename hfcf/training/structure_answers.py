@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,12 +33,15 @@ LLM = "llm"
 class Answer(NamedTuple):
     """A model's answer: `label` is None and `structure` empty where it gives none; `fault` says why a text can't be read.
 
-    The label is read by itself, so an answer with a fault may have one.
+    The label is read by itself, so an answer with a fault may have one. `text` is what the model wrote, and `probabilities` are
+    those of the labels; each is None where a model gives none.
     """
 
     label: str | None
     structure: Structure = Structure(())
     fault: str | None = None
+    text: str | None = None
+    probabilities: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,10 @@ def ask(
     """
     if kind == "classifier":
         pairs = [[view.claim, evidence_text(view)] for view in views]
-        return [Answer(choose(each, labels)) for each in Classifier(model=model, max_length=max_length).run(pairs)]
+        return [_chosen(each, labels) for each in Classifier(model=model, max_length=max_length).run(pairs)]
     if kind == "graph":
         graphs = [graph(view) for view in views]
-        return [Answer(choose(each, labels)) for each in GraphClassifier(model=model, max_length=max_length).run(graphs)]
+        return [_chosen(each, labels) for each in GraphClassifier(model=model, max_length=max_length).run(graphs)]
     if kind == "seq2seq":
         written = ProgramWriter(model=model, max_length=max_length).run([[program_text(view), []] for view in views])
         texts = [each[0]["text"] if each else "" for each in written]
@@ -132,7 +135,7 @@ def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list
     """
     read = ask([with_structure(view, answer.structure) for view, answer in written], **settings)
     return [
-        first._replace(label=second.label, fault=first.fault or second.fault)
+        first._replace(label=second.label, fault=first.fault or second.fault, probabilities=second.probabilities)
         for (_, first), second in zip(written, read, strict=True)
     ]
 
@@ -165,10 +168,14 @@ def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool 
     try:
         structure = repair_program(text, view.texts)[0] if repaired else parse_program(text, view.texts)
     except StructureError as error:
-        return Answer(label if label in labels else None, fault=str(error))
+        return Answer(label if label in labels else None, fault=str(error), text=text)
     if structure.label is None and not structure.steps:
-        return Answer(None, fault="the text has neither links nor a label")
-    return Answer(structure.label if structure.label in labels else None, structure)
+        return Answer(None, fault="the text has neither links nor a label", text=text)
+    return Answer(structure.label if structure.label in labels else None, structure, text=text)
+
+
+def _chosen(probabilities: Mapping[str, float], labels: Sequence[str]) -> Answer:
+    return Answer(choose(probabilities, labels), probabilities=probabilities)
 
 
 def _ask_llm(views: Sequence[View], model: Model, labels: Sequence[str], repaired: bool, shots: int, seed: int) -> list[Answer]:

@@ -25,6 +25,7 @@ from hfcf.engines.networks import load_network
 from hfcf.tasks.task_inputs import WRITTEN, View, answer_text, evidence_text, program_text, views
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
+from hfcf.training.answer_details import spread
 from hfcf.training.generator import train_texts
 from hfcf.training.steps import count_rows
 from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, classes_of, count_cut, graph, purpose
@@ -261,6 +262,7 @@ class StructureTrainer:
             {"task": task, "rows": len(asked.shown), "left out": len(asked.left_out)}, gold, predicted, asked.left_out,
             asked.labels, max_length=asked.max_length,
             cut=count_cut(asked.shown, model, asked.trained.kind, asked.max_length), notes=notes,
+            details=spread(list(map(_details, asked.shown, asked.answers)), asked.places, len(rows)),
         )  # fmt: skip
         if not asked.shown:
             return result
@@ -297,6 +299,16 @@ def _stored(view: View, answer: Answer) -> Any:
     if view.task not in WRITTEN:
         return answer.label
     return to_answer(None if answer.fault and not answer.structure.steps else answer.structure, answer.label)
+
+
+def _details(view: View, answer: Answer) -> dict[str, Any]:
+    """Return what a file of predictions says of an answer; `hfcf score structures` reads a program by its `names` of evidence."""
+    if view.task in WRITTEN:
+        details: dict[str, Any] = {"prediction": answer.text, "label": answer.label, "names": dict(view.ids)}
+    else:
+        details = {} if answer.text is None else {"written": answer.text}
+    more = {"probabilities": answer.probabilities, "fault": answer.fault}
+    return details | {name: value for name, value in more.items() if value is not None}
 
 
 def _strict_accuracy(asked: StructureAnswers) -> float:

@@ -16,6 +16,7 @@ from hfcf.core.trainer import Evaluation
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.text_classifier import TextClassifier
+from hfcf.training.answer_details import label_details, spread
 from hfcf.training.classifier import train_texts_classifier
 from hfcf.training.trainer import Hyperparameters
 from hfcf.training.verifier import scores
@@ -41,7 +42,7 @@ class TextTrainer:
 
     def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str]) -> list[str]:
         """Return the likeliest label of each row; a text longer than the model reads is cut."""
-        return self._ask(rows, model, read_length(model, max_length))[0]
+        return [choose(answer, list(answer)) for answer in self._ask(rows, model, read_length(model, max_length))[0]]
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a classifier on rows, "llm:NAME" over its endpoint, with the majority baseline; a corpus has its own labels."""
@@ -60,13 +61,12 @@ class TextTrainer:
         if not kept:
             return Evaluation({"rows": 0}, gold, [None] * len(gold), left_out)
         labelled, length = rows.select(kept), read_length(model, max_length)
-        said: list[str | None]
+        answers: Sequence[dict[str, float] | str | None]
         if is_prompted(model):
             answers = task_of(rows.features).verdicts(list(labelled), model, length)
-            said = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
         else:
-            likeliest, cut = self._ask(labelled, model, length)
-            said = [*likeliest]
+            answers, cut = self._ask(labelled, model, length)
+        said = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
         true = [gold[i] for i in kept]
         majority = max(map(true.count, set(true))) / len(true)
         results = {"rows": len(kept), **scores(true, said), "majority": round(majority, 4)}
@@ -75,10 +75,13 @@ class TextTrainer:
         by_row = dict(zip(kept, said, strict=True))
         predicted = [by_row.get(i) for i in range(len(gold))]
         labels = sorted({*true, *(one for one in said if one)})
-        return Evaluation(results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_prompted(model) else length)
+        details = spread([label_details(answer) for answer in answers], kept, len(gold))
+        return Evaluation(
+            results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_prompted(model) else length, details=details
+        )
 
-    def _ask(self, rows: Dataset, model: Model, max_length: int) -> tuple[list[str], int]:
-        """Return the likeliest label of each row, and how many texts were cut for it."""
+    def _ask(self, rows: Dataset, model: Model, max_length: int) -> tuple[list[dict[str, float]], int]:
+        """Return the probabilities of each row's labels, and how many texts were cut for it."""
         texts = list(rows[self.column])
         answers = TextClassifier(model=model, max_length=max_length).run(texts)
         longer = [i for i, answer in enumerate(answers) if answer is None]
@@ -86,7 +89,7 @@ class TextTrainer:
         for i, answer in zip(longer, read, strict=True):
             answers[i] = answer
         _check_classes(model, set(answers[0] if answers else ()), set(rows["label"]) - {None})
-        return [choose(answer, list(answer)) for answer in answers], len(longer)
+        return answers, len(longer)
 
 
 def _check_classes(model: Model, classes: Set[str], present: Set[str]) -> None:

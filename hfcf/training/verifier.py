@@ -17,6 +17,7 @@ from hfcf.core.trainer import Evaluation, used_labels
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK
 from hfcf.text.label_names import label_of
+from hfcf.training.answer_details import label_details, spread
 from hfcf.training.classifier import pairs_of, predict, train_classifier
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.trainer import Hyperparameters
@@ -157,7 +158,7 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int | None = N
     labels, left_out = choose_labels(rows, engine.labels, ways)
     kept = [i for i in range(len(rows)) if i not in left_out]
     requests = pairs_of(rows.select(kept), engine.model, claim_only=claim_only)
-    answers = [choose(answer, labels) for answer in engine.run(requests)]
+    answers = engine.run(requests)
     cut = engine.count_cut(requests)
     return _evaluation(rows, kept, answers, labels, left_out, engine.labels, cut=cut, max_length=engine.max_length)
 
@@ -174,27 +175,31 @@ def evaluate_remote(rows: Dataset, model: Model, *, ways: int | None = None) -> 
     # A label that is not scored would leave the others at 0, and a tie would choose between them.
     asked = replace(model, labels={name: label for name, label in names.items() if label_of(label) in labels})
     answers = TASK.verdicts(list(rows.select(kept)), asked, 0) if kept else []
-    predicted = [choose(answer, labels) if isinstance(answer, Mapping) else None for answer in answers]
-    result = _evaluation(rows, kept, predicted, labels, left_out, classes)
-    return replace(result, scores={**result.scores, "unanswered": predicted.count(None)}) if kept else result
+    result = _evaluation(rows, kept, answers, labels, left_out, classes)
+    unanswered = sum(not isinstance(answer, Mapping) for answer in answers)
+    return replace(result, scores={**result.scores, "unanswered": unanswered}) if kept else result
 
 
 def _evaluation(
-    rows: Dataset, kept: Sequence[int], answers: Sequence[str | None], labels: Sequence[str], left_out: Mapping[int, str],
-    classes: Sequence[str], **more: Any,
+    rows: Dataset, kept: Sequence[int], answers: Sequence[Mapping[str, float] | str | None], labels: Sequence[str],
+    left_out: Mapping[int, str], classes: Sequence[str], **more: Any,
 ) -> Evaluation:  # fmt: skip
-    """Score answers to the rows that were kept."""
-    gold, said = list(rows["label"]), dict(zip(kept, answers, strict=True))
+    """Score answers, {label: probability} or the reason why there is none, to the rows that were kept."""
+    likeliest = [choose(answer, labels) if isinstance(answer, Mapping) else None for answer in answers]
+    gold, said = list(rows["label"]), dict(zip(kept, likeliest, strict=True))
     true, results = [gold[i] for i in kept], dict[str, Any]()
     if kept:
         # An endpoint's row without an answer is no class of the mean.
-        results = scores(true, [answer or "" for answer in answers], sorted(set(true)))
+        results = scores(true, likeliest, sorted(set(true)))
         results["majority"] = round(max(map(true.count, set(true))) / len(true), 4)
     masked, absent = ([one for one in some if one not in others] for some, others in ((classes, labels), (labels, classes)))
     notes = [f"{label} is no answer here, although the model has that class: no row that is scored has it" for label in masked]
     notes += [f"the model has no class {label}: its rows count as wrong" for label in absent if label in true]
     predicted = [said.get(i) for i in range(len(gold))]
-    return Evaluation({"rows": len(kept), **results}, gold, predicted, left_out, tuple(labels), notes=tuple(notes), **more)
+    details = spread([label_details(answer) for answer in answers], kept, len(gold))
+    return Evaluation(
+        {"rows": len(kept), **results}, gold, predicted, left_out, tuple(labels), notes=tuple(notes), details=details, **more
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,39 @@
+"""What a model says of a row besides its answer, as files of predictions store it: probabilities, scores, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SPAN = ("score", "probability", "passage")
+"""What is stored of an answer to a question: the logarithm of its probability, this, and an open-domain reader's passage."""
+
+
+def label_details(answer: Mapping[str, float] | str | None, absent: str = "the model gave no answer") -> dict[str, Any]:
+    """Return the `probabilities` of an answer of `Task.verdicts` or a classifier; without one, the reason in `fault`.
+
+    >>> label_details({"SUPPORTS": 0.9, "REFUTES": 0.1})
+    {'probabilities': {'SUPPORTS': 0.9, 'REFUTES': 0.1}}
+    >>> label_details("no answer within 64 tokens")
+    {'fault': 'no answer within 64 tokens'}
+    """
+    return {"probabilities": dict(answer)} if isinstance(answer, Mapping) else {"fault": answer or absent}
+
+
+def span_details(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a reader says of its first answer; nothing where it found none.
+
+    >>> span_details([{"text": "Ann", "score": -0.1, "probability": 0.9, "start": 0}])
+    {'score': -0.1, 'probability': 0.9}
+    """
+    return {name: found[0][name] for name in SPAN if name in found[0]} if found else {}
+
+
+def spread(details: Sequence[Mapping[str, Any]], kept: Sequence[int], rows: int) -> list[Mapping[str, Any]]:
+    """Return the details of all rows, from those of the rows that were kept; the others have none.
+
+    >>> spread([{"score": -0.1}], [1], 2)
+    [{}, {'score': -0.1}]
+    """
+    known = dict(zip(kept, details, strict=True))
+    return [known.get(i, {}) for i in range(rows)]
