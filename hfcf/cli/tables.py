@@ -92,7 +92,7 @@ def _print_groups(title: str, scores: Mapping[str, Any]) -> None:
 
 def print_page(text: str) -> None:
     """Print a page of Markdown; a table that is wider than the terminal becomes a block for each row."""
-    for is_table, group in groupby(text.splitlines(), key=lambda line: line.startswith("| ")):
+    for is_table, group in groupby(text.splitlines(), key=lambda line: line.startswith("|")):
         lines = [data_text(line) for line in group]
         if not is_table or max(line.cell_len for line in lines) <= console.out.width:
             for line in lines:

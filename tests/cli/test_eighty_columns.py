@@ -178,10 +178,12 @@ def test_scores_and_pushes_fit(printed: Callable[..., str]) -> None:
     assert "a" * 40 in printed(print_push, plan, False)
 
 
-def test_a_wide_table_of_a_page_becomes_blocks(printed: Callable[..., str]) -> None:
+@pytest.mark.parametrize("tight", [False, True])
+def test_a_wide_table_of_a_page_becomes_blocks(printed: Callable[..., str], tight: bool) -> None:
     header = ["method", "rows", *(f"question {i}" for i in range(9))]
     rows = [[name, "5", *["3.00 ± 0.00"] * 9] for name in ("race", "eda")]
     table = [" | ".join(cells).join(("| ", " |")) for cells in (header, ["---"] * 11, *rows)]
+    table[1] = table[1].replace(" ", "") if tight else table[1]
     text = printed(print_page, "\n".join(["# Ratings", "", *table, "", "| a | b |", "| --- | --- |", "| 1 | 2 |"]))
     assert text.startswith("# Ratings\n\nrace\n  rows        5\n  question 0  3.00 ± 0.00\n")
     assert text.count("question 8") == 2
