@@ -50,7 +50,7 @@ def answers(made: Any, questions: np.ndarray, batch: int) -> list[list[int]]:
     approximate = Approximate(made)
     parts = [questions[i : i + batch] for i in range(0, len(questions), batch)]
     found = [hit for part in parts for hit in approximate.search(part, 2 * K)]
-    return [[number for number, _ in dense.top_k(numbers, scores, K)] for numbers, scores in found]
+    return [[int(number) for number, _ in dense.top_k(numbers, scores, K)] for numbers, scores in found]
 
 
 @pytest.mark.parametrize("name", NAMES)
