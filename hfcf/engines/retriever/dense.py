@@ -19,7 +19,7 @@ from hfcf.core.workers import is_worker
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.networks import load_network
-from hfcf.engines.retriever.faiss_index import FLAT, Approximate, fill, import_faiss, new_index, tune
+from hfcf.engines.retriever.faiss_index import FLAT, Approximate, blas, fill, import_faiss, new_index, tune
 from hfcf.engines.retriever.topk import Hits, top_k
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 POOLINGS = ("mean", "cls", "pooler")
 CHUNK = 4_096
 """Passages that are tokenised at once, and sorted by length."""
+MANY = 16
+"""Questions from which on an exact search multiplies matrices."""
 _FILE = "vectors.faiss"
 
 
@@ -224,7 +226,9 @@ def _find_exactly(made: Any, vectors: np.ndarray, k: int) -> list[Hits]:
     hits: list[Hits] = [[] for _ in vectors]
     unsure, size = list(range(len(vectors))), min(2 * k, made.ntotal)
     while unsure:
-        _, places = made.search(vectors[unsure], size)
+        # BLAS is faster for many questions, slower for one. Its last bits don't matter: scores are computed again.
+        with blas(import_faiss(), use=len(unsure) >= MANY):
+            _, places = made.search(vectors[unsure], size)
         asked, unsure = unsure, []
         for i, found in zip(asked, places, strict=True):
             numbers = np.sort(found)

@@ -131,7 +131,7 @@ class Approximate:
         size = min(size, self._inner.ntotal)
         moved = np.concatenate([self._move(question[None]) for question in questions])
         parts = [moved[i : i + 1] for i in range(len(moved))] if self._alone else [moved]
-        with _without_blas(self._faiss):
+        with blas(self._faiss, use=False):
             found = np.concatenate([self._inner.search(part, size)[1] for part in parts])
         for vector, places in zip(moved, found, strict=True):
             numbers = np.sort(places[places >= 0])
@@ -201,9 +201,10 @@ def _threads(faiss: Any, number: int) -> Iterator[None]:
 
 
 @contextmanager
-def _without_blas(faiss: Any) -> Iterator[None]:
+def blas(faiss: Any, use: bool) -> Iterator[None]:
+    """Let FAISS multiply matrices by BLAS, or compare vector by vector; its own rule differs between versions."""
     before = faiss.cvar.distance_compute_blas_threshold
-    faiss.cvar.distance_compute_blas_threshold = 1 << 30
+    faiss.cvar.distance_compute_blas_threshold = 1 if use else 1 << 30
     try:
         yield
     finally:
