@@ -83,11 +83,13 @@ def test_a_system_is_described(printed: Callable[..., str]) -> None:
     assert "paper Zhu et al. 2023, EXPLAIN, EDIT, GENERATE: " in joined
     assert "  explain         claim, evidence, label → rationales, sentence_rationales\n" in text
     assert "  num_beams: int = 30; offline: 10\n    beams of the search\n" in text
-    assert "  verifier: Model, no default\n    offline: offline:minilm + hfcf:verifier\n    llm: llm:gpt-4o-mini\n" in text
+    assert "  verifier: Model, no default\n    hub: MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli\n" in text
+    assert "    offline: offline:minilm + hfcf:verifier\n    llm: llm:gpt-4o-mini\n" in text
     assert "(hfcf train train_verifier trains this model)" in joined
     assert "RACE paper: not measured" in joined
     assert "RACE offline: of 50 rated pairs of feverous" in joined
-    assert "  encoder: Model = distilbert-base-uncased; offline, llm: offline:minilm\n" in text, "presets that agree stand once"
+    assert "  encoder: Model = distilbert-base-uncased\n    hub: sentence-transformers/all-mpnet-base-v2\n" in text
+    assert "    offline, llm: offline:minilm\n" in text, "presets that agree stand once"
     assert "  strict: bool = False\n" in text
 
 
