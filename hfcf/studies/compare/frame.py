@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -51,7 +51,8 @@ class Grid:
     """Which methods, seeds and corpora a table has, and the cells that are there.
 
     `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus;
-    `alone` are the corpora that count in no average; `scorer` rates the answers.
+    `alone` are the corpora that count in no average; `scorer` rates the answers; `sources` has, by corpus, what rows were made of:
+    rows of one source are not independent. A corpus that it lacks has independent rows.
     """
 
     methods: tuple[str, ...]
@@ -61,6 +62,7 @@ class Grid:
     cells: Mapping[tuple[str, Seed, str], Cell]
     alone: frozenset[str] = frozenset()
     scorer: Scorer = _LABELS
+    sources: Mapping[str, Sequence[Hashable]] = field(default_factory=dict)
 
     @property
     def compared(self) -> list[str]:
@@ -74,6 +76,10 @@ class Grid:
     def about(self, corpus: str) -> list[Cell]:
         """Return all cells of a corpus."""
         return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
+
+    def independent(self, corpus: str) -> int:
+        """Count the independent rows of a corpus: its sources, else its rows."""
+        return len(set(self.sources[corpus])) if corpus in self.sources else len(self.about(corpus)[0]["gold"])
 
     @cached_property
     def long(self) -> DataFrame:

@@ -68,6 +68,8 @@ def _legend(grid: Grid, differences: Sequence[Difference]) -> list[str]:
             f"Intervals: {LEVEL:.0%}, percentiles over evaluation rows and seeds drawn again, paired. With few seeds they hold "
             "for these seeds on other rows, not for other seeds."
         )
+        if any(grid.independent(corpus) < len(grid.about(corpus)[0]["gold"]) for corpus in grid.sources if grid.about(corpus)):
+            spoken += " Counterfactuals of one source are drawn together."
         legend += [tables.noise_legend(grid, "rows and seeds", f"{count} differences of its metric"), spoken]
     return legend
 

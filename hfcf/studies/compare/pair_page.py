@@ -30,12 +30,24 @@ def pairs_section(comparison: Comparison, grid: Grid) -> str:
     starred = {(each.method, each.corpus) for each in tested if each.metric == CONSISTENCY and each.beyond_noise}
     states = {None: "", True: ", cleaned by a person", False: ", not cleaned"}
     sizes = ["*pairs*", *(f"{len(test_set.rows):,}{states[test_set.cleaned]}" for test_set in sets)]
+    of_sources = [
+        "*sources*",
+        *(f"{of_pairs.independent(test_set.name):,}" if of_pairs.about(test_set.name) else "–" for test_set in sets),
+    ]
 
     def scores(metric: str, *first: Sequence[str]) -> str:
         texts = tables.score_texts(of_pairs.values(metric), "corpus", len(grid.seeds), starred if first else ())
+        if metric == CONSISTENCY:
+            texts = {
+                (method, corpus): f"{text}, {_conditioned(of_pairs, method, corpus)}" for (method, corpus), text in texts.items()
+            }
         return tables.pivot(texts, grid.methods, columns, *first)
 
-    parts = ["\n## Pairwise consistency (%)", tables.bullets(_legend(of_pairs, sets, len(tested))), scores(CONSISTENCY, sizes)]
+    parts = [
+        "\n## Pairwise consistency (%)",
+        tables.bullets(_legend(of_pairs, sets, len(tested))),
+        scores(CONSISTENCY, sizes, of_sources),
+    ]
     parts += ["### Right on the originals (%)", scores(ORIGINALS)]
     parts += ["### Right on the counterfactuals (%)", scores(COUNTERFACTUALS)]
     parts += [f"### Difference from {grid.baseline}", tables.intervals(of_pairs, tested, CONSISTENCY)]
@@ -59,15 +71,32 @@ def _pair_grid(grid: Grid, sets: Sequence[EvaluationSet]) -> Grid:
 
 
 def _legend(grid: Grid, sets: Sequence[EvaluationSet], tested: int) -> list[str]:
-    legend = [grid.scorer.note, "–: no model is right on any original, or no model is there."]
+    legend = [
+        grid.scorer.note,
+        "n: how many originals the model answers right, the least and the most over seeds. The score is of these pairs.",
+        "–: no model is right on any original, or no model is there.",
+    ]
     if any(test_set.cleaned is False for test_set in sets):
         legend.append(
             "Not cleaned: a system made the pairs, and nobody removed the wrong ones. The paper cleaned its pairs by hand."
         )
     if tested:
-        legend.append(tables.noise_legend(grid, "pairs and seeds", f"{tested} differences of this table"))
-        legend.append(f"Intervals: {LEVEL:.0%}, percentiles over pairs and seeds drawn again, paired.")
+        legend.append(tables.noise_legend(grid, "sources and seeds", f"{tested} differences of this table"))
+        legend.append(
+            f"Intervals: {LEVEL:.0%}, percentiles over sources and seeds drawn again, paired. A source is drawn with all its pairs."
+        )
     return legend
+
+
+def _conditioned(grid: Grid, method: str, corpus: str, which: Sequence[int] | None = None) -> str:
+    """Return how many pairs, of some or of all, have an original that the method's models answer right: "n 3–5" over seeds."""
+    scorer: Any = grid.scorer
+    counts = []
+    for cell in grid.of(method, corpus).values():
+        places = range(len(cell["gold"])) if which is None else which
+        gold, predicted = ([cell[side][i][0] for i in places] for side in ("gold", "predicted"))
+        counts.append({"n": sum(scorer.of.right(gold, predicted))})
+    return f"n {tables.spread(counts, 'n')}"
 
 
 def _by_strata(grid: Grid, sets: Sequence[EvaluationSet]) -> list[str]:
@@ -89,8 +118,9 @@ def _by_strata(grid: Grid, sets: Sequence[EvaluationSet]) -> list[str]:
                     ]
                     scores = [score for each in answers if not math.isnan(score := scorer.scores(*each)[CONSISTENCY])]
                     if scores:  # seeds that are right on no original are left out
-                        texts[method, (corpus, stratum)] = tables.points(float(np.mean(scores)))
+                        score = tables.points(float(np.mean(scores)))
+                        texts[method, (corpus, stratum)] = f"{score}, {_conditioned(grid, method, corpus, which)}"
         if len(columns) > 1:
-            about = "Means over seeds; few pairs say little."
+            about = "Means over seeds, with the least and the most n; few pairs say little."
             parts += [f"### By {name} (%)", about, tables.pivot(texts, grid.methods, columns, ["*pairs*", *sizes])]
     return parts

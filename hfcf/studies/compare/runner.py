@@ -262,7 +262,9 @@ def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: di
     # Columns that share their test rows are not independent corpora, so they have no average.
     alone = corpora if comparison.columns else [test_set.name for test_set in comparison.sets if not test_set.averaged]
     methods = [method.name for method in comparison.methods]
-    return make_grid(cells, comparison.baseline, methods, list(seeds), corpora, alone, comparison.scorer)
+    sources = {test_set.name: test_set.source_ids for test_set in comparison.sets if test_set.sources is not None}
+    grid = make_grid(cells, comparison.baseline, methods, list(seeds), corpora, alone, comparison.scorer)
+    return replace(grid, sources=sources)
 
 
 def counterfactuals(comparison: Comparison, method: Method, sample: Sample, work: Path) -> tuple[Dataset | None, float]:

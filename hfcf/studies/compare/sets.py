@@ -76,6 +76,11 @@ class EvaluationSet:
         """The original of each row, of a paired set."""
         return sources_of(self.rows) if is_paired(self.rows) else None
 
+    @cached_property
+    def source_ids(self) -> list[tuple[str, str]]:
+        """The corpus and id of each pair's source, which several counterfactuals may share; empty unless rows are paired."""
+        return [] if self.sources is None else list(zip(self.sources["corpus"], self.sources["id"], strict=True))
+
     @property
     def scored(self) -> list[Dataset]:
         """All rows that models are scored on."""

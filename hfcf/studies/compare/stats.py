@@ -6,7 +6,7 @@ import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +110,7 @@ def paired_bootstrap(
         weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
         for i, (metric, scores) in enumerate(zip(grid.scorer.compared, mean, strict=True)):
             low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-            rows = min(len(grid.about(c)[0]["gold"]) for c in corpora)
+            rows = min(map(grid.independent, corpora))
             p = _p(scores, rows, None if common is None else common[i])
             numbers = (float(scores[0].mean()), float(low), float(high), p)
             differences.append(Difference(method, metric, setting, corpus, tuple(seeds), *numbers))
@@ -126,7 +126,7 @@ def _means(values: Array, names: list[Any]) -> Array:
 def _p(scores: Array, rows: int, common: Array | None = None) -> float:
     """Return the p value of the t test that docs/compare.md describes."""
     observed, n = scores[0], scores.shape[1]
-    if n == 1:
+    if n == 1 or rows == 1:  # of one seed, or of one source, nothing is known about others
         return 1.0
     terms = [(observed.var(ddof=1) / n, n - 1), (scores[1:].mean(axis=1).var(ddof=1), max(rows - 1, 1))]
     if common is not None and len(common) > 1:
@@ -139,7 +139,7 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
 
 
 def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
-    """Return the differences of each metric × (observed, then resamples of rows) × seed."""
+    """Return the differences of each metric × (observed, then resamples of rows) × seed; rows of one source are drawn together."""
     own, other = grid.of(method, corpus), grid.of(grid.baseline, corpus)
     answers = [own[seeds[0]]["gold"], *(own[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
     # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
@@ -148,7 +148,12 @@ def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: in
     # By the corpus: its interval does not depend on which other corpora and methods are there.
     random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
     sizes = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
-    parts = [counts[None], *(random.multinomial(counts.sum(), counts / counts.sum(), size=size) for size in sizes)]
+    if grid.independent(corpus) < counts.sum():
+        table = _by_source(grid.sources[corpus], answers)
+        n = len(table)
+        parts = [counts[None], *(random.multinomial(n, np.full(n, 1 / n), size=size) @ table for size in sizes)]
+    else:
+        parts = [counts[None], *(random.multinomial(counts.sum(), counts / counts.sum(), size=size) for size in sizes)]
     scores = [grid.scorer.resample(part.astype(float), kinds[0], kinds[1:]) for part in parts]
     both = np.concatenate(scores, axis=1)
     return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
@@ -156,16 +161,34 @@ def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: in
 
 def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the kinds of rows that some answers tell apart, in order, and how many rows each is."""
-    letters = all(isinstance(each, str) for each in answers)
     rows: dict[Any, Sequence[Any]] = {}
     number: Counter[Any] = Counter()
-    for row in zip(*answers, strict=True):
-        # An open answer may be a list of alternatives, which has no hash.
-        key = row if letters else json.dumps(row, sort_keys=True, ensure_ascii=False)
+    for key, row in zip(_keys(answers), zip(*answers, strict=True), strict=True):
         rows.setdefault(key, row)
         number[key] += 1
     order = sorted(number)
-    kinds = np.empty((len(answers), len(order)), dtype="<U1" if letters else object)
+    kinds = np.empty((len(answers), len(order)), dtype="<U1" if _letters(answers) else object)
     for i, j in np.ndindex(*kinds.shape):
         kinds[i, j] = rows[order[j]][i]
     return kinds, np.array([number[kind] for kind in order])
+
+
+def _keys(answers: Sequence[Sequence[Any]]) -> list[Any]:
+    """Name the kind of each row. An open answer may be a list of alternatives, which has no hash."""
+    rows = zip(*answers, strict=True)
+    return list(rows) if _letters(answers) else [json.dumps(row, sort_keys=True, ensure_ascii=False) for row in rows]
+
+
+def _letters(answers: Sequence[Sequence[Any]]) -> bool:
+    return all(isinstance(each, str) for each in answers)
+
+
+def _by_source(sources: Sequence[Hashable], answers: Sequence[Sequence[Any]]) -> NDArray[np.int64]:
+    """Count the rows of each source and kind, sources × kinds, the kinds in the order of `kinds_of`."""
+    keys = _keys(answers)
+    kinds = {kind: place for place, kind in enumerate(sorted(set(keys)))}
+    places = {source: place for place, source in enumerate(dict.fromkeys(sources))}
+    table = np.zeros((len(places), len(kinds)), dtype=np.int64)
+    for source, key in zip(sources, keys, strict=True):
+        table[places[source], kinds[key]] += 1
+    return table

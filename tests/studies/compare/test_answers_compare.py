@@ -96,9 +96,12 @@ def test_open_answers_and_pairs_are_compared(tmp_path: Path, caplog: pytest.LogC
     assert "| Contrast | challenge | 60 | 60 |" in section(text, "## Sizes")
     table = section(text, "## Pairwise consistency (%)")
     assert "| *pairs* | 60 |" in table
-    assert f"| none | {100 * none['consistency']:.1f} ± 0.0 |" in table
+    assert f"| none | {100 * none['consistency']:.1f} ± 0.0, n {right_old.sum()} |" in table
+    assert "| *sources* | 60 |" in table
     assert f"| again | **{100 * again['consistency']:.1f} ± 0.0**" in table
-    assert "| *pairs* | 30 | 30 |" in section(text, "### By change (%)")
+    by_change = section(text, "### By change (%)")
+    assert "| *pairs* | 30 | 30 |" in by_change
+    assert f"n {right_old[::2].sum()} |" in by_change
     assert "| Method | Contrast: 1–4 | Contrast: 5–10 |" in section(text, "### By edit distance (%)")
     assert f",consistency,{none['consistency']}\n" in (out / "table.csv").read_text(encoding="utf-8")
     assert compare(path, out, results=results)["missing"] == 0

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from made_up import cell, draw, full
 
-from hfcf.studies.compare.frame import make_grid
+from hfcf.studies.compare.frame import Grid, make_grid
 from hfcf.studies.compare.stats import Difference, differences, holm, paired_bootstrap
 
 
@@ -171,3 +172,34 @@ def test_a_corpus_that_stands_in_another_counts_in_no_average() -> None:
         (average,) = [one.value for one in found if one.corpus is None and one.metric == "accuracy"]
         assert average == pytest.approx(mean)
         assert len([one for one in found if one.corpus and one.metric == "accuracy"]) == 3
+
+
+def of_sources(counterfactuals: int) -> Grid:
+    """Twelve sources; the method is right on the last six, and the first of these has many counterfactuals."""
+    sizes = [1] * 6 + [counterfactuals] + [1] * 5
+    names = [name for name, size in enumerate(sizes) for _ in range(size)]
+    gold = "S" * len(names)
+    cells = two(["R" * len(names)] * 3, ["".join("RS"[name > 5] for name in names)] * 3, gold)
+    return replace(make_grid(cells, "None"), sources={cells[0]["corpus"]: names})
+
+
+def test_counterfactuals_of_a_source_are_drawn_together() -> None:
+    grid = of_sources(50)
+    (together, *_), (apart, *_) = (paired_bootstrap(one, "RACE") for one in (grid, replace(grid, sources={})))
+    assert together.value == apart.value == pytest.approx(55 / 61)
+    # Without the source of 50, which (11/12)^12 = 35 % of the samples lack, about half of the rest is right.
+    assert together.low < 0.4
+    assert apart.low > 0.8
+    assert together.p > 10 * apart.p
+
+
+def test_sources_of_one_counterfactual_each_change_nothing() -> None:
+    grid = of_sources(1)
+    assert paired_bootstrap(grid, "RACE", 300) == paired_bootstrap(replace(grid, sources={}), "RACE", 300)
+
+
+def test_of_one_source_nothing_is_beyond_noise() -> None:
+    grid = of_sources(3)
+    (corpus,) = grid.corpora
+    found = paired_bootstrap(replace(grid, sources={corpus: [0] * 14}), "RACE", 200)
+    assert {each.p for each in found} == {1.0}
