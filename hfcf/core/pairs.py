@@ -166,8 +166,9 @@ def _check(ds: Dataset, column: str, name: str) -> None:
 
 
 def _join(counterfactuals: Dataset, originals: Dataset) -> Dataset:
-    # A column that both sides have belongs to their rows, such as whether answers are patterns; others are a system's work.
-    own_columns, shared = task_of(originals.features).features, {*counterfactuals.features} - {SOURCE, "status"}
+    # A column that both sides have belongs to their rows; others are a system's work, but for further right answers.
+    task, shared = task_of(originals.features), {*counterfactuals.features} - {SOURCE, "status"}
+    own_columns = {*task.features, *task.answer_columns}
     columns = [name for name in originals.features if name in own_columns or name in shared]
     plain: Sequence[Mapping[str, Any]] = originals.select_columns(columns).to_list()
     own = Features({name: originals.features[name] for name in columns})

@@ -60,6 +60,8 @@ class Task:
         verdict_prompt: "module:attribute" of how a language model behind an endpoint is asked for a row's label
             (`hfcf.prompts.verdicts.VerdictPrompt`); empty: none can be asked.
         rewriting: "module:attribute" of what baselines may rewrite in its rows (`hfcf.tasks.rewriting.Rewriting`); empty: nothing.
+        answer_columns: columns of some corpora that say what else is right: an original keeps them in pairs.
+        passages: the kinds of `identity` of which two rows may have different parts; see `hfcf.core.passages`.
         hub: what the Hub calls it.
         form: the entries of a form for one row; empty: nobody writes a row by hand.
         demo: the recipe that ships and runs on rows of it.
@@ -83,6 +85,8 @@ class Task:
     scorer: str = ""
     verdict_prompt: str = ""
     rewriting: str = ""
+    answer_columns: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
     hub: HubNames = field(default=HubNames(categories=("text-classification",), tag="counterfactual"))
     form: tuple[Entry, ...] = ()
     demo: str = ""

@@ -204,6 +204,8 @@ TASK = QuestionAnswering(
     recipe="train_reader",
     trainer="hfcf.training.reader_trainer:TRAINER",
     scorer="hfcf.training.scorers:ANSWERS",
+    answer_columns=("aliases", "regex"),
+    passages=("context",),
     hub=HubNames(categories=("question-answering",), ids=("extractive-qa",), tag="question-answering"),
     form=(
         Entry(name="question", title="Question"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from datasets import Dataset, Features, Value
+from datasets import Dataset, Features, List, Value
 
 from hfcf.core.pairs import pair, pair_within, sources
 from hfcf.core.task import get_task
+from hfcf.training.scorers import ANSWERS
 
 TASK = get_task("qa")
 
@@ -58,6 +59,14 @@ def test_what_both_sides_have_is_kept_and_a_systems_work_is_not() -> None:
     (one,) = pair(new, old)
     assert one["source"]["regex"] is True
     assert "candidates" not in one["source"]
+
+
+def test_an_original_keeps_its_aliases() -> None:
+    features = Features({**TASK.features, "aliases": List(Value("string"))})
+    old = Dataset.from_list([row("a", aliases=["Ada", "Ada Lovelace"])], features=features)
+    pairs = pair(rows(row("a1", source_id="a"), source_id="string"), old)
+    assert ANSWERS.gold(sources(pairs)) == [["Ada", "Ada Lovelace"]]
+    assert ANSWERS.gold(pairs) == [["Ada"]], "the counterfactual has another answer, and no aliases of it"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ class EvaluationSet:
     def ids(self) -> str:
         """A hash of which rows these are, and of what is in them."""
         own = rows_digest(self.rows)
-        return own if self.sources is None else digest([own, rows_digest(self.sources)])
+        if self.sources is None:
+            return own
+        names = [name for name in task_of(self.rows.features).answer_columns if name in self.sources.features]
+        alone = {name: self.sources[name][:] for name in names if name not in self.rows.features}  # else pairs lacked them
+        return digest([own, rows_digest(self.sources), *([alone] if alone else [])])
 
     @cached_property
     def sources(self) -> Dataset | None:

@@ -20,6 +20,7 @@ from hfcf.studies.compare.dry_run import dry_run
 from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
+from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.studies.compare.stats import kinds_of, paired_bootstrap
 from hfcf.training.consistency import consistency
 from hfcf.training.data import drop_related
@@ -144,6 +145,16 @@ def test_a_pair_is_related_to_training_if_one_side_is(tmp_path: Path) -> None:
     training = asked.rows({**asked.question("other", about="ships"), "question": "Who wrote of engines in town2?"})
     assert drop_related(pairs, training)["id"][:] == ["town0-cf", "town1-cf", "town3-cf"]
     assert len(drop_related(pairs.remove_columns("source"), training)) == 4
+
+
+def test_aliases_of_originals_are_part_of_what_a_cell_is_scored_on() -> None:
+    from hfcf.core.pairs import pair
+
+    plain = asked.originals(4)
+    known = plain.add_column("aliases", [["Ada King"]] * 4)
+    one, other = (EvaluationSet("s", "challenge", pair(asked.perturbed(4), old, "original_id")) for old in (plain, known))
+    assert one.ids != other.ids
+    assert one.source_ids == other.source_ids == [("asked", f"town{i}") for i in range(4)]
 
 
 def test_consistency_of_a_model(tmp_path: Path) -> None:
