@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from datasets import Dataset
 
 from hfcf.core.model import SEEN, Model, find_file, is_remote
 from hfcf.core.pairs import is_paired, sources
+from hfcf.core.passages import hash_runs, mostly_within, passages_of
 from hfcf.core.splits import text_keys
 
 OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "structures", "texts")
@@ -19,12 +20,16 @@ OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "struct
 
 
 def save_seen(out: Path, training: Dataset, start: Model) -> None:
-    """Store the hashes of what training rows hold: their groups and the texts of their `Task.identity`.
+    """Store the hashes of what training rows hold: their groups, the texts of their `Task.identity`, and n-grams of their passages.
 
     The hashes of the model to start from are added, if known. The hashes are 64 bits wide, so they give no text away
-    and two texts share one about once in 10^9 lookups.
+    and two texts share one about once in 10^9 lookups. A passage of 100 words adds about 200 bytes (`hfcf.core.passages`). Models
+    that were trained before n-grams were stored are known by whole texts alone.
     """
     hashes = {value for row in row_hashes(training) for value in row}
+    for texts in _passages(training):
+        for text in texts:
+            hashes.update(hash_runs(text).tolist())
     before = load_seen(start)
     np.save(out / SEEN, np.array(sorted(hashes | (before or frozenset())), dtype=np.uint64), allow_pickle=False)
 
@@ -65,9 +70,25 @@ def row_hashes(ds: Dataset) -> list[set[int]]:
 
 
 def seen_rows(ds: Dataset, model: Model) -> list[bool] | None:
-    """Say for each row whether a model was trained on its group or on a text of its identity; None where that is not known."""
+    """Say for each row whether a model was trained on its group, a text of its identity or most of a passage; None: not known."""
     seen = load_seen(model)
-    return None if seen is None else [not seen.isdisjoint(hashes) for hashes in row_hashes(ds)]
+    return None if seen is None else mark_rows(ds, [seen])[0]
+
+
+def mark_rows(ds: Dataset, seen: Sequence[frozenset[int]]) -> list[list[bool]]:
+    """Say for each of several models, by the hashes of what it was trained on, which rows it was trained on."""
+    marks: list[list[bool]] = [[] for _ in seen]
+    for hashes, texts in zip(row_hashes(ds), _passages(ds), strict=True):
+        for own, of_model in zip(marks, seen, strict=True):
+            own.append(not of_model.isdisjoint(hashes) or any(mostly_within(text, of_model) for text in texts))
+    return marks
+
+
+def _passages(ds: Dataset) -> Iterator[list[str]]:
+    """Yield the passages of each row; a pair has those of both sides."""
+    if not is_paired(ds):
+        return passages_of(ds)
+    return (own + other for own, other in zip(passages_of(ds), passages_of(sources(ds)), strict=True))
 
 
 def _hash(key: Iterable[Any]) -> int:

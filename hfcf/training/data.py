@@ -9,6 +9,7 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import corpora
 from hfcf.core.pairs import is_paired, sources
+from hfcf.core.passages import repeated_rows
 from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import group_safe_split, text_keys
 from hfcf.core.task import task_of
@@ -59,15 +60,21 @@ def not_for_training(splits: Iterable[str], role: str | None) -> list[str]:
 
 
 def drop_overlap(ds: Dataset, of: Dataset) -> tuple[Dataset, int]:
-    """Drop the rows of `ds` whose claim, whole evidence or sentence occurs in `of`; return the other rows and the number
-    dropped."""
+    """Drop the rows of `ds` whose claim, whole evidence or sentence occurs in `of`, or whose passage repeats one of `of` in part.
+
+    Returns the other rows and the number dropped.
+    """
     texts = {key for keys in text_keys(of) for key in keys}
-    keep = [i for i, keys in enumerate(text_keys(ds)) if texts.isdisjoint(keys)]
+    repeated = repeated_rows(ds, of)
+    keep = [i for i, keys in enumerate(text_keys(ds)) if texts.isdisjoint(keys) and not repeated[i]]
     return ds.select(keep), len(ds) - len(keep)
 
 
 def drop_related(ds: Dataset, training: Dataset) -> Dataset:
-    """Drop the rows of `ds` that share a group or a text of `Task.identity` with training rows; drop a pair if either side does."""
+    """Drop the rows of `ds` that share a group or a text of `Task.identity` with training rows, or repeat part of a passage.
+
+    A pair is dropped if either side does. `hfcf.core.passages` says how much of a passage.
+    """
     return ds.select(unrelated(ds, training))
 
 
@@ -79,4 +86,5 @@ def unrelated(ds: Dataset, training: Dataset) -> list[int]:
     for side in (ds, sources(ds)) if is_paired(ds) else (ds,):
         known = zip(zip(side["corpus"], side["group_id"], strict=True), text_keys(side), strict=True)
         keep -= {i for i, (group, keys) in enumerate(known) if group in groups or not texts.isdisjoint(keys)}
+        keep -= {i for i, repeated in enumerate(repeated_rows(side, training)) if repeated}
     return sorted(keep)

@@ -8,7 +8,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.contamination import load_seen, row_hashes
+from hfcf.core.contamination import load_seen, mark_rows
 from hfcf.core.model import Model, named
 from hfcf.core.settings import Trains, settings_of
 from hfcf.core.system import System
@@ -96,12 +96,11 @@ def _models(value: Any) -> Iterator[Model]:
 
 
 def mark_seen(rows: Dataset, models: Sequence[MethodModel]) -> dict[str, list[bool]]:
-    """Say by model and row whether it was trained on the row's group or a text of it, of pairs on either side's."""
+    """Say by model and row whether it was trained on the row's group, a text or most of a passage; of pairs either side's counts."""
     known = [(model.name, model.seen) for model in models if model.seen is not None]
     if not known:
         return {}
-    hashes = row_hashes(rows)
-    return {name: [not seen.isdisjoint(of_row) for of_row in hashes] for name, seen in known}
+    return dict(zip([name for name, _ in known], mark_rows(rows, [seen for _, seen in known]), strict=True))
 
 
 def unseen_rows(marks: Mapping[str, Sequence[bool]], models: Sequence[MethodModel], rows: int) -> list[int]:

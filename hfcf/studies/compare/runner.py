@@ -20,6 +20,7 @@ from typing import Any
 from datasets import Dataset, load_from_disk
 from filelock import FileLock, Timeout
 
+from hfcf.core import passages
 from hfcf.core import recipe as recipes
 from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
@@ -114,6 +115,7 @@ class Comparison:
             parts["groups"] = sample.groups
         if method.system:  # counterfactuals that repeat a scored row are left out
             parts |= {**sample.making(method), "apart from": sorted({test_set.ids for test_set in sample.sets})}
+            parts |= {"passages": passages.VERSION} if self.task.passages else {}
         if method.judged:
             parts["pool"] = rows_digest(sample.pool)
         return {**parts, **method.definition}
