@@ -96,7 +96,7 @@ def _models(value: Any) -> Iterator[Model]:
 
 
 def mark_seen(rows: Dataset, models: Sequence[MethodModel]) -> dict[str, list[bool]]:
-    """Say by model and row whether it was trained on the row's group, a text or most of a passage; of pairs either side's counts."""
+    """Say by model and row whether it was trained on the row's group, a text or most of a passage; either side of a pair counts."""
     known = [(model.name, model.seen) for model in models if model.seen is not None]
     if not known:
         return {}

@@ -15,6 +15,7 @@ from hfcf.studies.compare.frame import Grid
 from hfcf.studies.compare.runner import Comparison, answer_pairs
 from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.studies.compare.stats import LEVEL, differences
+from hfcf.systems.rgf.categorise import BY
 from hfcf.training.consistency import PairScorer
 
 CONSISTENCY, ORIGINALS, COUNTERFACTUALS = PairScorer.metrics
@@ -122,5 +123,17 @@ def _by_strata(grid: Grid, sets: Sequence[EvaluationSet]) -> list[str]:
                         texts[method, (corpus, stratum)] = f"{score}, {_conditioned(grid, method, corpus, which)}"
         if len(columns) > 1:
             about = "Means over seeds, with the least and the most n; few pairs say little."
+            about += _named_methods(sets) if name == "change" else ""
             parts += [f"### By {name} (%)", about, tables.pivot(texts, grid.methods, columns, ["*pairs*", *sizes])]
     return parts
+
+
+def _named_methods(sets: Sequence[EvaluationSet]) -> str:
+    """Say how the changes of pairs were found that a system categorised."""
+    methods = {}
+    for test_set in sets:
+        scores = test_set.rows["scores"] if "scores" in test_set.rows.features else []
+        names = {score["name"] for of_row in scores for score in of_row or [] if score["name"].startswith(BY)}
+        if names:
+            methods[test_set.name] = " and ".join(sorted(names))
+    return "".join(f" Changes of {name}: {how}." for name, how in methods.items())

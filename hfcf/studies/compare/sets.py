@@ -206,8 +206,9 @@ def make_counterfactuals(originals: Dataset, how: Pairs, data_dir: str | None) -
 def read_counterfactuals(originals: Dataset, run: str, ratings: str | None) -> Dataset:
     """Read a run's counterfactuals of some originals; with the folder of their ratings, only correct ones."""
     task, ids = task_of(originals.features), set(originals["id"])
-    features = Features({**task.features, **{name: schema.PROVENANCE[name] for name in ("source_id", "change")}})
-    made: list[dict[str, Any]] = [{name: row[name] for name in features} for row in read_rows(run)]
+    features = Features({**task.features, **{name: schema.PROVENANCE[name] for name in ("source_id", "change", "scores")}})
+    rows = ({"scores": None, **row} for row in read_rows(run))  # files of one's own may have none
+    made: list[dict[str, Any]] = [{name: row[name] for name in features} for row in rows]
     of_these = [row for row in made if row["source_id"] in ids]
     log.info("%s: %d of its %d counterfactuals are of the set's rows", run, len(of_these), len(made))
     if ratings is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from hfcf.core.system import System
 from hfcf.systems.rgf.agen import CHAIN, PRESETS, TakeContext
+from hfcf.systems.rgf.categorise import warn_of_phrases
 from hfcf.systems.rgf.system import CITATION
 
 
@@ -30,3 +31,10 @@ class GoldAgenQgen(System):
     chain = (TakeContext, *CHAIN)
     presets: ClassVar = PRESETS
     citation = CITATION
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Make the system with a named set of settings, see `System.preset`; "paper" without a decomposer warns once."""
+        system = super().preset(name, **changes)
+        warn_of_phrases(system, name)
+        return system

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, ClassVar
 
 from datasets import List
@@ -13,6 +15,7 @@ from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage
+from hfcf.core.system import System
 from hfcf.engines.ner import check_pipeline
 from hfcf.engines.parser import NounPhrases
 from hfcf.engines.question_generator import Decomposer
@@ -22,9 +25,13 @@ from hfcf.tasks.judge import decide
 from hfcf.tasks.qa import TASK, rewrite_all
 from hfcf.text.questions import Span, compare_questions, predicate, read_references
 
+log = logging.getLogger(__name__)
+
 DECOMPOSITIONS = List({"question": TEXT, "predicate": TEXT, "references": List(TEXT), "by": TEXT})
 """How the questions of a row were taken apart; `by` is "QED" or "noun phrases"."""
 QED, PHRASES = "QED", "noun phrases"
+BY = "references by "
+"""What the name of the score begins with that says how a question was taken apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +92,7 @@ class Categorise(Stage):
                     candidate = {
                         **candidate, "change": compare_questions(source, new),
                         "edits": rewrite_all(row, **{name: candidate[name] for name in TASK.columns}),
-                        "scores": [*candidate["scores"], {"name": f"references by {by}", "value": float(len(new[1]))}],
+                        "scores": [*candidate["scores"], {"name": f"{BY}{by}", "value": float(len(new[1]))}],
                     }  # fmt: skip
                 candidates.append(candidate)
             written.append({**row, "candidates": candidates})
@@ -107,6 +114,21 @@ class Categorise(Stage):
             read_references(texts[0]["text"], question["question"]) if texts else []
             for question, texts in zip(questions, answers, strict=True)
         ]
+
+
+@cache
+def _warn_of_phrases(system: str) -> None:
+    log.warning(
+        "%s: the setting decomposer is not given, so that the noun phrases of a question are taken for its references: the paper's "
+        "is T5-large, trained on QED. Train one by hfcf train train_decomposer, or read the changes as coarse",
+        system,
+    )
+
+
+def warn_of_phrases(system: System, preset: str) -> None:
+    """Warn once of a system whose preset has the paper's settings, but no decomposer; other presets choose noun phrases."""
+    if preset == "paper" and system.decomposer is None:
+        _warn_of_phrases(system.name)
 
 
 def _first_place(row: Mapping[str, Any]) -> list[Any]:

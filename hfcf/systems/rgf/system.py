@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import MISSING
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from hfcf.core.checkpoints import READERS, chat_model, pinned
 from hfcf.core.model import Model
 from hfcf.core.system import System
-from hfcf.systems.rgf.categorise import Categorise
+from hfcf.systems.rgf.categorise import Categorise, warn_of_phrases
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.minimality import Minimality
 from hfcf.systems.rgf.retrieve import Read, Retrieve
@@ -120,3 +120,10 @@ class RGF(System):
         "llm": LLM,
     }
     citation = CITATION
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Make the system with a named set of settings, see `System.preset`; "paper" without a decomposer warns once."""
+        system = super().preset(name, **changes)
+        warn_of_phrases(system, name)
+        return system

@@ -217,6 +217,7 @@ def test_pairs_of_a_recipe_are_checked(pairs: dict[str, Any], message: str, tmp_
 
 def test_a_run_is_paired_with_its_originals_and_labelled_as_not_cleaned(tmp_path: Path) -> None:
     made = asked.perturbed(60).rename_column("original_id", "source_id")
+    made = made.add_column("scores", [[{"name": "references by noun phrases", "value": 1.0}]] * 60)
     (tmp_path / "run").mkdir()
     made.to_parquet(str(tmp_path / "run" / "rows.parquet"))
     one = {"name": "Ours", "setting": "in-domain", "corpus": "asked", "split": "original", "pairs": {"run": str(tmp_path / "run")}}
@@ -225,6 +226,7 @@ def test_a_run_is_paired_with_its_originals_and_labelled_as_not_cleaned(tmp_path
     text = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     assert "| *pairs* | 60, not cleaned |" in text
     assert "- Not cleaned: a system made the pairs" in text
+    assert "Changes of Ours: references by noun phrases." in section(text, "### By change (%)")
 
 
 def test_a_system_makes_the_counterfactuals_of_a_set(tmp_path: Path) -> None:

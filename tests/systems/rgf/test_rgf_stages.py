@@ -11,13 +11,15 @@ from offline_models import installed
 
 from hfcf.core.edits import word_distance
 from hfcf.core.model import Model
+from hfcf.core.passage_store import Passages
 from hfcf.core.stage import Reject
 from hfcf.engines.parser import NounPhrases
 from hfcf.engines.question_generator import AnswerGenerator, Decomposer, QuestionGenerator
 from hfcf.engines.reader import Reader
+from hfcf.systems import system_class
 from hfcf.systems.rgf.agen import GenerateAnswer, TakeContext
 from hfcf.systems.rgf.answer_candidates import AGREE, DISTANCE, QUESTION, RANK, value
-from hfcf.systems.rgf.categorise import Categorise
+from hfcf.systems.rgf.categorise import Categorise, _warn_of_phrases
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.minimality import Minimality
 from hfcf.systems.rgf.retrieve import Read, Retrieve, doubt
@@ -551,3 +553,19 @@ def test_a_row_without_a_context_has_none_to_take(change: dict[str, Any], why: s
 def test_settings_of_retrieval_are_checked_at_once(settings: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Retrieve(**settings)
+
+
+@pytest.mark.parametrize("name", ["rgf", "rand_agen_qgen", "gold_agen_qgen"])
+def test_the_paper_preset_without_a_decomposer_warns_once(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    _warn_of_phrases.cache_clear()
+    system = system_class(name)
+    given: dict[str, Any] = {"generator": MODEL, "readers": (MODEL,), "agree": 1}
+    given["reader" if name == "rgf" else "answerer"] = MODEL
+    passages = {"passages": Passages("of no text")} if "passages" in system.schema else {}
+    system.preset("offline", **passages)
+    system.preset("paper", **given, **passages, decomposer=MODEL)
+    assert not caplog.records
+    for _ in range(2):
+        system.preset("paper", **given, **passages)
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"{name}: the setting decomposer is not given")
