@@ -106,6 +106,18 @@ def test_each_kind_of_recipe_is_among_them() -> None:
     assert sum("attack" in one for one in kinds) == 2
 
 
+def test_the_comparison_of_question_systems_has_its_controls() -> None:
+    for preset, controls in (("paper", {"RGF, copies"}), ("offline", {"RGF, copies", "original, all"})):
+        content = recipe.read(recipe.find("compare_rgf"), [f"preset={preset}"])
+        assert controls <= set(content["methods"])
+        assert "epochs" not in content["model"], "all methods are trained equally long"
+        assert content["model"]["max_steps"] > 0
+        systems = [method for method in content["methods"].values() if method and "system" in method]
+        assert [method["ratio"] for method in systems] == [1] * len(systems)
+    paper = recipe.read(recipe.find("compare_rgf"))
+    assert {one.get("dataset") for one in paper["evaluate"] if one["corpus"] == "mrqa"} == {"TriviaQA", "HotpotQA", "BioASQ"}
+
+
 def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("learning_rate: 5e-5\nname: 1e\n", encoding="utf-8")

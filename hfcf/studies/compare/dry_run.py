@@ -76,6 +76,8 @@ def _sources(recipe: SetComparison | ColumnComparison | RationaleComparison) -> 
         yield recipe.train
         for evaluation in recipe.evaluate:
             yield evaluation.source
+        for method in recipe.methods.values():
+            yield from (method.more or ()) if method else ()
     else:
         yield from (recipe.source(column, part) for column in recipe.columns for part in PARTS)
 

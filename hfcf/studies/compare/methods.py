@@ -9,6 +9,8 @@ from functools import cached_property
 from pkgutil import resolve_name
 from typing import Any
 
+from datasets import Dataset
+
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, is_chat, is_remote
 from hfcf.core.recipe import RecipeError
@@ -21,8 +23,10 @@ from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.remote.engine import Remote
 from hfcf.pipeline.run import make_system
-from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
+from hfcf.studies.compare.recipe import ColumnComparison, SetComparison, Source
+from hfcf.studies.compare.results import digest
 from hfcf.systems import system_class
+from hfcf.training.data import load_rows
 from hfcf.training.debias import Debias
 
 _NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
@@ -49,6 +53,7 @@ class Method:
         ratio: how many counterfactuals it trains on for each training row, if not all.
         unseen: whether evaluation rows that its models have seen are left out; else they are counted alone.
         debias: how the model is trained, if not by plain cross-entropy.
+        more: where further labelled rows to train on lie: a control for what the models of a system were trained on.
     """
 
     name: str
@@ -59,11 +64,17 @@ class Method:
     judged: bool = False
     ratio: float | None = None
     unseen: bool = True
+    more: tuple[Source, ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether it is training on the rows as they are."""
-        return self.system is None and self.debias is None
+        return self.system is None and self.debias is None and not self.more
+
+    @cached_property
+    def further(self) -> Dataset:
+        """The rows of `more`."""
+        return load_rows(self.more, training=True)
 
     @property
     def learns(self) -> bool:
@@ -99,7 +110,8 @@ class Method:
         debias = {"debias": self.debias.settings()} if self.debias else {}
         changes = {"changes": list(self.changes)} if self.system and self.changes else {}
         controls = {name: value for name in ("copies", "judged", "ratio") if (value := getattr(self, name))}
-        return {**debias, **controls, **changes, **self.making}
+        more = {"more": digest(self.further.to_list())} if self.more else {}
+        return {**debias, **controls, **changes, **more, **self.making}
 
 
 def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
@@ -115,9 +127,12 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
     where, debias = f"methods: {name}", getattr(part, "debias", None)
     debias = Debias.of(debias, f"{where}: debias") if debias else None
     if (system := part.system or recipe.system) is None:
-        if debias is None or part.model_fields_set > {"debias"}:
+        more = tuple(recipes.locate(source, recipe.data_dir) for source in getattr(part, "more", None) or ())
+        if (debias is None and not more) or not part.model_fields_set <= {"debias", "more"}:
             raise RecipeError(f"{where}: the key 'system' is missing")
-        return Method(name, None, debias=debias)
+        return Method(name, None, debias=debias, more=more)
+    if getattr(part, "more", None):
+        raise RecipeError(f"{where}: more: a system makes what is trained on: leave one of the two out")
     common = recipe.settings if system == recipe.system else None
     settings = {**(common or {}), **(part.settings or {})}
     settings = system_class(system).locate(settings, recipe.data_dir)

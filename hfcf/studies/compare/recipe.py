@@ -74,6 +74,8 @@ class SetMethod(ColumnMethod):
     counterfactuals."""
     ratio: Annotated[float, Field(gt=0)] | None = None
     """Counterfactuals to a training row: the first of each, then the second."""
+    more: list[Source] | None = None
+    """Without a system, further labelled rows to train on, such as those that the models of another method's system saw."""
     unseen: bool | None = None
     """False: rows that its models have seen are counted and not left out, if only these have."""
 

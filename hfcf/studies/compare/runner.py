@@ -113,8 +113,10 @@ class Comparison:
         parts = {"version": VERSION, "task": self.task.name, **sample.definition, "seed": seed}
         if method.debias:  # which rows belong together; other trainings do not know of groups
             parts["groups"] = sample.groups
-        if method.system:  # counterfactuals that repeat a scored row are left out
-            parts |= {**sample.making(method), "apart from": sorted({test_set.ids for test_set in sample.sets})}
+        if method.system:
+            parts |= sample.making(method)
+        if method.system or method.more:  # what is added and repeats a scored row is left out
+            parts |= {"apart from": sorted({test_set.ids for test_set in sample.sets})}
             parts |= {"passages": passages.VERSION} if self.task.passages else {}
         if method.judged:
             parts["pool"] = rows_digest(sample.pool)
@@ -305,7 +307,7 @@ def _train_and_score(
     rows, dropped = training_rows(
         method, sample.train, with_counterfactuals, sample.scored, sample.pool if method.judged else None, sample.labels
     )
-    added = len(rows) - len(sample.train)
+    added = 0 if method.more else len(rows) - len(sample.train)
     about = {
         "recipe": comparison.name, "method": method.name, "seed": seed, **sample.about, "train_rows": len(rows),
         "counterfactuals": added, "counterfactuals_dropped": dropped, "ratio": round(added / len(sample.train), 4),

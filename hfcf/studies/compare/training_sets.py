@@ -27,7 +27,9 @@ def training_rows(
     method: Method, originals: Dataset, rows: Dataset | None, scored: Sequence[Dataset], pool: Dataset | None = None,
     labels: Sequence[str] = (),
 ) -> tuple[Dataset, int]:  # fmt: skip
-    """Return a method's training rows, and how many counterfactuals were left out because a scored row repeats them."""
+    """Return a method's training rows, and how many that it adds were left out because a scored row repeats them."""
+    if method.more:
+        return with_more(originals, method.further, scored)
     if rows is None:
         return originals, 0
     additions = expand(rows)
@@ -37,8 +39,7 @@ def training_rows(
         if not len(additions):
             names, there = ", ".join(method.changes), ", ".join(kinds) or "none"
             log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, there)
-    columns = [name for name in originals.column_names if name in scored[0].features]
-    apart = concatenate_datasets([part.select_columns(columns) for part in scored])
+    apart = _apart(originals, scored)
     rest, dropped = drop_overlap(additions, apart)
     if method.ratio:
         rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
@@ -51,6 +52,20 @@ def training_rows(
         if len(rest) < number:
             log.warning("%s: the corpus has %d further rows with a label of the verifier, not %d", method.name, len(rest), number)
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
+
+
+def _apart(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
+    columns = [name for name in originals.column_names if name in scored[0].features]
+    return concatenate_datasets([part.select_columns(columns) for part in scored])
+
+
+def with_more(originals: Dataset, further: Dataset, scored: Sequence[Dataset]) -> tuple[Dataset, int]:
+    """Add further rows that are not there yet and share nothing with a scored row; say how many were left out for the latter."""
+    known = set(zip(originals["corpus"], originals["id"], strict=True))
+    new = [i for i, key in enumerate(zip(further["corpus"], further["id"], strict=True)) if key not in known]
+    rest = drop_related(further.select(new), _apart(originals, scored))
+    added = rest.select_columns(originals.column_names).cast(originals.features)
+    return concatenate_datasets([originals, added]), len(new) - len(rest)
 
 
 def in_turn(rows: Dataset, number: int, name: str) -> Dataset:

@@ -10,7 +10,7 @@ from typing import Any
 import asked
 import numpy as np
 import pytest
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 
 from hfcf import systems
 from hfcf.cli.tables import print_comparison
@@ -18,10 +18,12 @@ from hfcf.core.recipe import RecipeError
 from hfcf.hub.existing import ExistingResultError
 from hfcf.studies.compare.dry_run import dry_run
 from hfcf.studies.compare.frame import make_grid
+from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.studies.compare.stats import kinds_of, paired_bootstrap
+from hfcf.studies.compare.training_sets import with_more
 from hfcf.training.consistency import consistency
 from hfcf.training.data import drop_related
 from hfcf.training.scorers import ANSWERS
@@ -107,6 +109,25 @@ def test_open_answers_and_pairs_are_compared(tmp_path: Path, caplog: pytest.LogC
     assert f",consistency,{none['consistency']}\n" in (out / "table.csv").read_text(encoding="utf-8")
     assert compare(path, out, results=results)["missing"] == 0
     assert len((results / "asked.jsonl").read_text(encoding="utf-8").splitlines()) == len(lines)
+
+
+def test_a_control_is_trained_on_further_labelled_rows(tmp_path: Path) -> None:
+    methods = {"none": None, "all": {"more": [{"corpus": "asked", "split": "train"}]}}
+    path, results = recipe(tmp_path, methods=methods, take=10, seeds=[1]), tmp_path / "results"
+    assert compare(path, tmp_path / "out", results=results)["missing"] == 0
+    lines = [json.loads(line) for line in (results / "asked.jsonl").read_text(encoding="utf-8").splitlines()]
+    trained = {one["method"]: (one["train_rows"], one["counterfactuals"]) for one in lines if "cell" in one}
+    assert trained == {"none": (10, 0), "all": (16, 0)}
+    for settings in ({"system": "again"}, {"copies": True}):
+        content = {**json.loads(path.read_text(encoding="utf-8")), "methods": {"none": None, "all": {**methods["all"], **settings}}}
+        with pytest.raises(RecipeError, match="methods: all: "):
+            build_methods(parse_comparison(content, "asked"))  # type: ignore[arg-type]
+
+
+def test_further_rows_are_new_and_share_nothing_with_scored_ones() -> None:
+    further = concatenate_datasets([asked.originals(6, "old"), asked.originals(3)])
+    kept, dropped = with_more(asked.originals(4, "old"), further, [asked.originals(1)])
+    assert (kept["id"][:], dropped) == ([f"old{i}" for i in range(6)] + ["town1", "town2"], 1)
 
 
 def test_a_folder_keeps_the_tables_of_another_comparison(tmp_path: Path) -> None:
