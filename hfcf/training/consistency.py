@@ -15,6 +15,7 @@ from hfcf.core.pairs import sources
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Scorer, load_scorer, load_trainer, used_labels
 from hfcf.metrics.scores import consistency as scores
+from hfcf.metrics.shared.bootstrap import intervals
 
 Array = NDArray[np.float64]
 
@@ -32,7 +33,9 @@ def consistency(
         labels: the classes that may be answered; by default those of the rows.
 
     Returns:
-        As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`.
+        As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`; and
+        `interval`, the ends of the interval of 95 % of the consistency, 0–1, None without any. Sources are drawn again, each with
+        all its counterfactuals, so that several of one source do not count as independent.
 
     Raises:
         ValueError: the set is not paired, or no model of this library answers rows of its task.
@@ -51,7 +54,18 @@ def consistency(
     def right(rows: Dataset) -> list[bool]:
         return scorer.right(scorer.gold(rows), trainer.predict(rows, reference, max_length=max_length, labels=labels))
 
-    return scores.consistency(right(originals), right(pairs), scores.strata_of(pairs))
+    old, new = right(originals), right(pairs)
+    ids = originals["id"] if "id" in originals.features else range(len(originals))
+    return {**scores.consistency(old, new, scores.strata_of(pairs)), "interval": _interval(old, new, list(ids))}
+
+
+def _interval(old: Sequence[bool], new: Sequence[bool], names: Sequence[Any]) -> list[float] | None:
+    """Return the ends of the interval of a consistency; samples of sources without a right original count 0."""
+    if not any(old):
+        return None
+    given, both = np.array(old, dtype=float), np.array([a and b for a, b in zip(old, new, strict=True)], dtype=float)
+    ((_, low, high),) = intervals(lambda drawn: (drawn @ both / np.maximum(drawn @ given, 1))[:, None], names)
+    return [round(low, 4), round(high, 4)]
 
 
 @dataclass(frozen=True)

@@ -112,14 +112,15 @@ def test_open_answers_and_pairs_are_compared(tmp_path: Path, caplog: pytest.LogC
 
 
 def test_a_control_is_trained_on_further_labelled_rows(tmp_path: Path) -> None:
-    methods = {"none": None, "all": {"more": [{"corpus": "asked", "split": "train"}]}}
+    more: dict[str, Any] = {"more": [{"corpus": "asked", "split": "train"}]}
+    methods = {"none": None, "all": more}
     path, results = recipe(tmp_path, methods=methods, take=10, seeds=[1]), tmp_path / "results"
     assert compare(path, tmp_path / "out", results=results)["missing"] == 0
     lines = [json.loads(line) for line in (results / "asked.jsonl").read_text(encoding="utf-8").splitlines()]
     trained = {one["method"]: (one["train_rows"], one["counterfactuals"]) for one in lines if "cell" in one}
     assert trained == {"none": (10, 0), "all": (16, 0)}
     for settings in ({"system": "again"}, {"copies": True}):
-        content = {**json.loads(path.read_text(encoding="utf-8")), "methods": {"none": None, "all": {**methods["all"], **settings}}}
+        content = {**json.loads(path.read_text(encoding="utf-8")), "methods": {"none": None, "all": {**more, **settings}}}
         with pytest.raises(RecipeError, match="methods: all: "):
             build_methods(parse_comparison(content, "asked"))  # type: ignore[arg-type]
 
@@ -190,6 +191,12 @@ def test_consistency_of_a_model(tmp_path: Path) -> None:
     assert {name: one["pairs"] for name, one in numbers["edit distance"].items()} == {"1–4": 30, "5–10": 30}
     halves = numbers["change"].values()
     assert sum(one["conditioned"] for one in halves) == numbers["conditioned"]
+    low, high = numbers["interval"]
+    assert low < numbers["consistency"] < high
+    # Three times the same pairs say no more than once, if they are of the same sources.
+    thrice = consistency(pair(concatenate_datasets([asked.perturbed(60)] * 3), asked.originals(60), "original_id"), str(tmp_path))
+    assert thrice["conditioned"] == 3 * numbers["conditioned"]
+    assert thrice["interval"] == pytest.approx(numbers["interval"], abs=2e-4)
     with pytest.raises(ValueError, match=r"not paired.*'source'"):
         consistency(asked.originals(2), str(tmp_path))
 
