@@ -33,16 +33,20 @@ from hfcf.core.task import get_task, tasks
 from hfcf.corpora import builder_class
 from hfcf.corpora import names as corpus_names
 from hfcf.corpora.base import CorpusInfo
+from hfcf.studies.compare.age import age, age_notes, versions_of
+from hfcf.studies.compare.results import Cells
+from hfcf.studies.compare.run import read_comparison
 from hfcf.systems import system_class
 from hfcf.systems import systems as system_names
 
 ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results"
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def pages() -> list[Path]:
     """List the pages that may hold generated tables."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def rewrite(page: str) -> str:
@@ -319,6 +323,29 @@ def checkpoints_table() -> str:
     return table(header, rows)
 
 
+# --- comparisons
+
+
+def cells_note(name: str) -> str:
+    """Say which versions of the code made the newest stored cells of a comparison, of the methods that its recipe has today."""
+    asked: Any = read_comparison(name, ["preset=offline"])
+    systems = {method: part and (part.system or asked.system) for method, part in asked.methods.items()}
+    methods = {method: versions_of(system_class(system) if system else None) for method, system in systems.items()}
+    newest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for cell in Cells(RESULTS / f"{name}.jsonl").every():
+        if cell.get("method") in methods and "corpus" in cell:
+            place = tuple(cell.get(part) for part in ("method", "seed", "size", "sample", "corpus"))
+            newest[place] = {**cell, "age": age(cell.get("versions"), methods[cell["method"]])}
+    notes = age_notes(newest.values())
+    of = f"`results/{name}.jsonl`"
+    return "\n".join(f"{note} ({of})" for note in notes) or f"All {len(newest)} cells of {of} are of today's versions of the code."
+
+
+def compared() -> list[str]:
+    """List the comparisons that have stored cells."""
+    return sorted(path.stem for path in RESULTS.glob("compare_*.jsonl"))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": checkpoints_table,
     "systems": systems_table,
@@ -329,6 +356,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": provenance_table,
     "metrics": metrics_table,
     "tasks": tasks_table,
+    **{f"cells_{name}": partial(cells_note, name) for name in compared()},
     **{f"corpora_{task}": partial(corpora_table, task) for task in tasks()},
 }
 

@@ -11,6 +11,7 @@ from typing import Any
 from pandas import DataFrame
 
 from hfcf.studies.compare import tables
+from hfcf.studies.compare.age import age_notes
 from hfcf.studies.compare.frame import Grid
 from hfcf.studies.compare.page import SEEN_TITLE, costs
 from hfcf.studies.compare.recipe import ColumnComparison
@@ -77,8 +78,11 @@ def markdown(
     sections = []
     for metric, heading in grid.scorer.metrics.items():
         starred = {(each.method, each.corpus) for each in differences if each.metric == metric and each.beyond_noise}
-        texts = states | tables.score_texts(grid.values(metric), "corpus", len(grid.seeds), starred, second=True)
-        sections += [f"## {heading} (%)", tables.pivot(texts, grid.methods, columns, first, empty="·")]
+        floors, older = tables.majorities(grid, metric), grid.older
+        texts = tables.score_texts(grid.values(metric), "corpus", len(grid.seeds), starred, second=True, floors=floors, older=older)
+        always = [["*majority label*", *floors.values()]] if set(floors.values()) - {"–"} else []
+        table = tables.pivot(states | texts, grid.methods, columns, first, *always, empty="·")
+        sections += [f"## {heading} (%)", table]
         if metric in grid.scorer.compared:
             sections += [f"## {heading}: difference from {grid.baseline}", tables.intervals(grid, differences, metric)]
     added = {(method, column): f"{n:,} ({100 * ratio:.0f} %)" for _, method, column, n, ratio in report.added.itertuples()}
@@ -98,9 +102,10 @@ def _legend(report: Report, differences: Sequence[Difference], dev: bool) -> lis
     seeds = report.grid.seeds
     of_seeds = f"Mean ± sample standard deviation over {len(seeds)} seeds ({', '.join(map(str, seeds))})"
     legend = [
+        *(f"†: {note}" for note in age_notes(report.cells)),
         "**Scores of the development rows, which also chose the epoch:** to choose settings by, not to report." if dev else "",
         f"{of_seeds}; (k of {len(seeds)}) where only k are there.",
-        "The best method of a column is bold, the second best underlined.",
+        f"{tables.BEST}; the second best is underlined likewise.",
         report.grid.scorer.note,
         "–: the method made no counterfactual, so nothing was trained. ·: not run; `--full` runs it. …: to come.",
     ]

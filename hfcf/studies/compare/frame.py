@@ -69,6 +69,11 @@ class Grid:
         """The methods that are compared with the baseline."""
         return [method for method in self.methods if method != self.baseline]
 
+    @property
+    def older(self) -> set[tuple[str, Any]]:
+        """Method and corpus of cells that are not of today's code."""
+        return {(method, corpus) for (method, _, corpus), cell in self.cells.items() if cell.get("age")}
+
     def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
         """Return a method's cells on a corpus, by seed."""
         return {seed: self.cells[method, seed, corpus] for seed in self.seeds if (method, seed, corpus) in self.cells}

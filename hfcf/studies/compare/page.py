@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hfcf.studies.compare import tables
+from hfcf.studies.compare.age import age_notes
 from hfcf.studies.compare.frame import Cell, Grid, long_table
 from hfcf.studies.compare.recipe import SetComparison
 from hfcf.studies.compare.runner import Comparison
@@ -54,14 +55,15 @@ def markdown(
     sections += [SEEN_TITLE, overlaps] if overlaps else []
     sections += ["## Intrinsic scores", _intrinsic_table(intrinsic)] if intrinsic else []
     legend = _legend_of_samples(grid, differences, all_rows) if on_samples else _legend(grid, differences)
-    return tables.page(title, missing, [*legend, grid.scorer.note], sections)
+    notes = [f"†: {note}" for note in age_notes([*grid.cells.values(), *all_rows])]
+    return tables.page(title, missing, [*notes, *legend, grid.scorer.note], sections)
 
 
 def _legend(grid: Grid, differences: Sequence[Difference]) -> list[str]:
     n, seeds = len(grid.seeds), ", ".join(map(str, grid.seeds))
     several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
     single = f"One seed ({seeds}): nothing is known about other seeds, so no difference is marked."
-    legend = [f"{several if n > 1 else single} The best method of a column is bold."]
+    legend = [f"{several if n > 1 else single} {tables.BEST}."]
     if differences:
         count = len(differences) // len(grid.scorer.compared)
         spoken = (
@@ -82,7 +84,7 @@ def _legend_of_samples(grid: Grid, differences: Sequence[Difference], all_rows: 
     drawn = (
         f"{'Class-balanced' if labelled else 'Random'} samples of the training rows: {numbers[0]} of each size; a larger sample "
         f"contains the smaller one with its number. Training seeds on each: {numbers[1]}. Mean ± sample standard deviation over "
-        f"these {n} trainings; (k of {n}) where only k are there. The best method of a column is bold."
+        f"these {n} trainings; (k of {n}) where only k are there. {tables.BEST}."
     )
     legend = [drawn]
     if all_rows:
@@ -105,9 +107,10 @@ def _by_corpus(grid: Grid, metric: str, differences: Iterable[Difference]) -> st
     """Return scores like the paper's Table 2."""
     first = [["*setting*", *grid.corpora.values()]]
     if not grid.cells or any(tables.has_labels(grid, corpus) for corpus in grid.corpora):
-        first.append(["*majority label*", *(tables.majority(grid, corpus, metric) for corpus in grid.corpora)])
+        first.append(["*majority label*", *tables.majorities(grid, metric).values()])
     starred = {(each.method, each.corpus) for each in differences if each.metric == metric and each.beyond_noise}
-    texts = tables.score_texts(grid.values(metric), "corpus", len(grid.seeds), starred)
+    floors = tables.majorities(grid, metric)
+    texts = tables.score_texts(grid.values(metric), "corpus", len(grid.seeds), starred, floors=floors, older=grid.older)
     return tables.pivot(texts, grid.methods, {corpus: corpus for corpus in grid.corpora}, *first)
 
 
@@ -120,10 +123,15 @@ def _by_size(grid: Grid, metric: str, differences: Iterable[Difference], all_row
     parts = []
     for corpus, setting in grid.corpora.items():
         starred = {(each.method, each.size) for each in marked if each.corpus == corpus}
-        texts = tables.score_texts(values[values["corpus"] == corpus], "size", len(grid.seeds) // len(grid.by_size()), starred)
-        own = tables.score_texts(full[full["corpus"] == corpus], "size")
+        older = {(method, size) for size, part in grid.by_size().items() for method, where in part.older if where == corpus}
+        older |= {(cell["method"], 0) for cell in all_rows if cell.get("age") and cell["corpus"] == corpus}
+        floor = tables.majority(grid, corpus, metric)
+        floors = dict.fromkeys([*grid.by_size(), 0], floor)
+        n = len(grid.seeds) // len(grid.by_size())
+        texts = tables.score_texts(values[values["corpus"] == corpus], "size", n, starred, floors=floors, older=older)
+        own = tables.score_texts(full[full["corpus"] == corpus], "size", floors=floors, older=older)
         texts |= {(method, None): text for (method, _), text in own.items()}
-        share = f"; majority label {tables.majority(grid, corpus, metric)}" if tables.has_labels(grid, corpus) else ""
+        share = f"; majority label {floor}" if tables.has_labels(grid, corpus) else ""
         parts += [f"### {corpus} ({setting}{share})", tables.pivot(texts, grid.methods, sizes)]
     return parts
 

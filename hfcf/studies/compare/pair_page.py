@@ -37,7 +37,7 @@ def pairs_section(comparison: Comparison, grid: Grid) -> str:
     ]
 
     def scores(metric: str, *first: Sequence[str]) -> str:
-        texts = tables.score_texts(of_pairs.values(metric), "corpus", len(grid.seeds), starred if first else ())
+        texts = tables.score_texts(of_pairs.values(metric), "corpus", len(grid.seeds), starred if first else (), older=grid.older)
         if metric == CONSISTENCY:
             texts = {
                 (method, corpus): f"{text}, {_conditioned(of_pairs, method, corpus)}" for (method, corpus), text in texts.items()

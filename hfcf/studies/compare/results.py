@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,11 @@ class Cells:
         if key not in self._cells:
             self._read()
         return self._join(self._cells[key]) if key in self._cells else None
+
+    def every(self) -> Iterator[dict[str, Any]]:
+        """Iterate over all cells, older ones first, each with its set's answers."""
+        self._read()
+        yield from (self._join(cell) for cell in self._cells.values())
 
     def put(self, key: str, cell: Mapping[str, Any]) -> None:
         """Append a finished cell, and the sets that it is the first of."""

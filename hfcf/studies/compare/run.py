@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,15 +18,17 @@ from hfcf.studies.compare.pair_page import pairs_section
 from hfcf.studies.compare.probes import probe, probes_section
 from hfcf.studies.compare.rationales import rationale_table
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
-from hfcf.studies.compare.runner import Comparison, arrange, fill, on_samples, open_comparison, read
+from hfcf.studies.compare.runner import Comparison, arrange, fill, older_cells, on_samples, open_comparison, read
 from hfcf.studies.compare.stats import differences
+
+log = logging.getLogger(__name__)
 
 TABLES = ("table.md", "table.csv", "rationales.md", "figure.svg", "figure.png")
 
 
 def compare(
     recipe: str | Path, out: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False,
-    overwrite: bool = False,
+    overwrite: bool = False, stored: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Run a comparison recipe; a second run continues where the first stopped, and reads finished cells.
 
@@ -45,6 +48,8 @@ def compare(
         changes: "key=value" strings, as `--set` takes them.
         results: the folder of the finished cells: `<results>/<name of the recipe>.jsonl`.
         full: all training and evaluation rows, whatever `take` and `evaluate_take` say; by columns, all cells, whatever `run` says.
+        stored: compute nothing: write the tables from finished cells. Where one is missing, the last of other versions of the code is
+            shown, marked †, and the page says which versions those are; intrinsic scores and probes are left out. Else such cells are computed again, with a warning.
         overwrite: replace the tables of another comparison, or others, that the folder holds. Finished cells stay.
 
     Returns:
@@ -55,7 +60,7 @@ def compare(
         ExistingResultError: the folder holds the tables of another comparison, and `overwrite` is not set; a ValueError.
     """
     parsed, folder = read_comparison(recipe, changes), Path(out)
-    options = [part for change in changes for part in ("--set", recipes.without_folders(change))] + (["--full"] if full else [])
+    options = [part for change in changes for part in ("--set", recipes.without_folders(change))] + ["--full"] * full + ["--stored"] * stored
     command = shlex.join(["hfcf", "compare", short_path(str(recipe)), "--out", short_path(str(out)), *options])
     # With other methods, rows or seeds it is the same comparison: all finished cells are kept.
     content = parsed.model_dump(exclude_unset=True)
@@ -69,7 +74,7 @@ def compare(
         raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
     comparison = open_comparison(parsed, Path(results), full=full)
     write: Any = _write_columns if isinstance(parsed, ColumnComparison) else _write_sets
-    text, cells, missing = write(parsed, comparison, folder, command)
+    text, cells, missing = write(parsed, comparison, folder, command, stored)
     (folder / "table.md").write_text(text, encoding="utf-8")
     (folder / "table.csv").write_text(long_table(cells).to_csv(index=False, lineterminator="\n"), encoding="utf-8")
     return {"table": str(folder / "table.md"), "missing": missing}
@@ -83,18 +88,29 @@ def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> SetCompa
     return parse_comparison(content, path.name)
 
 
-def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str) -> tuple[str, list[Cell], int]:
+def _fill(comparison: Comparison, out: Path) -> None:
+    """Compute missing cells; warn of those that are stored in other versions."""
+    if again := [cell for place, cell in older_cells(comparison).items() if place in set(comparison.requested)]:
+        log.warning(
+            "%d requested cells are stored in other or unknown versions of the code, and are computed again; the stored ones stay in "
+            "%s, and --stored prints them as they are", len(again), comparison.cells.file,
+        )  # fmt: skip
+    fill(comparison, out / "work")
+
+
+def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str, stored: bool) -> tuple[str, list[Cell], int]:
     """Compute missing cells and draw the figure; return the page, the cells, and how many are missing."""
     filled = on_samples(comparison, recipe) if recipe.low_resource else comparison
-    fill(filled, out / "work")
+    if not stored:
+        _fill(filled, out)
     # They take their time: another process may finish cells meanwhile.
     intrinsic, probed = [], []
-    if not recipe.low_resource:
+    if not (recipe.low_resource or stored):
         intrinsic = intrinsic_rows(comparison, recipe.encoder, recipe.language_model, out / "work") if recipe.encoder else []
         probed = probe(comparison, out / "work") if recipe.probes else []
-    grid = arrange(filled, read(filled))
+    grid = arrange(filled, read(filled, older=stored))
     cells, tested = list(grid.cells.values()), differences(grid)
-    all_rows = read(comparison) if recipe.low_resource else []  # the cells that the recipe without `low_resource` left
+    all_rows = read(comparison, older=stored) if recipe.low_resource else []  # the cells that the recipe without `low_resource` left
     text = page.markdown(grid, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table, all_rows)
     if not recipe.low_resource:
         text += pairs_section(comparison, grid)
@@ -108,10 +124,11 @@ def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, comman
     return text, [*cells, *sized], len(grid.missing())
 
 
-def _write_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str) -> tuple[str, Sequence[Cell], int]:
+def _write_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str, stored: bool) -> tuple[str, Sequence[Cell], int]:
     """Do as `_write_sets`."""
-    fill(comparison, out / "work")
-    report = column_page.make_report(comparison, read(comparison), recipe.report)
+    if not stored:
+        _fill(comparison, out)
+    report = column_page.make_report(comparison, read(comparison, older=stored), recipe.report)
     grid, curves = report.grid, recipe.curves
     tested = differences(grid)
     text = column_page.markdown(comparison, report, tested, recipe, command)

@@ -26,6 +26,7 @@ from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer
+from hfcf.studies.compare.age import UNKNOWN, VERSION, age, versions_of
 from hfcf.studies.compare.contamination import overlap_table
 from hfcf.studies.compare.frame import Grid, make_grid
 from hfcf.studies.compare.methods import Method, build_methods, check_methods
@@ -39,8 +40,6 @@ from hfcf.training.trainer import trained_model
 
 log = logging.getLogger(__name__)
 
-VERSION = "2"
-"""Raise it when the same recipe gives other numbers: it is part of every cell's key."""
 READY = "scored"
 """The file in the folder of a model whose training is complete."""
 
@@ -126,6 +125,19 @@ class Comparison:
         """Return the key under which a cell is stored."""
         method, sample, seed, test_set = self.places[place]
         return digest({**self.definition(method, sample, seed), "ids": test_set.ids})
+
+    def settings(self, place: Place) -> str:
+        """Return a hash of what a cell depends on, besides the versions of the code."""
+        method, sample, seed, test_set = self.places[place]
+        parts = {name: part for name, part in self.definition(method, sample, seed).items() if name not in ("version", "engines")}
+        if method.system:
+            parts["stages"] = [values for _, values in parts["stages"]]
+        return digest({**parts, "ids": test_set.ids})
+
+    def versions(self, place: Place) -> dict[str, str]:
+        """Return today's versions of the code that makes a cell."""
+        method = self.places[place][0]
+        return versions_of(type(method.system) if method.system else None)
 
     def finished(self, place: Place) -> bool:
         """Say whether a cell is stored."""
@@ -244,19 +256,46 @@ def _describe(comparison: Comparison, places: Sequence[Place]) -> str:
     return f"{cells} of {len(comparison.requested)}{left}: {method.name}, {rows}, seed {seed}"
 
 
-def read(comparison: Comparison) -> list[dict[str, Any]]:
+def read(comparison: Comparison, *, older: bool = False) -> list[dict[str, Any]]:
     """Read the finished cells of the table, requested or not.
+
+    A cell's key holds versions, so a cell that is found is of today's, unless it says otherwise. With `older`, a cell that is missing
+    is represented by the last of other versions; its `age` says of which.
 
     What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
     """
-    cells = []
+    cells, others = [], older_cells(comparison) if older else {}
     for place, (method, _, _, test_set) in comparison.places.items():
-        if (cell := comparison.cells.get(comparison.key(place))) is not None:
+        if (cell := comparison.cells.get(comparison.key(place)) or others.get(place)) is not None:
+            if place in others or "versions" in cell:
+                said = age(cell.get("versions"), comparison.versions(place))
+                cell = {**cell, "age": said or UNKNOWN if place in others else said}
             about = (
                 test_set.about if "gold" in cell else {"corpus": test_set.name, "setting": test_set.setting, "ids": test_set.ids}
             )
             cells.append({**cell, **about, "method": method.name, "seed": place[1], "recipe": comparison.name})
     return cells
+
+
+def older_cells(comparison: Comparison) -> dict[Place, dict[str, Any]]:
+    """Return the last cell of other versions of each place that has none of today's.
+
+    Cells that say their versions are of the same settings. Of the others neither versions nor settings are known.
+    """
+    last: dict[Any, dict[str, Any]] = {}
+    for cell in comparison.cells.every():
+        if "corpus" in cell:
+            about = tuple(cell.get(part) for part in ("method", "seed", "size", "sample", "corpus", "ids"))
+            last[cell.get("settings") or about] = cell
+    found: dict[Place, dict[str, Any]] = {}
+    if not last:
+        return found
+    for place, (method, sample, seed, test_set) in comparison.places.items():
+        if not comparison.finished(place):
+            about = (method.name, seed, *(sample.number or (None, None)), test_set.name, test_set.ids)
+            if cell := last.get(comparison.settings(place)) or last.get(about):
+                found[place] = cell
+    return found
 
 
 def arrange(comparison: Comparison, cells: Sequence[dict[str, Any]], corpora: dict[str, str] | None = None) -> Grid:
@@ -316,7 +355,8 @@ def _train_and_score(
 
     def put(test_set: EvaluationSet, content: dict[str, Any]) -> None:
         place = (method.name, sample.seed(seed), test_set.name)
-        comparison.cells.put(comparison.key(place), {**about, "corpus": test_set.name, "ids": test_set.ids, **content})
+        made = {"versions": comparison.versions(place), "settings": comparison.settings(place)}
+        comparison.cells.put(comparison.key(place), {**about, **made, "corpus": test_set.name, "ids": test_set.ids, **content})
 
     if comparison.columns and method.system and not added:  # nothing to train on that the baseline is not trained on
         for test_set in missing:

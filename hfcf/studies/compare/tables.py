@@ -15,6 +15,7 @@ from hfcf.studies.compare.frame import Cell, Grid
 from hfcf.studies.compare.recipe import SETTINGS
 from hfcf.studies.compare.stats import LEVEL, Difference, kinds_of
 
+BEST = "The best method of a column is bold, unless it is below the majority label"
 _LISTED = 10  # missing cells
 
 
@@ -60,11 +61,13 @@ def points(share: float | None) -> str:
 
 
 def score_texts(
-    values: DataFrame, column: str, expected: int = 0, starred: Collection[tuple[str, Any]] = (), *, second: bool = False
-) -> dict[tuple[str, Any], str]:
+    values: DataFrame, column: str, expected: int = 0, starred: Collection[tuple[str, Any]] = (), *, second: bool = False,
+    floors: Mapping[Any, str] | None = None, older: Collection[tuple[str, Any]] = (),
+) -> dict[tuple[str, Any], str]:  # fmt: skip
     """Return mean ± deviation in points by method and column, with a star if starred, and (k of expected) where scores are missing.
 
-    `values` is a long table of one metric. The best method of a column is bold.
+    `values` is a long table of one metric. The best method of a column is bold, unless it is below the column's floor, what always
+    giving the commonest label scores ("–" if unknown). `older` are marked †.
     """
     texts: dict[tuple[str, Any], str] = {}
     for name, part in values.groupby(column, sort=False):
@@ -72,19 +75,23 @@ def score_texts(
         scores = {method: own.tolist() for method, own in part.groupby("method", sort=False)["value"]}
         means = {method: points(fmean(own)) for method, own in scores.items()}
         whole = {method: means[method] + (f" ± {points(stdev(own))}" if len(own) > 1 else "") for method, own in scores.items()}
-        for method, text in mark_best(means, whole, second=second).items():
+        for method, text in mark_best(means, whole, second=second, floor=(floors or {}).get(name, "–")).items():
             n = len(scores[method])
-            star = r"\*" if (method, name) in starred else ""
+            star = (r"\*" if (method, name) in starred else "") + ("†" if (method, name) in older else "")
             texts[method, name] = text + star + (f" ({n} of {expected})" if n < expected else "")
     return texts
 
 
-def mark_best(numbers: Mapping[Any, str], texts: Mapping[Any, str], *, second: bool = True) -> dict[Any, str]:
-    """Make the text of the best number bold and underline that of the second best; equal numbers share a mark."""
+def mark_best(numbers: Mapping[Any, str], texts: Mapping[Any, str], *, second: bool = True, floor: str = "–") -> dict[Any, str]:
+    """Make the text of the best number bold and underline that of the second best; equal numbers share a mark.
+
+    A number below the floor has no mark.
+    """
     values = {name: float(number) for name, number in numbers.items()}
     best, runner_up = [*sorted(set(values.values()), reverse=True), math.nan, math.nan][:2]
     styles = {best: "**{}**"} | ({runner_up: "<u>{}</u>"} if second else {})
-    return {name: styles.get(value, "{}").format(texts[name]) for name, value in values.items()}
+    least = -math.inf if floor == "–" else float(floor)
+    return {name: (styles.get(value, "{}") if value >= least else "{}").format(texts[name]) for name, value in values.items()}
 
 
 def noise_legend(grid: Grid, of: str, over: str) -> str:
@@ -143,10 +150,17 @@ def has_labels(grid: Grid, corpus: str) -> bool:
 
 def majority(grid: Grid, corpus: str, metric: str) -> str:
     """Return the score of always giving the commonest label, in points; "–" for open answers, which have none."""
-    if not has_labels(grid, corpus) or metric not in grid.scorer.compared:
+    if not has_labels(grid, corpus):
         return "–"
     gold = list(grid.about(corpus)[0]["gold"])
     answer = Counter(gold).most_common(1)[0][0]
+    if metric not in grid.scorer.compared:
+        return points(sum(label == answer for label in gold) / len(gold)) if metric == "accuracy" else "–"
     kinds, counts = kinds_of(["".join(gold), answer * len(gold)])
     scores = grid.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
     return points(scores[grid.scorer.compared.index(metric), 0, 0])
+
+
+def majorities(grid: Grid, metric: str) -> dict[str, str]:
+    """Return `majority` for each corpus."""
+    return {corpus: majority(grid, corpus, metric) for corpus in grid.corpora}
