@@ -162,7 +162,7 @@ def compare(
     results: Annotated[Path, typer.Option(help="The folder of finished cells, so that none is computed twice.")] = Path("results"),
     full: Annotated[bool, typer.Option("--full", help="Use all rows instead of the samples that the recipe names.")] = False,
     overwrite: Overwrite = False,
-    stored: Annotated[bool, typer.Option("--stored", help="Compute nothing: print finished cells, those of older code marked.")] = False,
+    stored: Annotated[bool, typer.Option("--stored", help="Compute nothing: print finished cells, mark older ones.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is to compute, and what is missing for it.")] = False,
 ) -> None:
     """Compare methods: a model for each method and seed, scored on each corpus, in tables with intervals."""

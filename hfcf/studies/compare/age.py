@@ -51,6 +51,6 @@ def age_notes(cells: Iterable[Mapping[str, Any]]) -> list[str]:
     notes = []
     for said, methods in counts.items():
         names = ", ".join(f"{method} ({n})" for method, n in methods.items())
-        meaning = ": they do not say which code made them, and figures may differ today" if said == UNKNOWN else ""
+        meaning = ": they do not say which code and settings made them, and figures may differ today" if said == UNKNOWN else ""
         notes.append(f"**{said[:1].upper()}{said[1:]}**{meaning}. Cells by method: {names}.")
     return notes

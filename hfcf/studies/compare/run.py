@@ -48,8 +48,9 @@ def compare(
         changes: "key=value" strings, as `--set` takes them.
         results: the folder of the finished cells: `<results>/<name of the recipe>.jsonl`.
         full: all training and evaluation rows, whatever `take` and `evaluate_take` say; by columns, all cells, whatever `run` says.
-        stored: compute nothing: write the tables from finished cells. Where one is missing, the last of other versions of the code is
-            shown, marked †, and the page says which versions those are; intrinsic scores and probes are left out. Else such cells are computed again, with a warning.
+        stored: compute nothing: write the tables from finished cells. Where one is missing, the last of other versions of the code
+            is shown, marked †, and the page says which; intrinsic scores and probes are left out. Else such cells are computed
+            again, with a warning.
         overwrite: replace the tables of another comparison, or others, that the folder holds. Finished cells stay.
 
     Returns:
@@ -60,7 +61,8 @@ def compare(
         ExistingResultError: the folder holds the tables of another comparison, and `overwrite` is not set; a ValueError.
     """
     parsed, folder = read_comparison(recipe, changes), Path(out)
-    options = [part for change in changes for part in ("--set", recipes.without_folders(change))] + ["--full"] * full + ["--stored"] * stored
+    options = [part for change in changes for part in ("--set", recipes.without_folders(change))]
+    options += ["--full"] * full + ["--stored"] * stored
     command = shlex.join(["hfcf", "compare", short_path(str(recipe)), "--out", short_path(str(out)), *options])
     # With other methods, rows or seeds it is the same comparison: all finished cells are kept.
     content = parsed.model_dump(exclude_unset=True)
@@ -92,13 +94,15 @@ def _fill(comparison: Comparison, out: Path) -> None:
     """Compute missing cells; warn of those that are stored in other versions."""
     if again := [cell for place, cell in older_cells(comparison).items() if place in set(comparison.requested)]:
         log.warning(
-            "%d requested cells are stored in other or unknown versions of the code, and are computed again; the stored ones stay in "
-            "%s, and --stored prints them as they are", len(again), comparison.cells.file,
+            "%d requested cells are stored in other or unknown versions of the code, and are computed again; the stored ones stay "
+            "in %s, and --stored prints them as they are", len(again), comparison.cells.file,
         )  # fmt: skip
     fill(comparison, out / "work")
 
 
-def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, command: str, stored: bool) -> tuple[str, list[Cell], int]:
+def _write_sets(
+    recipe: SetComparison, comparison: Comparison, out: Path, command: str, stored: bool
+) -> tuple[str, list[Cell], int]:
     """Compute missing cells and draw the figure; return the page, the cells, and how many are missing."""
     filled = on_samples(comparison, recipe) if recipe.low_resource else comparison
     if not stored:
@@ -110,7 +114,8 @@ def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, comman
         probed = probe(comparison, out / "work") if recipe.probes else []
     grid = arrange(filled, read(filled, older=stored))
     cells, tested = list(grid.cells.values()), differences(grid)
-    all_rows = read(comparison, older=stored) if recipe.low_resource else []  # the cells that the recipe without `low_resource` left
+    # On samples also the cells that the recipe without `low_resource` left.
+    all_rows = read(comparison, older=stored) if recipe.low_resource else []
     text = page.markdown(grid, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table, all_rows)
     if not recipe.low_resource:
         text += pairs_section(comparison, grid)
@@ -124,7 +129,9 @@ def _write_sets(recipe: SetComparison, comparison: Comparison, out: Path, comman
     return text, [*cells, *sized], len(grid.missing())
 
 
-def _write_columns(recipe: ColumnComparison, comparison: Comparison, out: Path, command: str, stored: bool) -> tuple[str, Sequence[Cell], int]:
+def _write_columns(
+    recipe: ColumnComparison, comparison: Comparison, out: Path, command: str, stored: bool
+) -> tuple[str, Sequence[Cell], int]:
     """Do as `_write_sets`."""
     if not stored:
         _fill(comparison, out)

@@ -259,8 +259,8 @@ def _describe(comparison: Comparison, places: Sequence[Place]) -> str:
 def read(comparison: Comparison, *, older: bool = False) -> list[dict[str, Any]]:
     """Read the finished cells of the table, requested or not.
 
-    A cell's key holds versions, so a cell that is found is of today's, unless it says otherwise. With `older`, a cell that is missing
-    is represented by the last of other versions; its `age` says of which.
+    A cell's key holds versions, so a cell that is found is of today's, unless it says otherwise. With `older`, the last
+    cell of other versions is taken where one is missing; its `age` says of which.
 
     What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
     """

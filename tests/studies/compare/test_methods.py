@@ -14,8 +14,10 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner
+from hfcf.studies.compare.age import age, versions_of
 from hfcf.studies.compare.methods import Method, plain
 from hfcf.studies.compare.samples import Sample
+from hfcf.systems import system_class
 from hfcf.systems.race.system import RACE
 from hfcf.training.trainer import Hyperparameters
 
@@ -99,3 +101,13 @@ def test_trainings_without_bf16_keep_the_cells_of_before_there_was_a_choice(tmp_
     # A system that trains has such settings, too.
     assert "bf16" not in plain({"classifier": hp})["classifier"]
     assert plain({"classifier": mixed})["classifier"]["bf16"] is True
+
+
+def test_the_age_of_a_cell_names_what_changed() -> None:
+    today = {"comparison": "2", "edit": "5"}
+    assert age(today, today) == ""
+    assert age(None, today) == "of unknown version"
+    old = {"comparison": "2", "explain": "1"}
+    assert age(old, today) == "computed before edit 5 (its version: none), explain was removed (its version: 1)"
+    assert versions_of(None).keys() == {"comparison"}
+    assert {"system ccg", "expand_relation", "engine Parser"} <= versions_of(system_class("ccg")).keys()

@@ -13,7 +13,7 @@ import torch
 import yaml
 from datasets import Dataset, disable_progress_bars
 from made_up import forget
-from swap_system import VERBS
+from swap_system import VERBS, SwapRelation
 
 import hfcf.systems as systems
 from hfcf.core import recipe as recipes
@@ -384,3 +384,37 @@ def test_every_method_of_the_offline_preset_needs_the_offline_models_alone() -> 
     named = {method.name: json.dumps(method.definition, default=str) for method in methods_of(content)}
     assert {"MICE", "AutoCAD", "CoCo", "CCG"} <= set(named)
     assert not any("bert-base" in its or "gpt2" in its for its in named.values())
+
+
+def test_cells_of_older_code_are_shown_marked_or_computed_again_with_a_warning(
+    content: dict[str, Any], tmp_path: Path, trainings: list[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    content["columns"], content["seeds"] = content["columns"][:1], [1]
+    del content["methods"]["empty"]
+    _, table = run(content, tmp_path)
+    assert "†" not in table
+    file = tmp_path / "results" / "tiny.jsonl"
+    before = file.read_bytes()
+
+    monkeypatch.setattr(SwapRelation, "VERSION", "2")
+    found, table = run(content, tmp_path, stored=True)
+    assert (found["missing"], len(trainings)) == (0, 2), "nothing is computed"
+    assert "- †: **Computed before swap_relation 2 (its version: 1)**. Cells by method: swap (1)." in table
+    assert (line(table, "swap")[0].endswith("†"), "†" in line(table, "none")[0]) == (True, False)
+    content["classifier"]["epochs"] = 1
+    found, _ = run(content, tmp_path, stored=True)
+    assert found["missing"] == 2, "cells that say their versions are of their settings alone"
+    content["classifier"]["epochs"] = 2
+    # A line of before there were versions.
+    lines = [json.loads(text) for text in before.decode().splitlines()]
+    bare = [{name: part for name, part in one.items() if name not in ("versions", "settings")} for one in lines]
+    file.write_text("".join(json.dumps(one) + "\n" for one in bare), encoding="utf-8")
+    _, table = run(content, tmp_path, stored=True)
+    assert "- †: **Of unknown version**" in table
+    assert "Cells by method: swap (1)." in table, "the key of none is still today's"
+
+    file.write_bytes(before)
+    found, table = run(content, tmp_path)
+    assert "1 requested cells are stored in other or unknown versions of the code" in caplog.text
+    assert (len(trainings), "†" in table) == (3, False)
+    assert file.read_bytes().startswith(before), "the older line stays"

@@ -129,3 +129,17 @@ def test_numbers_on_which_cells_differ_are_a_range() -> None:
 
 def test_a_table_escapes_its_header() -> None:
     assert table(["|D|"], [["1 | 2"]]) == "| \\|D\\| |\n|---|\n| 1 \\| 2 |"
+
+
+def test_nothing_below_the_majority_label_is_the_best() -> None:
+    cells = [
+        cell("None", 1, "FM2", "challenge", "SSSR", "SRRR"),
+        cell("RACE", 1, "FM2", "challenge", "SSSR", "SSRR", age="of unknown version"),
+        cell("None", 1, "FEVER", "in-domain", "SSSR", "SSSR"),
+        cell("RACE", 1, "FEVER", "in-domain", "SSSR", "SSSS"),
+    ]
+    grid = make_grid(cells, "None")
+    text = markdown(grid, [])
+    assert "| *majority label* | 75.0 | 75.0 |\n| None | **100.0** | 50.0 |\n| RACE | 75.0 | **75.0**† |" in text  # equal is not below
+    cells[1] = cell("RACE", 1, "FM2", "challenge", "SSSR", "RSRR")
+    assert "| None | **100.0** | 50.0 |\n| RACE | 75.0 | 50.0 |" in markdown(make_grid(cells, "None"), [])
