@@ -105,7 +105,7 @@ def _legend(report: Report, differences: Sequence[Difference], dev: bool) -> lis
         *(f"†: {note}" for note in age_notes(report.cells)),
         "**Scores of the development rows, which also chose the epoch:** to choose settings by, not to report." if dev else "",
         f"{of_seeds}; (k of {len(seeds)}) where only k are there.",
-        f"{tables.BEST}; the second best is underlined likewise.",
+        f"{tables.best_legend(report.grid)}; the second best is underlined likewise.",
         report.grid.scorer.note,
         "–: the method made no counterfactual, so nothing was trained. ·: not run; `--full` runs it. …: to come.",
     ]

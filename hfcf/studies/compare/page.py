@@ -63,7 +63,7 @@ def _legend(grid: Grid, differences: Sequence[Difference]) -> list[str]:
     n, seeds = len(grid.seeds), ", ".join(map(str, grid.seeds))
     several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
     single = f"One seed ({seeds}): nothing is known about other seeds, so no difference is marked."
-    legend = [f"{several if n > 1 else single} {tables.BEST}."]
+    legend = [f"{several if n > 1 else single} {tables.best_legend(grid)}."]
     if differences:
         count = len(differences) // len(grid.scorer.compared)
         spoken = (
@@ -84,7 +84,7 @@ def _legend_of_samples(grid: Grid, differences: Sequence[Difference], all_rows: 
     drawn = (
         f"{'Class-balanced' if labelled else 'Random'} samples of the training rows: {numbers[0]} of each size; a larger sample "
         f"contains the smaller one with its number. Training seeds on each: {numbers[1]}. Mean ± sample standard deviation over "
-        f"these {n} trainings; (k of {n}) where only k are there. {tables.BEST}."
+        f"these {n} trainings; (k of {n}) where only k are there. {tables.best_legend(grid)}."
     )
     legend = [drawn]
     if all_rows:

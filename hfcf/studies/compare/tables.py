@@ -15,7 +15,6 @@ from hfcf.studies.compare.frame import Cell, Grid
 from hfcf.studies.compare.recipe import SETTINGS
 from hfcf.studies.compare.stats import LEVEL, Difference, kinds_of
 
-BEST = "The best method of a column is bold, unless it is below the majority label"
 _LISTED = 10  # missing cells
 
 
@@ -92,6 +91,12 @@ def mark_best(numbers: Mapping[Any, str], texts: Mapping[Any, str], *, second: b
     styles = {best: "**{}**"} | ({runner_up: "<u>{}</u>"} if second else {})
     least = -math.inf if floor == "–" else float(floor)
     return {name: (styles.get(value, "{}") if value >= least else "{}").format(texts[name]) for name, value in values.items()}
+
+
+def best_legend(grid: Grid) -> str:
+    """Say which method is bold; open answers have no majority label."""
+    labelled = any(has_labels(grid, corpus) for corpus in grid.corpora)
+    return f"The best method of a column is bold{', unless it is below the majority label' if labelled else ''}"
 
 
 def noise_legend(grid: Grid, of: str, over: str) -> str:

@@ -140,6 +140,7 @@ def test_nothing_below_the_majority_label_is_the_best() -> None:
     ]
     grid = make_grid(cells, "None")
     text = markdown(grid, [])
-    assert "| *majority label* | 75.0 | 75.0 |\n| None | **100.0** | 50.0 |\n| RACE | 75.0 | **75.0**† |" in text  # equal is not below
+    # Equal is not below.
+    assert "| *majority label* | 75.0 | 75.0 |\n| None | **100.0** | 50.0 |\n| RACE | 75.0 | **75.0**† |" in text
     cells[1] = cell("RACE", 1, "FM2", "challenge", "SSSR", "RSRR")
     assert "| None | **100.0** | 50.0 |\n| RACE | 75.0 | 50.0 |" in markdown(make_grid(cells, "None"), [])
