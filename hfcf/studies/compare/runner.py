@@ -293,8 +293,8 @@ def older_cells(comparison: Comparison) -> dict[Place, dict[str, Any]]:
     for place, (method, sample, seed, test_set) in comparison.places.items():
         if not comparison.finished(place):
             about = (method.name, seed, *(sample.number or (None, None)), test_set.name, test_set.ids)
-            if cell := last.get(comparison.settings(place)) or last.get(about):
-                found[place] = cell
+            if old := last.get(comparison.settings(place)) or last.get(about):
+                found[place] = old
     return found
 
 
