@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from random import Random
 from typing import Any
 
 import torch
+from accelerate.utils.memory import clear_device_cache
 
 from hfcf.core import progress
 from hfcf.core.decisions import is_alone
@@ -18,11 +20,16 @@ from hfcf.core.settings import Positive, Seed, Weight
 from hfcf.engines.asking import Asked, Attempts, Message
 from hfcf.engines.base import Engine, Usage, counted, usage
 from hfcf.engines.cache import open_cache
-from hfcf.engines.chat import grammar
+from hfcf.engines.chat import continuous, grammar
 from hfcf.engines.chat.shared_head import common_head
 from hfcf.engines.chat.weights import ChatWeights, Loaded, encode_prompt
 from hfcf.engines.chat.writing import Prompt, Row, raw_attempt, write
 from hfcf.engines.remote.answers import schema_validator
+
+log = logging.getLogger(__name__)
+
+Take = Callable[[Sequence[int], Sequence[dict[str, Any]]], None]
+"""Store the attempts at the requests of some places."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +45,10 @@ class ChatModel(Engine):
     With llguidance (`pip install "hfcf[chat]"`), every attempt is held to the schema, and log-probabilities are those of what the
     schema allows; an answer can then fail by its length alone. Servers get the schema too, and differ in what they do with it.
     Without llguidance an answer is written freely and asked again where it is not valid.
+
+    On a GPU, prompts for more than one batch are written by Transformers' continuous batching (`hfcf.engines.chat.continuous`)
+    where nothing holds them to a schema, the temperature is 0 and no alternatives are asked for. It was tested on a CPU with tiny
+    networks, and never run on a GPU.
 
     The model's own settings of sampling, such as a repetition penalty, do not apply: they are for conversations.
 
@@ -123,10 +134,10 @@ class ChatModel(Engine):
             if prompt.refusal is not None:
                 one.refuse(prompt.refusal)
         open_ = [i for i, prompt in enumerate(prompts) if prompt.refusal is None]
-        for batch in self.batches([len(prompts[i]) for i in open_]):
-            start = time.perf_counter()
-            places = [open_[i] for i in batch]
-            raws = self.forward_split(loaded, [prompts[i] for i in places])
+        start = time.perf_counter()
+
+        def take(places: Sequence[int], raws: Sequence[dict[str, Any]]) -> None:
+            nonlocal start
             record.seconds += time.perf_counter() - start
             stored.put_all((waiting[i].question, raw) for i, raw in zip(places, raws, strict=True))
             for i, raw in zip(places, raws, strict=True):
@@ -135,6 +146,32 @@ class ChatModel(Engine):
                 record.written += raw["usage"]["completion"]
                 waiting[i].take(raw)
             note()
+            start = time.perf_counter()
+
+        open_ = self._write_continuously(loaded, prompts, open_, take)
+        for batch in self.batches([len(prompts[i]) for i in open_]):
+            places = [open_[i] for i in batch]
+            take(places, self.forward_split(loaded, [prompts[i] for i in places]))
+
+    def _write_continuously(self, loaded: Loaded, prompts: Sequence[Prompt], places: list[int], take: Take) -> list[int]:
+        """Answer by continuous batching what it can answer, and return the places that are left to static batches."""
+        chosen = self.alternatives is None and not self._temperature(loaded) and not is_alone() and continuous.is_open(loaded)
+        if not chosen or self._matchers(loaded, 1) or len(self.batches([len(prompts[i]) for i in places])) < 2:
+            return places  # where one batch holds all, nothing waits to join
+        rows, left = self._rows(loaded, [prompts[i] for i in places]), dict(enumerate(places))
+
+        def done(numbers: Sequence[int]) -> None:
+            take([left.pop(i) for i in numbers], [raw_attempt(loaded.tokenizer, rows[i], self.model.name) for i in numbers])
+
+        try:
+            continuous.write_continuously(loaded, rows, done)
+        except continuous.NotContinuousError as error:
+            loaded.continuous = False
+            log.warning(
+                "%s: continuous batching gave up, and static batches write what is left of this run: %s", self.model.name, error
+            )  # fmt: skip
+            clear_device_cache(garbage_collection=True)
+        return list(left.values())
 
     def encode(self, loaded: Loaded, requests: Sequence[Any]) -> list[Prompt]:
         prompts = [Prompt(encode_prompt(loaded, question["messages"], self.model.name), question) for question in requests]
@@ -150,13 +187,19 @@ class ChatModel(Engine):
         return prompts
 
     def forward(self, loaded: Loaded, encoded: Sequence[Prompt]) -> list[Any]:
-        matchers = grammar.start_matchers(loaded.grammar if self.constrained else None, self.schema, len(encoded))
-        rows = [
+        rows = self._rows(loaded, encoded)
+        write(loaded, rows, self._temperature(loaded), self.alternatives or 0)
+        return [raw_attempt(loaded.tokenizer, row, self.model.name) for row in rows]
+
+    def _rows(self, loaded: Loaded, encoded: Sequence[Prompt]) -> list[Row]:
+        matchers = self._matchers(loaded, len(encoded))
+        return [
             Row(prompt, Random(json.dumps([prompt.question["messages"], prompt.question["seed"]])), matcher)
             for prompt, matcher in zip(encoded, matchers or [None] * len(encoded), strict=True)
         ]
-        write(loaded, rows, self._temperature(loaded), self.alternatives or 0)
-        return [raw_attempt(loaded.tokenizer, row, self.model.name) for row in rows]
+
+    def _matchers(self, loaded: Loaded, number: int) -> list[Any] | None:
+        return grammar.start_matchers(loaded.grammar if self.constrained else None, self.schema, number)
 
     def _temperature(self, loaded: Loaded) -> float:
         if self.temperature is not None:

@@ -48,14 +48,21 @@ def head_cache(loaded: Loaded, head: Sequence[int], rows: int) -> Any:
     return cache
 
 
-def _encode(loaded: Loaded, head: Sequence[int]) -> Any:
+def reads_all(network: Any) -> bool:
+    """Return whether each token of a network reads all before it: it has no sliding window and no recurrent state."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
+    return all(type(layer) is DynamicLayer for layer in DynamicCache(config=network.config).layers)
+
+
+def _encode(loaded: Loaded, head: Sequence[int]) -> Any:
+    from transformers import DynamicCache
+
     network = loaded.network
-    cache = DynamicCache(config=network.config)
-    if any(type(layer) is not DynamicLayer for layer in cache.layers):
+    if not reads_all(network):
         return None
+    cache = DynamicCache(config=network.config)
     with torch.inference_mode():
         network(input_ids=torch.tensor([head], device=network.device), past_key_values=cache, use_cache=True, logits_to_keep=1)
     return cache

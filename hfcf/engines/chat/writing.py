@@ -116,6 +116,16 @@ class _Done(StoppingCriteria):
         return torch.tensor([row.done for row in self._rows], device=input_ids.device)
 
 
+def greedy_settings(loaded: Loaded, rows: Sequence[Row]) -> GenerationConfig:
+    """Return settings of `generate` that take the likeliest token and none of the model's own settings."""
+    # What is None here would be taken from the model's own settings, which are for conversations with people.
+    return GenerationConfig(
+        do_sample=False, num_beams=1, max_new_tokens=max(row.prompt.limit for row in rows), max_length=None, min_length=0,
+        repetition_penalty=1.0, no_repeat_ngram_size=0, temperature=1.0, top_k=50, top_p=1.0,
+        pad_token_id=loaded.tokenizer.pad_token_id, eos_token_id=sorted(loaded.stops),
+    )  # fmt: skip
+
+
 def write(loaded: Loaded, rows: Sequence[Row], temperature: float, alternatives: int) -> None:
     """Write the answer of each row."""
     network, pad = loaded.network, loaded.tokenizer.pad_token_id
@@ -128,12 +138,7 @@ def write(loaded: Loaded, rows: Sequence[Row], temperature: float, alternatives:
     # Between the head and the rest is the padding, which no token sees and no position counts.
     ids = torch.tensor([[*head, *[pad] * (longest - len(rest)), *rest] for rest in rests])
     mask = torch.tensor([[*[1] * len(head), *[0] * (longest - len(rest)), *[1] * len(rest)] for rest in rests])
-    # What is None here would be taken from the model's own settings, which are for conversations with people.
-    config = GenerationConfig(
-        do_sample=False, num_beams=1, max_new_tokens=max(row.prompt.limit for row in rows), max_length=None, min_length=0,
-        repetition_penalty=1.0, no_repeat_ngram_size=0, temperature=1.0, top_k=50, top_p=1.0, pad_token_id=pad,
-        eos_token_id=sorted(loaded.stops),
-    )  # fmt: skip
+    config = greedy_settings(loaded, rows)
     with torch.inference_mode():
         network.generate(
             ids.to(network.device), attention_mask=mask.to(network.device), generation_config=config,
