@@ -38,6 +38,7 @@ from hfcf.engines.remote.answers import object_schema
 
 LABEL = object_schema({"label": {"type": "string", "enum": ["yes", "no"]}})
 HEAD = list(range(48))
+CACHE_SETTINGS = continuous.cache_settings
 SIZES: dict[str, Any] = {
     "vocab_size": 259, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "max_position_embeddings": 4096, "initializer_range": 0.5, "pad_token_id": 256, "eos_token_id": 258,
@@ -134,6 +135,22 @@ def test_the_head_of_the_prompts_is_shared(tmp_path: Path, monkeypatch: pytest.M
         hook.remove()
         read.append(sum(counts))
     assert read[1] - read[0] >= 5 * len(HEAD), "of ten prompts, those that join later read no head"
+
+
+@pytest.mark.parametrize("flash", [True, False])
+@pytest.mark.parametrize("kernels", [True, False])
+def test_flash_attention_is_an_installed_package_and_never_code_from_the_hub(
+    flash: bool, kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transformers.utils.is_flash_attn_2_available", lambda: flash)
+    monkeypatch.setattr("transformers.utils.is_kernels_available", lambda: kernels)
+    network = qwen().network
+    for dtype in (torch.bfloat16, torch.float32):
+        settings = CACHE_SETTINGS(network.to(dtype))
+        switches = flash and not kernels and dtype is torch.bfloat16
+        assert settings.auto_switch_to_flash == switches
+        assert settings.max_requests_per_batch == (None if switches else continuous.ROWS)
+        assert settings.allow_block_sharing
 
 
 def test_a_network_with_a_sliding_window_is_refused() -> None:
