@@ -102,7 +102,7 @@ def test_each_kind_of_recipe_is_among_them() -> None:
     assert len(EACH) > 1.5 * len(recipe.names()), "most have two presets"
     assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", "models", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
-    assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg", "rgf", "checkwhy"}
+    assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg", "rgf", "checkwhy", "synonym"}
     assert sum("attack" in one for one in kinds) == 2
 
 
