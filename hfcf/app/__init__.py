@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 
-INSTALL = 'pip install "hfcf[app]"'
+INSTALL = 'in a checkout of hfcf: pip install ".[app]"'
 
 
 def serve(*, preset: str = "offline", host: str = "127.0.0.1", port: int | None = None, quiet: bool = False) -> None:
@@ -38,4 +38,4 @@ def serve(*, preset: str = "offline", host: str = "127.0.0.1", port: int | None 
 def check_installed() -> None:
     """Raise `ModuleNotFoundError` with the line to type if Gradio is not installed."""
     if importlib.util.find_spec("gradio") is None:
-        raise ModuleNotFoundError(f"the page needs Gradio, which is not installed: {INSTALL}", name="gradio")
+        raise ModuleNotFoundError(f"the page needs Gradio, which is not installed; {INSTALL}", name="gradio")

@@ -137,7 +137,7 @@ def check_backend(backend: str) -> None:
 def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None:
     """Raise an error if a backend or its pipeline is not installed."""
     if not is_package(backend):
-        raise ImportError(f'{where}: {purpose} by {backend} needs an extra: pip install "hfcf[{backend}]"')
+        raise ImportError(f'{where}: {purpose} by {backend} needs an extra; in a checkout of hfcf: pip install ".[{backend}]"')
     if model.name.startswith("offline:"):
         check_weights(model, where)
     elif backend == "spacy" and not is_package(model.name) and not os.path.isdir(model.name):
@@ -154,6 +154,6 @@ def backend_settings(backend: str, model: Model, purpose: str) -> dict[str, Any]
     try:
         library = version(backend)
     except PackageNotFoundError:
-        raise ImportError(f'{purpose} by {backend} needs an extra: pip install "hfcf[{backend}]"') from None
+        raise ImportError(f'{purpose} by {backend} needs an extra; in a checkout of hfcf: pip install ".[{backend}]"') from None
     contents = model.key() if os.path.isdir(model.source()) else model.name
     return {"backend": backend, "model": contents, "library": library}

@@ -28,7 +28,7 @@ from hfcf.pipeline.timing import Clock, Ledger, add_costs
 
 log = logging.getLogger(__name__)
 
-INSTALL = "pip install 'hfcf[ray]'"
+INSTALL = "in a checkout of hfcf: pip install '.[ray]'"
 EVERY = 60
 """Seconds between two lines of the log about the progress of the run."""
 PLACE, COSTS = "_row", "_costs"
@@ -54,7 +54,7 @@ class Cluster(Runner):
 
     def __init__(self, out: Path, resources: RayResources, ledger: Ledger | None = None) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise ImportError(f"--engine ray needs the package ray: {INSTALL}")
+            raise ImportError(f"--engine ray needs the package ray; {INSTALL}")
         self.folder, self.resources = out.absolute() / WORK, resources
         self._ledger, self._spent = ledger, list[dict[str, Any]]()
 

@@ -22,7 +22,7 @@ from offline_models import installed
 
 from hfcf.core.task import get_task
 
-pytest.importorskip("gradio", reason='Gradio is not installed: pip install "hfcf[app]"')
+pytest.importorskip("gradio", reason='Gradio is not installed: pip install ".[app]"')
 if not all(map(installed, ("minilm", "t5", "spacy", "smollm2", "wordnet", "mlm"))):
     pytest.skip("the offline models are not installed", allow_module_level=True)
 

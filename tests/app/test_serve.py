@@ -22,9 +22,9 @@ ROOT = Path(__file__).parents[2]
 def test_without_gradio_the_error_has_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "gradio" else found(name, *more))
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "hfcf\[app\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "\.\[app\]"'):
         page.check_installed()
-    assert "hfcf[app]" in str(CliRunner().invoke(app, ["app"]).exception)
+    assert ".[app]" in str(CliRunner().invoke(app, ["app"]).exception)
 
 
 def test_the_command_line_loads_no_gradio() -> None:
@@ -55,7 +55,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("gradio") is None, reason='Gradio is not installed: pip install "hfcf[app]"')
+@pytest.mark.skipif(importlib.util.find_spec("gradio") is None, reason='Gradio is not installed: pip install ".[app]"')
 def test_the_page_has_a_tab_for_each_task_and_runs_one_at_a_time() -> None:
     """In a process of its own: Gradio leaves event loops open."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", CONFIG], capture_output=True, text=True, check=False)

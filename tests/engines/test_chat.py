@@ -149,7 +149,7 @@ def test_without_llguidance_an_invalid_answer_is_asked_again(model: Model, monke
     asked = script(monkeypatch, lambda question: '{"label": "SUPPORTS"}' if question["seed"] > 13 else "Sure! It is true.")
     assert texts(ChatModel(model=model, schema=LABEL).run(asks(1))) == [{"label": "SUPPORTS"}]
     assert "your last answer is no JSON object" in asked[1]["messages"][-1]["content"]
-    with pytest.raises(ImportError, match=r'constrained=True needs llguidance: pip install "hfcf\[chat\]"'):
+    with pytest.raises(ImportError, match=r'constrained=True needs llguidance; in a checkout of hfcf: pip install "\.\[chat\]"'):
         ChatModel(model=model, schema=LABEL, constrained=True)
 
 

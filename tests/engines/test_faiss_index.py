@@ -19,7 +19,7 @@ from hfcf.engines.retriever import Retriever, dense, faiss_index
 from hfcf.engines.retriever.faiss_index import Approximate, fill, new_index
 from hfcf.systems.rgf.retrieve import Retrieve
 
-faiss = pytest.importorskip("faiss", reason='FAISS is not installed: pip install "hfcf[dense]"')
+faiss = pytest.importorskip("faiss", reason='FAISS is not installed: pip install ".[dense]"')
 
 SIZE, DIMENSIONS, K = 3_000, 32, 10
 NAMES = ["HNSW16", "IVF32,Flat", "IVF32,PQ8x4", "IVF32_HNSW8,SQ8", "RR32,IVF32,PQ8x4", "SQ8", "L2norm,Flat", "IVF32,Flat,RFlat"]

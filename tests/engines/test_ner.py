@@ -76,7 +76,7 @@ def test_a_missing_library_is_an_error_with_its_cure(monkeypatch: pytest.MonkeyP
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr("importlib.metadata.version", version)
-    with pytest.raises(ImportError, match=r'pip install "hfcf\[stanza\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[stanza\]"'):
         Ner().run(["Rome"])
 
 

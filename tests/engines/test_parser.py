@@ -172,7 +172,7 @@ def test_a_missing_parser_is_an_error_with_its_cure(monkeypatch: pytest.MonkeyPa
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr("importlib.metadata.version", version)
-    with pytest.raises(ImportError, match=r'stanza.*pip install "hfcf\[stanza\]"'):
+    with pytest.raises(ImportError, match=r'stanza.*pip install "\.\[stanza\]"'):
         Parser().run([["Rome"]])
 
 

@@ -176,7 +176,7 @@ def test_it_is_settings_only_and_workers_give_equal_rows() -> None:
 
 
 def dense(encoder: str, rows: list[dict[str, str]], **settings: object) -> Retriever:
-    pytest.importorskip("faiss", reason='FAISS is not installed: pip install "hfcf[dense]"')
+    pytest.importorskip("faiss", reason='FAISS is not installed: pip install ".[dense]"')
     model = Model(encoder, dtype="float32")
     return Retriever(passages=Passages.of(Dataset.from_list(rows)), method="dense", model=model, **settings)  # type: ignore[arg-type]
 
@@ -271,7 +271,7 @@ def test_a_dense_index_goes_on_from_the_batch_at_which_it_was_killed(
 
 
 def test_dense_reads_titles_as_pairs_and_the_passages_own_encoder(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
-    pytest.importorskip("faiss", reason='FAISS is not installed: pip install "hfcf[dense]"')
+    pytest.importorskip("faiss", reason='FAISS is not installed: pip install ".[dense]"')
     import torch
     from transformers import AutoTokenizer, DPRConfig, DPRContextEncoder, DPRQuestionEncoder
 
@@ -302,5 +302,5 @@ def test_dense_reads_titles_as_pairs_and_the_passages_own_encoder(tiny_model: Ca
 def test_dense_without_faiss_says_what_to_install(tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     collection = Passages.of(Dataset.from_list([{"text": TEXTS[0]}]))
-    with pytest.raises(ModuleNotFoundError, match=r"hfcf\[dense\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"\.\[dense\]"):
         Retriever(passages=collection, method="dense", model=Model(tiny_model("classifier"))).run(["who?"])

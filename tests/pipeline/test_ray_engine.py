@@ -39,7 +39,7 @@ DEMO = {"corpus": "hover", "data_dir": "recipes:demo", "system": "eda"}
 
 def test_without_ray_a_line_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"--engine ray needs the package ray: pip install 'hfcf\[ray\]'"):
+    with pytest.raises(ImportError, match=r"--engine ray needs the package ray; in a checkout of hfcf: pip install '\.\[ray\]'"):
         hfcf.run(DEMO, tmp_path / "out", engine="ray")
     assert not (tmp_path / "out").exists()
 

@@ -42,7 +42,7 @@ class ChatModel(Engine):
     into memory is halved. What all prompts begin with is read once (`hfcf.engines.chat.shared_head`). The attempts of a batch go to
     the request cache when the batch is done, so a run that was killed repeats one batch.
 
-    With llguidance (`pip install "hfcf[chat]"`), every attempt is held to the schema, and log-probabilities are those of what the
+    With llguidance (`pip install ".[chat]"`), every attempt is held to the schema, and log-probabilities are those of what the
     schema allows; an answer can then fail by its length alone. Servers get the schema too, and differ in what they do with it.
     Without llguidance an answer is written freely and asked again where it is not valid.
 
@@ -84,7 +84,7 @@ class ChatModel(Engine):
         super().__post_init__()
         object.__setattr__(self, "model", weights_of(self.model))
         if self.constrained and not grammar.is_installed():
-            raise ImportError(f"constrained=True needs llguidance: {grammar.EXTRA}")
+            raise ImportError(f"constrained=True needs llguidance; {grammar.EXTRA}")
         if self.constrained is None:
             object.__setattr__(self, "constrained", grammar.is_installed())
         schema_validator(self.schema)

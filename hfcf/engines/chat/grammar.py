@@ -13,7 +13,7 @@ import torch
 
 log = logging.getLogger(__name__)
 
-EXTRA = 'pip install "hfcf[chat]"'
+EXTRA = 'in a checkout of hfcf: pip install ".[chat]"'
 _FORM: Any = {"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": False}
 """JSON as the worked examples of the prompts write it. With free spaces a small model writes spaces without an end."""
 

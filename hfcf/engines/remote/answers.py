@@ -14,7 +14,10 @@ from typing import Any
 
 from hfcf.engines.classifier import ROUND
 
-EXTRA = 'asking a language model needs an extra: pip install "hfcf[llm]" for an endpoint, "hfcf[chat]" for one in this process'
+EXTRA = (
+    'asking a language model needs an extra; in a checkout of hfcf: pip install ".[llm]" for one behind an endpoint, ".[chat]" for '
+    "one in this process"
+)
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _STRICT = {"$schema": _DRAFT, "$id": "hfcf:strict", "$dynamicAnchor": "meta", "$ref": _DRAFT, "unevaluatedProperties": False}

@@ -31,7 +31,7 @@ class Remote(Engine):
     to that address, stored nowhere), `HFCF_LLM_CONCURRENCY` (8 requests at a time), `HFCF_LLM_RPM` and `HFCF_LLM_TPM` (requests
     and tokens a minute; no limit), `HFCF_LLM_TIMEOUT` (120 seconds to connect, to begin the answer, and to end it),
     `HFCF_LLM_RETRIES` (6 after a fault), `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` (of a million tokens). The limits hold
-    for one process; each worker of `num_proc` has its own. The package `openai` sends the requests: `pip install "hfcf[llm]"`.
+    for one process; each worker of `num_proc` has its own. The package `openai` sends the requests: `pip install ".[llm]"`.
 
     The schema is sent as `response_format` until the server refuses that; the answer is checked here in either case. An answer that
     is not such JSON, or is cut off, is requested again with the next seed and the reason. Every attempt, valid or not, goes to the

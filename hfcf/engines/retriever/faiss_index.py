@@ -14,7 +14,7 @@ import numpy as np
 
 FLAT = "Flat"
 """The exact index: every passage is compared."""
-INSTALL = 'FAISS is not installed; the extra has it: pip install "hfcf[dense]", or pip install "faiss-cpu>=1.11"'
+INSTALL = 'FAISS is not installed: pip install "faiss-cpu>=1.11", or in a checkout of hfcf: pip install ".[dense]"'
 LEAST, EACH = 39, 40
 """Passages for each centroid: the fewest that FAISS trains on without a warning, and how many are read."""
 SAMPLE = 65_536

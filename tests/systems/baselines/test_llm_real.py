@@ -33,7 +33,7 @@ ROWS = 4
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The name that a server of SmolLM2, named in the environment, knows it by."""
     if absent := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        pytest.skip(f"transformers serve needs {', '.join(absent)}: pip install 'hfcf[serve]'")
+        pytest.skip(f"transformers serve needs {', '.join(absent)}: pip install '.[serve]'")
     if not installed("smollm2"):
         pytest.skip(f"the offline SmolLM2 is not installed: {offline.INSTALL}")
     with socket.socket() as free:
