@@ -97,11 +97,11 @@ def _check_tokenizer(model: Model, where: str) -> None:
 
 def _check_template(model: Model, where: str) -> None:
     """Raise `ValueError` for the folder of a chat model without a chat template; one on the Hub may have it there."""
-    name, folder = model.name.removeprefix(CHAT), Path(model.name.removeprefix(CHAT))
-    settings = folder / "tokenizer_config.json"
-    if not settings.is_file() or any(folder.glob("chat_template.*")):
+    name, folder = model.name.removeprefix(CHAT), Path(model.source())
+    if not folder.is_dir() or any(folder.glob("chat_template.*")):
         return
-    if not json.loads(settings.read_text(encoding="utf-8")).get("chat_template"):
+    settings = folder / "tokenizer_config.json"
+    if not settings.is_file() or not json.loads(settings.read_text(encoding="utf-8")).get("chat_template"):
         raise ValueError(f"{where}: {explain_template(name)}")
 
 

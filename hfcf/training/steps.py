@@ -38,7 +38,7 @@ def one_length(content: Any) -> Any:
     """
     if not isinstance(content, Mapping) or "epochs" not in content:
         return content
-    if content["epochs"] is None and content.get("max_steps"):
+    if content["epochs"] is None and content.get("max_steps") is not None:
         return {name: value for name, value in content.items() if name != "epochs"}
     if content.get("max_steps") is not None:
         raise ValueError(

@@ -336,6 +336,8 @@ def test_a_recipe_has_one_length() -> None:
     assert parse_train(recipe.read(path, ["max_steps=null"])).hyperparameters().epochs == 3
     with pytest.raises(recipe.RecipeError, match="epochs"):
         parse_train(recipe.read(path, ["epochs=null"]))
+    with pytest.raises(recipe.RecipeError, match="max_steps must be at least 1, got 0"):
+        parse_train(recipe.read(path, ["epochs=null", "max_steps=0"])).hyperparameters()
 
 
 def test_a_recipe_reports_its_steps(settings: Callable[..., Any], tmp_path: Path) -> None:
