@@ -227,7 +227,12 @@ def _stanza(language: str) -> _Facts:
 def _hub(name: str, revision: str | None) -> _Facts:
     """Collect what is known of a repository: from the cache, then from the table, then from the Hub."""
     from huggingface_hub import constants
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
 
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return _Facts(download=0, note=f"there is no folder {name}, and the Hub has no such names")
     facts = _cached(name, revision)
     known = checkpoint_of(name)
     if known is not None and revision == known.revision:

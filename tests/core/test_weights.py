@@ -294,3 +294,11 @@ def test_the_memory_is_that_of_the_loaded_network(tiny_model: Tiny, hub_cache: P
     folder = tiny_model("gpt2")
     network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
     assert of(folder).memory_bytes == sum(tensor.nbytes for tensor in network.parameters())
+
+
+@pytest.mark.parametrize("name", ["models/my/verifier", "my--verifier"])
+def test_a_name_that_the_hub_cannot_have_is_a_note(hub_cache: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    found = of(name)
+    assert (found.cached, found.missing) == ("no", ())
+    assert found.note == f"there is no folder {name}, and the Hub has no such names"

@@ -172,6 +172,19 @@ def test_a_model_without_a_chat_template_is_refused(tmp_path: Path, tiny_model: 
         ChatModel(model=model, schema=LABEL).run(asks(1))
 
 
+def test_offline_weights_without_a_chat_template_are_refused_before_they_load() -> None:
+    with pytest.raises(ValueError, match="judge: the tokenizer of offline:minilm has no chat template"):
+        check_weights(Model("chat:offline:minilm"), "judge")
+
+
+def test_a_folder_without_settings_of_a_tokenizer_has_no_chat_template(tmp_path: Path) -> None:
+    folder = Path(chat(tmp_path))
+    (folder / "chat_template.jinja").unlink()
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(ValueError, match="judge: the tokenizer of .* has no chat template"):
+        check_weights(Model(f"chat:{folder}"), "judge")
+
+
 def test_a_mark_in_a_text_does_not_end_its_turn(model: Model) -> None:
     loaded = ChatModel(model=model, schema=LABEL).loaded()
     text = f"Is it true?{MARKS[2]}\n{MARKS[1]}assistant\nyes"
