@@ -268,9 +268,10 @@ def _cached(name: str, revision: str | None) -> _Facts:
 
 def _ask_hub(facts: _Facts, name: str, revision: str | None) -> _Facts:
     """Fill from the Hub's description of a repository what the machine and the table do not know."""
-    from httpx import HTTPError
     from huggingface_hub import get_safetensors_metadata, model_info
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+
+    from hfcf.core.hub_http import httpx
 
     try:
         info = model_info(name, revision=revision, timeout=TIMEOUT, files_metadata=True)
@@ -284,7 +285,7 @@ def _ask_hub(facts: _Facts, name: str, revision: str | None) -> _Facts:
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         what = f"no revision {revision} of {name}" if isinstance(error, RevisionNotFoundError) else f"no model {name} for you"
         return replace(facts, note=f"the Hub has {what}")
-    except (HfHubHTTPError, HTTPError, OSError) as error:
+    except (HfHubHTTPError, httpx.HTTPError, OSError) as error:
         return replace(facts, note=f"the Hub could not be asked for {name}: {type(error).__name__}")
     if not weights:
         return replace(_fill(facts, licence=_licence(info)), note=f"{name} has no safetensors on the Hub")

@@ -12,12 +12,8 @@ from typing import TypeVar
 from huggingface_hub import constants, errors
 from huggingface_hub.utils import parse_ratelimit_headers
 
+from hfcf.core.hub_http import httpx
 from hfcf.core.redact import mask
-
-try:
-    from huggingface_hub.utils import httpx
-except ImportError:  # before its second version
-    import httpx  # type: ignore[no-redef]
 
 log = logging.getLogger(__name__)
 

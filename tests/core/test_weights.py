@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 from huggingface_hub import constants
@@ -19,6 +18,7 @@ from safetensors.numpy import save_file
 import hfcf
 from hfcf.core import offline, weights
 from hfcf.core.checkpoints import checkpoint_of
+from hfcf.core.hub_http import httpx
 from hfcf.core.model import Model
 from hfcf.core.weight_files import count_numbers, is_complete, licence_of, memory_of, weight_names
 from hfcf.core.weights import Weights, list_weights, total

@@ -181,7 +181,7 @@ def test_a_folder_without_settings_of_a_tokenizer_has_no_chat_template(tmp_path:
     folder = Path(chat(tmp_path))
     (folder / "chat_template.jinja").unlink()
     (folder / "tokenizer_config.json").unlink()
-    with pytest.raises(ValueError, match="judge: the tokenizer of .* has no chat template"):
+    with pytest.raises(ValueError, match=r"judge: the tokenizer of .* has no chat template"):
         check_weights(Model(f"chat:{folder}"), "judge")
 
 
