@@ -27,7 +27,7 @@ class Run(NamedTuple):
     mark: str = ""
     """The name of its mark: "head"."""
     note: str = ""
-    """What is written beside the mark."""
+    """The hint of the mark, such as the type of an entity."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A row beside its source."""
+    """A row and its source."""
 
     before: str | None = None
     after: str | None = None
@@ -176,12 +176,12 @@ def _merged(marks: Sequence[Mark], text: str) -> list[Mark]:
 
 
 def counterfactual(task: Task, row: Row, label: str | None) -> Card:
-    """Return a counterfactual beside its source, whose label is given."""
+    """Return a counterfactual and its source, whose label is given."""
     return _card(task, source_of(row), row, label)
 
 
 def candidate(task: Task, source: Row, content: Row | None, *, stage: str = "", reason: str = "") -> Card:
-    """Return a candidate beside its source, with the stage and the reason that rejected it; None is the source itself."""
+    """Return a candidate and its source, with the stage and the reason that rejected it; None is the source itself."""
     row = rejected_row(source, content)
     label = source.get("label") if task.labelled else task.outcome(source)
     card = _card(task, source, row, label, only_changed=content is not None)

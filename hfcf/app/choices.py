@@ -117,21 +117,21 @@ def needs(system: str, preset: str, task: Task, rows: int) -> str:
     cls = system_class(system)
     own = values_of(system, preset, task)
     trained = [name for name, instead in cls.trainings().items() if own.get(instead) is None]
-    told: list[str] = []
+    notes: list[str] = []
     if trained:
         models = f"a model ({trained[0]})" if len(trained) == 1 else f"{len(trained)} models ({', '.join(trained)})"
-        told.append(
+        notes.append(
             f"It trains {models} on the {rows} rows of {task.demo} that ship with the library, not on your row. "
             "The first run trains, for about a minute on two cores; later runs find the models in the cache."
         )
-        told += ["It knows only the labels of these rows."] if task.labels is None else []
+        notes += ["It knows only the labels of these rows."] if task.labels is None else []
     elif learns(cls, preset):
-        told.append(f"It learns from a whole set: from the {rows} rows of {task.demo} that ship with the library, and from yours.")
+        notes.append(f"It learns from a whole set: from the {rows} rows of {task.demo} that ship with the library, and from yours.")
     entries = [entry.title.lower() for entry in task.form if entry.setting and entry.name in cls.schema]
-    told += [f"It reads the {entry}." for entry in entries]
+    notes += [f"It reads the {entry}." for entry in entries]
     if preset == "paper":
-        told.append("The models of the paper must be on this machine or on the Hub, or be trained first.")
-    return " ".join(told)
+        notes.append("The models of the paper must be on this machine or on the Hub, or be trained first.")
+    return " ".join(notes)
 
 
 def models(system: str, preset: str, task: Task) -> list[Weights]:

@@ -191,8 +191,8 @@ def _choose(task: Task, rows: int, system: str, preset: str) -> list[Any]:
     import gradio as gr
 
     info = f"Lines such as name=value; hfcf list {system} prints the names."
-    told = _needed(system, preset, task, rows)
-    return [gr.HTML(**told), gr.Textbox(info=info), *(gr.Textbox(**one) for one in _fields(system, preset, task))]
+    needed = _needed(system, preset, task, rows)
+    return [gr.HTML(**needed), gr.Textbox(info=info), *(gr.Textbox(**one) for one in _fields(system, preset, task))]
 
 
 def _state(job: Job, running: bool) -> list[Any]:

@@ -52,9 +52,9 @@ def run(request: Request, job: Job) -> None:
 
         def describe(result: Dataset) -> outcomes.Outcome:
             row = result[0]
-            told = outcomes.outcome(task, stage, before[0], row)
+            described = outcomes.outcome(task, stage, before[0], row)
             before[0] = row
-            return told
+            return described
 
         return run_step(job, stage.name, step, describe)
 

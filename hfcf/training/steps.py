@@ -235,7 +235,7 @@ def _outermost(network: Any) -> list[Any]:
 
 
 def write_steps(out: Path, hp: Any, steps: int, rows: int) -> None:
-    """Write beside a model how many steps it was trained for."""
+    """Write into a model's folder how many steps it was trained for."""
     about = {"steps": steps, "rows": rows, "batch_size": hp.batch_size, "micro_batch_size": hp.micro_batch_size or hp.batch_size}
     (out / FILE).write_text(json.dumps(about) + "\n", encoding="utf-8")
 

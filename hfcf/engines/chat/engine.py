@@ -104,7 +104,7 @@ class ChatModel(Engine):
         kind = type(self).__name__
         keys = [json.dumps(messages) for messages in requests]
         asked = {key: Asked(self, messages) for key, messages in dict(zip(keys, requests, strict=True)).items()}
-        # An attempt that was computed alone is kept beside that of a batch.
+        # An attempt that was computed alone is kept as well as that of a batch.
         stored = Attempts(open_cache(), f"{self._head()}{' alone' if is_alone() else ''}", kind)
         record = usage().setdefault(kind, Usage())
         missing = [one for one in asked.values() if not one.recall(stored)]
