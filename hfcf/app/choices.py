@@ -10,6 +10,7 @@ import yaml
 
 from hfcf.app.forms import demo_recipe
 from hfcf.core.names import check_names
+from hfcf.core.safe_yaml import read_yaml
 from hfcf.core.settings import Setting, plain
 from hfcf.core.system import System
 from hfcf.core.task import Task
@@ -95,7 +96,7 @@ def read_settings(entries: Mapping[str, str], lines: str) -> dict[str, Any]:
 
 def _read(name: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return read_yaml(text)
     except yaml.YAMLError:
         raise ValueError(f"the value of {name} can't be read: {text.strip()[:60]!r}") from None
 
