@@ -619,7 +619,7 @@ def test_a_counterfactual_is_its_source_with_its_edits_and_another_label(finishe
 
 
 def test_verbs_on_rows_without_a_system_or_without_rows(demo: Dataset, finished: Dataset) -> None:
-    with pytest.raises(ValueError, match=r"ds = race\(ds\)"):
+    with pytest.raises(ValueError, match=r"ds = system\(ds\)"):
         hfcf.expand(demo)
     none = finished.select([])
     assert (len(hfcf.expand(none)), len(hfcf.rejected(none))) == (0, 0)
