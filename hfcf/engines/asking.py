@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from hfcf.engines.base import request_key
+from hfcf.engines.base import Usage, request_key
 from hfcf.engines.cache import RequestCache
 from hfcf.engines.remote.answers import InvalidAnswer, parse_answer
 
@@ -47,7 +47,8 @@ class Asked:
 
     def __init__(self, settings: Settings, messages: Sequence[Message]) -> None:
         self.answer: dict[str, Any] | None = None
-        self._settings, self._messages, self._attempt = settings, messages, 0
+        self.messages = messages
+        self._settings, self._attempt = settings, 0
         self.question = _question(settings, messages)
 
     def take(self, raw: Mapping[str, Any]) -> None:
@@ -59,7 +60,7 @@ class Asked:
             if self._attempt == self._settings.attempts:
                 self.answer = {"error": f"{self._attempt} attempts and no valid answer: the last one {fault}"}
             else:
-                self.question = _question(self._settings, self._messages, self._attempt, str(fault))
+                self.question = _question(self._settings, self.messages, self._attempt, str(fault))
 
     def refuse(self, why: str) -> None:
         """End without an answer: asking again would not help."""
@@ -73,6 +74,18 @@ class Asked:
         except KeyError:
             return False
         return True
+
+
+def recall_all(settings: Settings, requests: Sequence[Sequence[Message]], stored: Attempts, record: Usage) -> dict[str, Asked]:
+    """Return each different request by its `request_name`, with its answer where the stored attempts have it, and count these."""
+    asked = {request_name(messages): Asked(settings, messages) for messages in requests}
+    record.cached += sum(one.recall(stored) for one in asked.values())
+    return asked
+
+
+def request_name(messages: Sequence[Message]) -> str:
+    """Return what equal requests have in common."""
+    return json.dumps(messages)
 
 
 def _read(raw: Mapping[str, Any], settings: Settings) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hfcf.core import progress
 from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model, weights_of
 from hfcf.core.settings import Positive, Seed, Weight
-from hfcf.engines.asking import Asked, Attempts, Message
+from hfcf.engines.asking import Asked, Attempts, Message, recall_all, request_name
 from hfcf.engines.base import Engine, Usage, counted, usage
 from hfcf.engines.cache import open_cache
 from hfcf.engines.chat import continuous, grammar
@@ -102,13 +102,11 @@ class ChatModel(Engine):
         if not requests:
             return []
         kind = type(self).__name__
-        keys = [json.dumps(messages) for messages in requests]
-        asked = {key: Asked(self, messages) for key, messages in dict(zip(keys, requests, strict=True)).items()}
         # An attempt that was computed alone is kept as well as that of a batch.
         stored = Attempts(open_cache(), f"{self._head()}{' alone' if is_alone() else ''}", kind)
         record = usage().setdefault(kind, Usage())
-        missing = [one for one in asked.values() if not one.recall(stored)]
-        record.cached += len(asked) - len(missing)
+        asked = recall_all(self, requests, stored, record)
+        missing = [one for one in asked.values() if one.answer is None]
         if missing:
             before = record.calls
             with progress.count_requests(kind, len(missing)) as count:
@@ -124,7 +122,7 @@ class ChatModel(Engine):
                     self._attempt(waiting, stored, record, note)
                     waiting = [one for one in waiting if not one.recall(stored)]
                 note()
-        return [asked[key].answer or {} for key in keys]
+        return [asked[request_name(messages)].answer or {} for messages in requests]
 
     def _attempt(self, waiting: Sequence[Asked], stored: Attempts, record: Usage, note: Callable[[], None]) -> None:
         """Compute an attempt at each question, in batches that are stored when they are done."""

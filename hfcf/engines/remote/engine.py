@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 from hfcf.core import progress
 from hfcf.core.settings import Positive, Seed, Weight
-from hfcf.engines.asking import Asked, Attempts, Message, Refused
+from hfcf.engines.asking import Asked, Attempts, Message, Refused, recall_all, request_name
 from hfcf.engines.base import Engine, Usage, counted, usage
 from hfcf.engines.cache import open_cache
 from hfcf.engines.remote.answers import schema_validator
@@ -82,20 +81,13 @@ class Remote(Engine):
 
     def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
         """Answer every request, in order; equal requests are sent once, and those in the request cache not at all."""
-        keys = [json.dumps(messages) for messages in requests]
         kind = type(self).__name__
         stored, record = Attempts(open_cache(paid=True), self._head(), kind), usage().setdefault(kind, Usage())
-        answers, missing = {}, {}
-        for key, messages in dict(zip(keys, requests, strict=True)).items():
-            asked = Asked(self, messages)
-            if asked.recall(stored) and asked.answer is not None:
-                answers[key] = asked.answer
-            else:
-                missing[key] = messages
-        record.cached += len(answers)
-        if missing:
+        asked = recall_all(self, requests, stored, record)
+        answers = {key: one.answer for key, one in asked.items() if one.answer is not None}
+        if missing := {key: one.messages for key, one in asked.items() if key not in answers}:
             answers.update(self._ask_all(missing, stored, record))
-        return [answers[key] for key in keys]
+        return [answers[request_name(messages)] for messages in requests]
 
     def _ask_all(self, missing: Mapping[str, Sequence[Message]], stored: Attempts, record: Usage) -> dict[str, dict[str, Any]]:
         from hfcf.engines.remote.client import Client  # imports openai, which an answer from the cache does not need

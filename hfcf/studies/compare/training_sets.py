@@ -39,7 +39,7 @@ def training_rows(
         if not len(additions):
             names, there = ", ".join(method.changes), ", ".join(kinds) or "none"
             log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, there)
-    apart = _apart(originals, scored)
+    apart = _scored_rows(originals, scored)
     rest, dropped = drop_overlap(additions, apart)
     if method.ratio:
         rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
@@ -54,7 +54,7 @@ def training_rows(
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
 
 
-def _apart(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
+def _scored_rows(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
     columns = [name for name in originals.column_names if name in scored[0].features]
     return concatenate_datasets([part.select_columns(columns) for part in scored])
 
@@ -63,7 +63,7 @@ def with_more(originals: Dataset, further: Dataset, scored: Sequence[Dataset]) -
     """Add further rows that are not there yet and share nothing with a scored row; say how many were left out for the latter."""
     known = set(zip(originals["corpus"], originals["id"], strict=True))
     new = [i for i, key in enumerate(zip(further["corpus"], further["id"], strict=True)) if key not in known]
-    rest = drop_related(further.select(new), _apart(originals, scored))
+    rest = drop_related(further.select(new), _scored_rows(originals, scored))
     added = rest.select_columns(originals.column_names).cast(originals.features)
     return concatenate_datasets([originals, added]), len(new) - len(rest)
 
