@@ -3,7 +3,7 @@
 The offline preset on the demo's rows, in one process and without a cache, as it is and with the paper's writer alone: all causal
 entities are edited, every claim is generated anew, and neither words nor copies are checked. Seconds are of the processor. The
 counterfactuals are described by how far their claims are copied from a piece of the evidence, and how much of the source they
-keep; `docs/rated_pairs.md` says how many are right.
+keep; `docs/results/rated_pairs.md` says how many are right.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ of each of the 187 trees of its dev split (task 2, with distractors). Whole tree
 are in one fold; a sentence of a tree may still occur in a tree of another fold. Task 1 reads claim, leaves and distractors; Task 2
 also the structure, with the sentences of its conclusions. The difference is that of accuracy, with an interval of 95 % from 10,000
 resamples of trees; it does not count what another seed of the training would change. It does not say that a structure helps a model
-to reason: Task 2 opens the shortcuts of the last lines (docs/checkwhy.md).
+to reason: Task 2 opens the shortcuts of the last lines (docs/systems/checkwhy.md).
 
 The offline encoder starts from its adapter `nli` (CAD-NLI), a classifier of three labels from the adapter `verifier`. A finished
 fold is a line of results/structure_tasks.jsonl and is not trained again, so that the work can be interrupted. All of it takes more

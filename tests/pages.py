@@ -14,11 +14,18 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "offline" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "offline" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>runs|file: (?P<file>\S+)) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
-each_page = pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+
+
+def name_of(page: Path) -> str:
+    """Its path in docs/, or in the repository."""
+    return page.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
 
 
 class Block(NamedTuple):

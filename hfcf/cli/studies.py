@@ -59,7 +59,7 @@ def attack_model(
     max_length: Annotated[int | None, typer.Option(help="Tokens of a row; by default all that the model reads.", min=1)] = None,
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in.")] = None,
     labels: Annotated[list[str] | None, typer.Option(help="What the model's classes mean: LABEL_0=REFUTES, …")] = None,
-    inputs: Annotated[str | None, typer.Option(help="How the model reads a row (docs/your_model.md).")] = None,
+    inputs: Annotated[str | None, typer.Option(help="How the model reads a row (docs/how-to/your_model.md).")] = None,
     limit: Annotated[int | None, typer.Option(help="Attack only the first rows.", min=1)] = None,
     set_: Set = None,
 ) -> None:

@@ -194,7 +194,7 @@ def print_comparison(plan: Mapping[str, Any]) -> None:
         console.out.print(data_text(f"missing: {path}"), soft_wrap=True)
     if "methods" not in plan:
         state = (
-            "its cells are not known without these; docs/corpora.md says how to get each corpus"
+            "its cells are not known without these; docs/reference/corpora.md says how to get each corpus"
             if plan["absent"]
             else "all its rows and models are there"
         )

@@ -36,7 +36,7 @@ def pair(
             case, spaces and punctuation.
         form: "triplet" gives the columns `anchor`, `positive` and `negative`, which sentence-transformers reads; "preference" gives
             `prompt`, `chosen` and `rejected`, which TRL's `DPOTrainer` reads, in one row for the counterfactual and one for its
-            original. What each of them is, the task says: see docs/publishing.md#triplets-and-preference-pairs.
+            original. What each of them is, the task says: see docs/how-to/publish.md#triplets-and-preference-pairs.
         seed: which original is drawn where several match.
 
     Returns:

@@ -16,7 +16,7 @@ _SAME = ("seed", "strict", "task")
 def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None = None) -> str:
     """Say how many of a preset's rated pairs are right, or that none was rated.
 
-    `docs/generate.py` counts them from `results/rated_pairs.jsonl`; docs/rated_pairs.md says how they were read.
+    `docs/generate.py` counts them from `results/rated_pairs.jsonl`; docs/results/rated_pairs.md says how they were read.
 
     Args:
         system: its name.
@@ -38,5 +38,5 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
     return (
         f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']} ({counts['date']}), {shares['label']} are right "
         f"in label, {shares['all']} in everything, and {shares['both']} are counterfactuals, too; other rows may do worse: {trial}"
-        "see docs/rated_pairs.md"
+        "see docs/results/rated_pairs.md"
     )

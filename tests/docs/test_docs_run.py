@@ -16,20 +16,20 @@ import near_misses
 import pytest
 from bad_server import Start, starter
 from offline_models import installed
-from pages import PAGES, blocks
+from pages import PAGES, blocks, name_of
 
 import hfcf
 from hfcf.core import recipe
 
 RUNS = [page for page in PAGES if any(block.runs for block in blocks(page))]
 CHEAP = {
-    "tutorial_verification.md": ("system=eda", "settings={}"),
-    "tutorial_relations.md": ("system=synonym",),
-    "tutorial_qa.md": (),
-    "tutorial_structures.md": ("system=eda",),
-    "tutorial_classification.md": (),
-    "your_model.md": (),
-    "your_data.md": ("system=eda",),
+    "tutorials/claims.md": ("system=eda", "settings={}"),
+    "tutorials/relations.md": ("system=synonym",),
+    "tutorials/questions.md": (),
+    "tutorials/causal_claims.md": ("system=eda",),
+    "tutorials/texts.md": (),
+    "how-to/your_model.md": (),
+    "how-to/your_data.md": ("system=eda",),
 }
 """What a tutorial's recipe is run with in the place of a system that asks models; RGF asks planted ones."""
 
@@ -40,17 +40,17 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         yield start
 
 
-@pytest.mark.parametrize("page", RUNS, ids=[page.name for page in RUNS])
+@pytest.mark.parametrize("page", RUNS, ids=map(name_of, RUNS))
 def test_a_page_works_from_its_first_block_to_its_last(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    if page.name in CHEAP and not all(installed(name) for name in ("minilm", "t5", "spacy", "wordnet")):
+    if name_of(page) in CHEAP and not all(installed(name) for name in ("minilm", "t5", "spacy", "wordnet")):
         pytest.skip("the offline models are not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    if page.name == "tutorial_qa.md":
+    if name_of(page) == "tutorials/questions.md":
         near_misses.plant(monkeypatch)
-    if page.name == "with_an_llm.md":
+    if name_of(page) == "how-to/with_an_llm.md":
         start = request.getfixturevalue("endpoint")
         start(every_slot.reply)
     names: dict[str, Any] = {}
@@ -64,10 +64,10 @@ def test_a_page_works_from_its_first_block_to_its_last(
                 install(path)
         elif block.runs:
             exec(compile(block.text, page.name, "exec"), names)
-        elif not block.language and page.name in CHEAP:
+        elif not block.language and name_of(page) in CHEAP:
             for line in block.text.splitlines():
                 if line.startswith("hfcf "):
-                    follow(shlex.split(line, comments=True), CHEAP[page.name])
+                    follow(shlex.split(line, comments=True), CHEAP[name_of(page)])
     assert names
 
 

@@ -22,7 +22,7 @@ from hfcf.core.task import get_task, tasks
 from hfcf.systems import system_class, systems
 from hfcf.text.normalise import normalise
 
-COLUMNS, INDEX = ROOT / "docs" / "columns.md", ROOT / "docs" / "paper_index.md"
+COLUMNS, INDEX = ROOT / "docs" / "reference" / "columns.md", ROOT / "docs" / "reference" / "paper_index.md"
 
 
 def stages_of(name: str) -> dict[str, list[Stage]]:

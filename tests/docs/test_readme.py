@@ -31,7 +31,7 @@ def test_the_first_screen_has_both_commands_and_the_picture() -> None:
     first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:15])
     assert "\nmake demo " in first
     assert "\nmake test " in first
-    assert "](docs/chain.svg)" in first
+    assert "](docs/images/chain.svg)" in first
 
 
 def test_the_shown_rows_are_said_to_be_unpicked() -> None:

@@ -1,4 +1,4 @@
-"""The folders that recipes read stand in docs/corpora.md, with where to get what they hold."""
+"""The folders that recipes read stand in docs/reference/corpora.md, with where to get what they hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "corpora.md").read_text(encoding="utf-8")
 DATA = os.environ.get("HFCF_DATA")
 ROW = re.compile(r"^\| (`[^|]+`) \| `(\w+)` \| (.+) \|$", re.MULTILINE)
 FOLDERS = {folder.strip("`/"): corpus for folders, corpus, _ in ROW.findall(PAGE) for folder in folders.split(", ")}

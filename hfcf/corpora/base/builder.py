@@ -153,7 +153,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if not cls.INFO.paper:
             return ""
         start = f"Get it from {cls.INFO.release} and give" if cls.INFO.release else "Give"
-        page = f"; docs/corpora.md#{name}" if cls.__module__.startswith("hfcf.corpora.") else ""
+        page = f"; docs/reference/corpora.md#{name}" if cls.__module__.startswith("hfcf.corpora.") else ""
         return f". {start} its folder as data_dir= (--set data_dir=…{page})"
 
     @classmethod

@@ -12,7 +12,7 @@ import datasets
 
 @dataclass(frozen=True)
 class CorpusInfo:
-    """A corpus's front matter; `hfcf list`, the dataset card and the table in docs/corpora.md are written from it."""
+    """A corpus's front matter; `hfcf list`, the dataset card and the table in docs/reference/corpora.md are written from it."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Differences between methods, corrected for how many there are; docs/compare.md says what a star and an interval mean."""
+"""Differences between methods, corrected for how many there are; docs/explain/statistics.md says what a star and an interval mean."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _means(values: Array, names: list[Any]) -> Array:
 
 
 def _p(scores: Array, rows: int, common: Array | None = None) -> float:
-    """Return the p value of the t test that docs/compare.md describes."""
+    """Return the p value of the t test that docs/explain/statistics.md describes."""
     observed, n = scores[0], scores.shape[1]
     if n == 1 or rows == 1:  # of one seed, or of one source, nothing is known about others
         return 1.0

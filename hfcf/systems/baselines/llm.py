@@ -55,7 +55,7 @@ class RewriteLlm(Stage):
         max_words: of a claim, or of a text that is not twice as long as its source.
         shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations and texts.
         attempts: how often a row is asked until the answer is valid.
-        prompts: a folder with prompts of your own in the place of ours; see docs/with_an_llm.md#prompts-of-your-own.
+        prompts: a folder with prompts of your own in the place of ours; see docs/how-to/with_an_llm.md#prompts-of-your-own.
 
     >>> RewriteLlm(model="gpt-4o-mini").name
     'rewrite_llm'

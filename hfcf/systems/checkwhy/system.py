@@ -37,7 +37,7 @@ class CheckWhy(System):
     it, evidence that refutes it, and evidence that does neither. The first two rows have the argument structure from the evidence
     to the claim; all three have distractors. A language model writes the texts. Every text is checked, and `hfcf.rejected` has the
     reason of each row that fails.
-    `docs/checkwhy.md` has the paper's next step, in which people edit and filter.
+    `docs/systems/checkwhy.md` has the paper's next step, in which people edit and filter.
 
     `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint, see `hfcf.engines.remote.engine.Remote`. Every answer is stored when it
     arrives, so a run that was killed repeats no request. `limit` cuts the rows first, since distractors are learned from the
