@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from parts import columns, comparisons, corpora, defaults, figures, metrics, ratings, systems
+from parts import columns, comparisons, corpora, defaults, extras, figures, helps, metrics, ratings, reference, systems
 from parts.paths import ROOT
 
 from hfcf.core.task import tasks
@@ -22,6 +22,8 @@ _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": corpora.checkpoints_table,
+    "extras": extras.extras_table,
+    "helps": helps.helps_table,
     "systems": systems.systems_table,
     "baselines": systems.baselines_table,
     "endpoints": systems.endpoints_table,
@@ -30,6 +32,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": columns.provenance_table,
     "metrics": metrics.metrics_table,
     "tasks": columns.tasks_table,
+    **reference.TABLES,
     **{f"cells_{name}": partial(comparisons.cells_note, name) for name in comparisons.compared()},
     **{f"corpora_{task}": partial(corpora.corpora_table, task) for task in tasks()},
 }
