@@ -288,6 +288,8 @@ class StructureTrainer:
         if not asked.shown:
             return result
         every, *groups = STRUCTURES.table(true, [predicted[i] for i in asked.places])
+        if single := [line["group"] for line in (every, *groups) if math.isnan(line["macro_f1"])]:
+            notes = [*notes, f"there is no macro-F1 of groups whose rows have one label: {', '.join(single)}"]
         parts = {line.pop("group"): {"task": task, **_numbers(line)} for line in groups}
         scores = {
             **result.scores,
@@ -296,7 +298,7 @@ class StructureTrainer:
             **_numbers({**every, "group": None}),
             **parts,
         }
-        return replace(result, scores=scores)
+        return replace(result, scores=scores, notes=notes)
 
 
 class StructureAnswers(NamedTuple):
