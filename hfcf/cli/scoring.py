@@ -61,17 +61,16 @@ def structures(
     _refuse(out, overwrite)
     from hfcf.core import recipe
     from hfcf.core.model_checks import check_weights
-    from hfcf.metrics.scores.structures import PRESETS
+    from hfcf.metrics.scores.structures import encoder_of
     from hfcf.pipeline.evaluate import read_rows
     from hfcf.pipeline.score_structures import read_predictions, score, to_page
     from hfcf.training.structure_scorer import StructureScorer
 
-    if encoder not in PRESETS:
-        raise ValueError(f"--encoder must be {' or '.join(PRESETS)}, got {encoder!r}")
+    scorer = StructureScorer(encoder_of(encoder))
     said = read_predictions(predictions)
-    check_weights(PRESETS[encoder].model, "--encoder")
+    check_weights(scorer.encoder.model, "--encoder")
     rows = read_rows(gold, limit, recipe.file_keys(set_ or [], options_of([gold])))
-    result = score(rows, said, StructureScorer(PRESETS[encoder]), task=task, repaired=repaired, partial=partial)
+    result = score(rows, said, scorer, task=task, repaired=repaired, partial=partial)
     print_page(to_page(result))
     _write(out, result)
 
