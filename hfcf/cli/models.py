@@ -117,8 +117,10 @@ def evaluate(
     if out is not None and predictions is not None and out.resolve() == predictions.resolve():
         raise ValueError(f"--out and --predictions are both {out}: choose another name for one of them")
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
-    given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
-    given |= {"distractors": distractors, "encoder": encoder}
+    given = {
+        "task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None,
+        "distractors": distractors, "encoder": encoder,
+    }  # fmt: skip
     settings = {key: value for key, value in given.items() if value is not None}
     own = recipes.file_keys(set_ or [], options_of(corpus))
     check_weights(reference, "MODEL")
