@@ -22,7 +22,9 @@ from hfcf.pipeline.recipes import TRAININGS, parse_train
 from hfcf.pipeline.schema import json_schema, kind_of
 from hfcf.studies.attack.run import parse_attack
 from hfcf.studies.compare.methods import build_methods
-from hfcf.studies.compare.recipe import RationaleComparison, hyperparameters, parse_comparison
+from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
+from hfcf.studies.compare.structure_recipe import StructureComparison
+from hfcf.studies.compare.training_settings import hyperparameters
 from hfcf.training.trainer import Hyperparameters
 
 
@@ -92,6 +94,9 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
     parsed = parse_comparison(content, name)
     if isinstance(parsed, RationaleComparison):
         return
+    if isinstance(parsed, StructureComparison):
+        assert all(model.hyperparameters(13).seed == 13 for model in parsed.models.values() if model.kind != "llm")
+        return
     assert [method.name for method in build_methods(parsed)] == list(content["methods"])
     assert (parsed.baseline or "none") in content["methods"]
     assert hyperparameters(parsed.training, name).epochs > 0
@@ -100,7 +105,7 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
 def test_each_kind_of_recipe_is_among_them() -> None:
     kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
     assert len(EACH) > 1.5 * len(recipe.names()), "most have two presets"
-    assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", "models", None}
+    assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", "models", "structures", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
     assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg", "rgf", "checkwhy", "synonym"}
     assert sum("attack" in one for one in kinds) == 2

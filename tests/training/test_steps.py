@@ -37,7 +37,7 @@ from hfcf.engines.retriever import Retriever
 from hfcf.pipeline import train as pipeline
 from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train_plan import plan
-from hfcf.studies.compare.recipe import hyperparameters
+from hfcf.studies.compare.training_settings import hyperparameters
 from hfcf.systems.baselines.autocad import unlikelihood
 from hfcf.systems.ccg.system import CCG
 from hfcf.training import steps
