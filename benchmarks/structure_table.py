@@ -11,7 +11,7 @@ from hfcf.metrics.shared.bootstrap import repeated_interval
 from hfcf.studies.compare.results import Cells
 
 VERSION = "2"
-"""Raise it when the same rows and settings give other numbers: it is part of every cell, and the table reads cells of this alone."""
+"""Raise it when the same rows and settings give different numbers: it is part of every cell, and the table reads only its cells."""
 RESULTS = Path(__file__).parents[1] / "results" / "structure_tasks.jsonl"
 FITTED = 0.95
 """The accuracy on its training rows from which a model has learned them."""
@@ -74,7 +74,8 @@ def notes(cells: Cells) -> str:
     """Say on what machines, and with which versions, the cells of `lines` were made."""
     every = [cell for cell in cells.every() if cell.get("versions") == {"structure_tasks": VERSION} and cell["kind"] == "run"]
     made = ("device", "torch", "transformers")
-    return "; ".join(", ".join(each) for each in sorted({(cell["device"], *(f"{n} {cell[n]}" for n in made[1:])) for cell in every}))
+    each = sorted({(cell["device"], *(f"{n} {cell[n]}" for n in made[1:])) for cell in every})
+    return "; ".join(map(", ".join, each))
 
 
 def _right(part: Mapping[int, Cell]) -> list[float]:

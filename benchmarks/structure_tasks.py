@@ -201,7 +201,13 @@ def main() -> None:
     table = lines(cells)
     counts = Counter(map(str, data.folds))
     title = f"{len(set(data.groups))} groups of trees in folds of {', '.join(str(counts[fold]) for fold in sorted(counts))} rows"
-    show(f"{title}; {notes(cells)}", COLUMNS, table, options.json, {"lines": [dict(zip(COLUMNS, line)) for line in table]})
+    show(
+        f"{title}; {notes(cells)}",
+        COLUMNS,
+        table,
+        options.json,
+        {"lines": [dict(zip(COLUMNS, line, strict=True)) for line in table]},
+    )
 
 
 if __name__ == "__main__":
