@@ -11,10 +11,24 @@ from typing import Any, NamedTuple
 from hfcf.metrics.scores.structures import STEPS, encoder_of
 from hfcf.pipeline.predictions import write_lines
 from hfcf.studies.compare import tables
-from hfcf.studies.compare.age import age_notes
+from hfcf.studies.compare.age import age, age_notes
 from hfcf.studies.compare.frame import long_table
+from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.structure_recipe import StructureComparison
-from hfcf.studies.compare.structures import LETTERS, PIPELINE, TASKS, Column, Place, Study, fewer, fill, open_study, read, shown
+from hfcf.studies.compare.structures import (
+    LETTERS,
+    PIPELINE,
+    TASKS,
+    Column,
+    Place,
+    Study,
+    fewer,
+    fill,
+    open_study,
+    read,
+    shown,
+    versions_of,
+)
 from hfcf.tasks.structures.model import CLAIM, Structure
 from hfcf.training.structure_answers import read_answer
 
@@ -101,6 +115,17 @@ def markdown(study: Study, cells: Sequence[Cell], command: str) -> str:
         "## People's judgements", people(study), "## How it was made", _provenance(study, cells, command),
     ]  # fmt: skip
     return tables.page(recipe.name, tables.partial(missing, len(study.requested), "requested cells"), legend, sections)
+
+
+def newest_cells(recipe: StructureComparison, results: Path) -> list[dict[str, Any]]:
+    """Read the newest stored cell of each place of a recipe's table without its rows; `age` says whether it is of older code."""
+    found: dict[Place, dict[str, Any]] = {}
+    for cell in Cells(results / f"{recipe.name}.jsonl").every():
+        name = cell["method"]
+        if cell["encoder"] == recipe.encoder and name in recipe.models:
+            said = age(cell["versions"], versions_of(recipe.models[name]))
+            found[name, cell["seed"], cell["corpus"]] = {**cell, "age": said}
+    return list(found.values())
 
 
 def tables_of(recipe: StructureComparison, cells: Sequence[Cell]) -> list[str]:

@@ -105,7 +105,7 @@ def test_the_tables_by_one_command_that_can_be_killed(
 ) -> None:
     path, out, results = write(tmp_path, content(tiny_model)), tmp_path / "out", tmp_path / "results"
     assert dry_run(path, results=results)["trainings"] == 4
-    answers, asked = StructureTrainer.answers, []
+    answers, asked = StructureTrainer.answers, list[Any]()
 
     def until_the_kill(self: StructureTrainer, *args: Any, **settings: Any) -> Any:
         if len(asked) == 3:
