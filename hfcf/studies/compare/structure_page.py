@@ -198,8 +198,9 @@ def intervals(cells: Sequence[Cell]) -> str:
             "{} [{}, {}]".format(*map(tables.points, scores[metric])) if metric in scores else "–"
             for _, metric in (*_LABEL, *_BOTH)
         ]
-        lines.append([cell["method"], cell["corpus"], str(cell["seed"]), str(cell["rows"]), str(cell["unreadable"]), *texts])
-    header = ["Model", "Column", "Seed", "Rows", "Unreadable answers", *(heading for heading, _ in (*_LABEL, *_BOTH))]
+        numbers = (str(cell[name]) for name in ("seed", "rows", "cut", "unreadable"))
+        lines.append([cell["method"], cell["corpus"], *numbers, *texts])
+    header = ["Model", "Column", "Seed", "Rows", "Cut rows", "Unreadable answers", *(heading for heading, _ in (*_LABEL, *_BOTH))]
     return "95 %, over groups of test rows drawn again, for one seed.\n\n" + tables.table(header, lines)
 
 

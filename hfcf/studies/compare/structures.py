@@ -41,7 +41,7 @@ from hfcf.tasks.task_inputs import WRITTEN, View, views
 from hfcf.tasks.verification import LABELS
 from hfcf.training.data import drop_related, load_rows
 from hfcf.training.derived_labels import derive_labels
-from hfcf.training.structure_answers import SETTINGS
+from hfcf.training.structure_answers import SETTINGS, count_cut
 from hfcf.training.structure_scorer import NOTHING, StructureScorer
 from hfcf.training.structures import StructureTrainer, check_classes, train_structures
 from hfcf.training.trainer import trained_model
@@ -276,7 +276,7 @@ def _cell(study: Study, place: Place, folders: list[Path]) -> dict[str, Any]:
     """Answer and score; answers that were scored by another encoder are not asked for again."""
     answers = study.answers(place)
     known = next((cell for cell in study.cells.every() if cell.get("answers") == answers), None)
-    asked = ("predicted", "unreadable", "strict_accuracy", "train_rows", "seconds", "cpu_seconds")
+    asked = ("predicted", "cut", "unreadable", "strict_accuracy", "train_rows", "seconds", "cpu_seconds")
     said = {name: known[name] for name in asked} if known else _ask(study, place, folders)
     name, seed, column = place
     about = {
@@ -303,7 +303,8 @@ def _ask(study: Study, place: Place, folders: list[Path]) -> dict[str, Any]:
     right = [a.fault is None and a.label == view.label for view, a in zip(asked.shown, asked.answers, strict=True)]
     trained_on = 0 if model.kind == "llm" else len(views(rows.train, column.task, labels=LABELS[: column.ways])[0])
     return {
-        "train_rows": trained_on, "unreadable": sum(answer.fault is not None for answer in asked.answers),
+        "train_rows": trained_on, "cut": count_cut(asked.shown, asked_model, model.kind, asked.max_length),
+        "unreadable": sum(answer.fault is not None for answer in asked.answers),
         "strict_accuracy": round(sum(right) / len(right), 4),
         "predicted": written if column.task in WRITTEN else "".join(letters),
         "seconds": round(time.perf_counter() - start, 1), "cpu_seconds": round(time.process_time() - cpu, 1),

@@ -222,6 +222,7 @@ def test_table_6_groups_rows_by_the_conclusions_of_the_true_structure(tmp_path: 
         "corpus": "Task 4",
         "age": "",
         "unreadable": 1,
+        "cut": 0,
         "cpu_seconds": 1,
         "train_rows": 0,
     }
