@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,15 +113,28 @@ def test_each_kind_of_recipe_is_among_them() -> None:
 
 
 def test_the_comparison_of_question_systems_has_its_controls() -> None:
-    for preset, controls in (("paper", {"RGF, copies"}), ("offline", {"RGF, copies", "original, all"})):
-        content = recipe.read(recipe.find("compare_rgf"), [f"preset={preset}"])
-        assert controls <= set(content["methods"])
-        assert "epochs" not in content["model"], "all methods are trained equally long"
-        assert content["model"]["max_steps"] > 0
+    for name, preset in itertools.product(("compare_rgf", "compare_rgf_open"), ("paper", "offline")):
+        content = recipe.read(recipe.find(name), [f"preset={preset}"])
+        assert {"RGF, copies"} | ({"original, all"} if preset == "offline" else set()) <= set(content["methods"])
+        if (name, preset) != ("compare_rgf_open", "paper"):  # the paper counts epochs there; the copies have as many steps as RGF
+            assert "epochs" not in content["model"], "all methods are trained equally long"
+            assert content["model"]["max_steps"] > 0
         systems = [method for method in content["methods"].values() if method and "system" in method]
         assert [method["ratio"] for method in systems] == [1] * len(systems)
     paper = recipe.read(recipe.find("compare_rgf"))
     assert {one.get("dataset") for one in paper["evaluate"] if one["corpus"] == "mrqa"} == {"TriviaQA", "HotpotQA", "BioASQ"}
+
+
+def test_collections_of_question_systems_hold_no_passage_that_is_scored() -> None:
+    for name in ("compare_rgf", "compare_rgf_open"):
+        content = recipe.read(recipe.find(name), ["preset=offline"])
+        first = {one["corpus"]: one.get("skip", 0) for one in content["evaluate"] if one["corpus"] != "nq_open"}  # it has none
+        collections = [
+            method["settings"]["passages"]["from"] for method in content["methods"].values() if method and "settings" in method
+        ]
+        assert collections
+        for source in itertools.chain(*collections):
+            assert source["corpus"] not in first or 0 < source["take"] <= first[source["corpus"]], f"{name}: {source}"
 
 
 def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ class Pairs(Recipe):
     by: str | list[str] | None = None
     """With `originals`, the column that has their id, or a column of each side whose texts are equal."""
     ratings: Text | None = None
-    """With `run`, the folder of `hfcf rate`: rows that each rater finds correct are kept. Without it they are "not cleaned"."""
+    """With `run` or `system`, the folder of `hfcf rate`, or its `rated.jsonl`: rows that each rater finds correct are kept. Without
+    it they are "not cleaned"."""
 
     @model_validator(mode="after")
     def _check_pairs(self) -> Self:
@@ -95,8 +96,8 @@ class Pairs(Recipe):
             raise ValueError(": originals needs the key by, and nothing else takes it")
         if isinstance(self.by, list) and len(self.by) != 2:
             raise ValueError(f": by: {self.by}: a column, or one of each side")
-        if self.ratings is not None and self.run is None:
-            raise ValueError(": ratings are of the rows of a run")
+        if self.ratings is not None and self.run is None and self.system is None:
+            raise ValueError(": ratings are of the rows of a run or of a system")
         return self
 
 
