@@ -13,7 +13,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from parts import columns, comparisons, corpora, defaults, extras, figures, helps, metrics, ratings, reference, systems
+from parts import (
+    checkwhy,
+    columns,
+    comparisons,
+    corpora,
+    defaults,
+    example,
+    extras,
+    figures,
+    helps,
+    metrics,
+    ratings,
+    reference,
+    settings,
+    systems,
+)
 from parts.paths import ROOT
 
 from hfcf.core.task import tasks
@@ -24,6 +39,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": corpora.checkpoints_table,
     "extras": extras.extras_table,
     "helps": helps.helps_table,
+    "baseline_settings": settings.baseline_settings_table,
+    **{f"settings_{name}": partial(settings.settings_table, name) for name, _ in systems.systems(baselines=False)},
+    "example_difference": example.example_difference,
+    "checkwhy_tables": checkwhy.checkwhy_tables,
+    "structure_ablation": checkwhy.ablation_table,
     "systems": systems.systems_table,
     "baselines": systems.baselines_table,
     "endpoints": systems.endpoints_table,
