@@ -24,7 +24,8 @@ NOT_MEASURED = "not measured"
 
 def helps() -> str:
     """Return the table: what a reader found right in the pairs, and what training on them gains."""
-    header = ("system", "right label", "right in everything", "close to its source", "gain by training on it", "gain by copies (control)", "comparison")
+    pairs = ("right label", "right in everything", "close to its source")
+    header = ("system", *pairs, "gain by training on it", "gain by copies (control)", "comparison")
     return "\n\n".join([table(header, [_row(*names) for names in SYSTEMS.items()]), _legend()])
 
 
