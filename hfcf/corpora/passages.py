@@ -251,8 +251,8 @@ class PassageSource(Recipe):
     on_error: Literal["raise", "reject"] = "raise"
     """For lines that can't be read: raise an error, or leave them out."""
     rows: list[dict[str, Any]] | None = Field(default=None, alias="from")
-    """Corpora, each as `corpus` and the arguments of `hfcf.load`; without a `split`, all its splits. `take` and `skip` choose rows
-    of a split as in the sources of training: so a collection can be without the rows that are evaluated on."""
+    """Corpora, each as `corpus` and the arguments of `hfcf.load`; without a `split`, all its splits. `take` and `skip` choose
+    rows of a split as in the sources of training: so a collection can be without the rows that are evaluated on."""
 
     @model_validator(mode="after")
     def _check_place(self) -> Self:
