@@ -1,8 +1,8 @@
 """What MkDocs asks while it builds the site: the front page from README.md, and links that leave docs/.
 
-The pages are plain Markdown for a code host. The hooks change what a site needs differently: README.md becomes the front page, a
-link to a file outside docs/ leads to `repo_url` (without it, the path is named), and a picture with a source for dark screens
-follows the switch of the site.
+The pages are plain Markdown for a code host. The hooks change what a site needs in another form. README.md becomes the front page.
+A link to a file outside docs/ leads to `repo_url`; without that, the page names the file's path. A picture with a source for dark
+screens follows the switch of the site.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"
 def on_files(files: Any, config: Any) -> Any:
     """Add README.md as the front page."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    files.append(File.generated(config, FRONT, content=with_links(text, front_link)))
+    files.append(File.generated(config, FRONT, content=f"---\nhide: [navigation]\n---\n{with_links(text, front_link)}"))
     return files
 
 
