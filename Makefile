@@ -62,9 +62,9 @@ $(STAMP).docs: $(STAMP)
 	@$(PIP) --constraint constraints.txt --editable ".[docs]"
 	@touch $@
 
-# A broken link, anchor or reference will be an error: --strict.
+# A broken link, anchor or reference is an error.
 site: $(STAMP).docs  ## Build the site of docs/ into site/; to read it: python3 -m http.server --directory site
-	@NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(STAMP)  ## Run every benchmark in its quick form.
 	for file in benchmarks/*.py; do $(BIN)/python $$file --quick || exit 1; done

@@ -22,6 +22,7 @@ _LINK = re.compile(
     r"|(?P<image>!?)\[(?P<text>(?:[^][`\\]|\\.|`[^`]*`|!\[[^][]*\]\([^)\s]*\))*)\]\((?P<target>[^)\s]+)\)",
     re.DOTALL | re.MULTILINE,
 )
+_CHANGE = re.compile(r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|`[^`\n]*`)|\]\[(?=[-+])", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"([^>]*)>.*?</picture>', re.DOTALL)
 
 
@@ -37,6 +38,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     del files
     folder = "" if page.file.src_uri == FRONT else posixpath.dirname(f"docs/{page.file.src_uri}")
     markdown = with_links(markdown, lambda link: outside_link(link, folder, config.repo_url))
+    # A difference, [-old-][+new+], looks like a link to a reference.
+    markdown = _CHANGE.sub(lambda found: found[0] if found["code"] else r"]\[", markdown)
     return _PICTURE.sub(r'<img\2src="\3#only-light"\4><img\2src="\1#only-dark"\4>', markdown)
 
 
