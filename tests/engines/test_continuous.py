@@ -27,6 +27,7 @@ from transformers import (
 from hfcf.core.decisions import batches_of_one
 from hfcf.core.model import Model
 from hfcf.engines import cache as request_cache
+from hfcf.engines.answers import object_schema
 from hfcf.engines.base import usage
 from hfcf.engines.chat import continuous
 from hfcf.engines.chat import engine as chat_engine
@@ -34,7 +35,6 @@ from hfcf.engines.chat.continuous import NotContinuousError, write_continuously
 from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.chat.weights import Loaded
 from hfcf.engines.chat.writing import Prompt, Row, write
-from hfcf.engines.remote.answers import object_schema
 
 LABEL = object_schema({"label": {"type": "string", "enum": ["yes", "no"]}})
 HEAD = list(range(48))

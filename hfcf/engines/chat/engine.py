@@ -17,6 +17,7 @@ from hfcf.core import progress
 from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model, weights_of
 from hfcf.core.settings import Positive, Seed, Weight
+from hfcf.engines.answers import schema_validator
 from hfcf.engines.asking import Asked, Attempts, Message, recall_all, request_name
 from hfcf.engines.base import Engine, Usage, counted, usage
 from hfcf.engines.cache import open_cache
@@ -24,7 +25,6 @@ from hfcf.engines.chat import continuous, grammar
 from hfcf.engines.chat.shared_head import common_head
 from hfcf.engines.chat.weights import ChatWeights, Loaded, encode_prompt
 from hfcf.engines.chat.writing import Prompt, Row, raw_attempt, write
-from hfcf.engines.remote.answers import schema_validator
 
 log = logging.getLogger(__name__)
 
