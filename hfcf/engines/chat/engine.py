@@ -46,9 +46,9 @@ class ChatModel(Engine):
     schema allows; an answer can then fail by its length alone. Servers get the schema too, and differ in what they do with it.
     Without llguidance an answer is written freely and asked again where it is not valid.
 
-    On a GPU, prompts for more than one batch are written by Transformers' continuous batching (`hfcf.engines.chat.continuous`)
-    where nothing holds them to a schema, the temperature is 0 and no alternatives are asked for. It was tested on a CPU with tiny
-    networks, and never run on a GPU.
+    On a GPU with flash attention (the package flash-attn, in half precision), prompts for more than one batch are written by
+    Transformers' continuous batching (`hfcf.engines.chat.continuous`) where nothing holds them to a schema, the temperature is 0
+    and no alternatives are asked for. It was tested on a CPU with tiny networks, and with flash attention never run.
 
     The model's own settings of sampling, such as a repetition penalty, do not apply: they are for conversations.
 
