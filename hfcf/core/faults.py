@@ -28,7 +28,7 @@ def find_fault(error: BaseException) -> str | None:
             return f"the disk is full{where}: free space, {retry}"
         if isinstance(cause, OSError) and cause.errno in (errno.EROFS, errno.EIO):
             return f"the disk can't be written to{where}: {cause.strerror}: give another folder, or repair it, {retry}"
-        if type(cause).__name__ == "OutOfMemoryError" or "CUDA out of memory" in text:
+        if type(cause).__name__ == "OutOfMemoryError" or any(words in text for words in NO_DEVICE_MEMORY):
             return f"the device has no memory left: give it less work (HFCF_TOKEN_BUDGET, batch_size), {retry}"
         if isinstance(cause, MemoryError) or any(words in text for words in _NO_MEMORY):
             return f"this machine has no memory left: give it less work (HFCF_TOKEN_BUDGET, num_proc) or more memory, {retry}"
@@ -36,6 +36,8 @@ def find_fault(error: BaseException) -> str | None:
     return None
 
 
+NO_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+"""Messages of Torch's allocator, and of what CUDA and its libraries take beside it."""
 _NO_MEMORY = (
     "can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc",
     "could not create a primitive", "Failed to launch worker thread", "can't start new thread",
