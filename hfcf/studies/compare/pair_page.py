@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ def pairs_section(comparison: Comparison, grid: Grid) -> str:
     sets = [test_set for test_set in comparison.sets if test_set.sources is not None and test_set.name in grid.corpora]
     if not sets:
         return ""
-    of_pairs = _pair_grid(grid, sets)
+    of_pairs = pair_grid(grid, [test_set.name for test_set in sets])
     tested, columns = differences(of_pairs), {test_set.name: test_set.name for test_set in sets}
     starred = {(each.method, each.corpus) for each in tested if each.metric == CONSISTENCY and each.beyond_noise}
     states = {None: "", True: ", cleaned by a person", False: ", not cleaned"}
@@ -55,12 +55,11 @@ def pairs_section(comparison: Comparison, grid: Grid) -> str:
     return "\n\n".join([*parts, *_by_strata(of_pairs, sets)]) + "\n"
 
 
-def _pair_grid(grid: Grid, sets: Sequence[EvaluationSet]) -> Grid:
-    """Return the grid of the paired sets, whose answers are pairs.
+def pair_grid(grid: Grid, paired: Collection[str]) -> Grid:
+    """Return the grid of the paired sets with these names, whose answers are pairs.
 
     A cell whose model is right on no original has no consistency, and is left out.
     """
-    paired = {test_set.name for test_set in sets}
     corpora = {corpus: setting for corpus, setting in grid.corpora.items() if corpus in paired}
     cells = {
         key: {**cell, **answer_pairs(cell, cell["sources"])}
