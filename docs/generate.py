@@ -9,11 +9,24 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from parts import columns, comparisons, corpora, defaults, figures, metrics, ratings, systems
+from parts import (
+    bench,
+    columns,
+    comparison_page,
+    comparisons,
+    corpora,
+    defaults,
+    figures,
+    metrics,
+    plots,
+    ratings,
+    summary,
+    systems,
+)
 from parts.paths import ROOT
 
 from hfcf.core.task import tasks
@@ -30,14 +43,23 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": columns.provenance_table,
     "metrics": metrics.metrics_table,
     "tasks": columns.tasks_table,
+    "helps": summary.helps,
+    "speed": bench.speed,
+    "end_to_end": bench.end_to_end,
     **{f"cells_{name}": partial(comparisons.cells_note, name) for name in comparisons.compared()},
     **{f"corpora_{task}": partial(corpora.corpora_table, task) for task in tasks()},
 }
-FILES: dict[str, Callable[[], str]] = {
-    "results/differences.json": comparisons.compute_differences,
-    "hfcf/hub/rated_pairs.json": ratings.count_ratings,
-}
-"""Files that are written before the pages."""
+
+
+def files() -> dict[str, Callable[[Path], str]]:
+    """Return what makes each file that is written wholly, given the file as it is; results come first."""
+    whole = {
+        "results/dates.json": comparisons.compute_dates,
+        "results/differences.json": comparisons.compute_differences,
+        "hfcf/hub/rated_pairs.json": ratings.count_ratings,
+        **{f"docs/results/{name}.md": partial(comparison_page.write, name) for name in comparisons.compared()},
+    }
+    return {path: lambda _, make=make: make() for path, make in whole.items()} | plots.files()
 
 
 def pages(root: Path = ROOT) -> list[Path]:
@@ -54,21 +76,21 @@ def rewrite(text: str, page: str = "") -> str:
     )
 
 
-def main(arguments: Sequence[str], root: Path = ROOT) -> int:
+def main(arguments: Sequence[str], root: Path = ROOT, whole: Mapping[str, Callable[[Path], str]] | None = None) -> int:
     """Write every file that is stale; with `--check` only name them."""
-    stale = []
-    for path, make in [
-        *((root / name, lambda _, make=make: make()) for name, make in FILES.items()),
-        *(
-            (page, lambda page: rewrite(page.read_text(encoding="utf-8"), page.relative_to(root).as_posix()))
-            for page in pages(root)
-        ),
-    ]:
-        new = make(path)
+    stale: list[str] = []
+
+    def write(path: Path, new: str) -> None:
         if not path.is_file() or path.read_text(encoding="utf-8") != new:
             stale.append(path.relative_to(root).as_posix())
             if "--check" not in arguments:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(new, encoding="utf-8")
+
+    for name, make in (files() if whole is None else whole).items():
+        write(root / name, make(root / name))
+    for page in pages(root):
+        write(page, rewrite(page.read_text(encoding="utf-8"), page.relative_to(root).as_posix()))
     print("stale:" if "--check" in arguments else "written:", ", ".join(stale) or "none")
     return int(bool(stale) and "--check" in arguments)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from hfcf.studies.compare.age import age_notes
@@ -16,6 +18,7 @@ from hfcf.studies.compare.stored import Stored, read_stored
 from hfcf.studies.compare.tables import difference_text, points
 from parts.paths import RESULTS
 
+DATES = RESULTS / "dates.json"
 DIFFERENCES = RESULTS / "differences.json"
 """Differences by comparison, with a hash of the cells that they are of."""
 
@@ -38,6 +41,31 @@ def cells_note(name: str) -> str:
     return "\n".join(f"{note} ({of})" for note in notes) or f"All {len(cells)} cells of {of} are of today's versions of the code."
 
 
+# --- dates
+
+
+def compute_dates() -> str:
+    """Return `dates.json`: until when the cells were stored that do not say it themselves, and how many these are.
+
+    New cells without a date get today's.
+    """
+    kept = _read(DATES)
+    found = {}
+    for name in compared():
+        lines = map(json.loads, (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
+        undated = sum("cell" in line and "date" not in line for line in lines)
+        old = kept.get(name, {})
+        found[name] = old if old.get("undated") == undated else {"undated": undated, "until": date.today().isoformat()}
+    return json.dumps(found, indent=1) + "\n"
+
+
+def stored_on(name: str) -> str:
+    """Say when the shown cells of a comparison were stored."""
+    cells, until = stored(name).cells, _read(DATES).get(name, {}).get("until")
+    dates = {str(cell.get("date", until)) for cell in cells}
+    return " to ".join(dict.fromkeys((min(dates), max(dates))))
+
+
 # --- differences
 
 
@@ -58,8 +86,7 @@ def grids(name: str) -> dict[str, Grid]:
 
 def compute_differences() -> str:
     """Return `differences.json` with what is missing or of other cells computed anew."""
-    kept = json.loads(DIFFERENCES.read_text(encoding="utf-8")) if DIFFERENCES.is_file() else {}
-    found = {}
+    kept, found = _read(DIFFERENCES), {}
     for name in compared():
         for part, grid in grids(name).items():
             title, hashed = f"{name}.{part}".rstrip("."), key(grid)
@@ -85,8 +112,7 @@ def _dump(found: dict[str, Any]) -> str:
 
 def differences_of(name: str, part: str = "") -> list[Difference]:
     """Return the stored differences of a comparison."""
-    title = f"{name}.{part}".rstrip(".")
-    content = _read_differences().get(title, {"differences": []})
+    content = _read(DIFFERENCES).get(f"{name}.{part}".rstrip("."), {"differences": []})
     found = []
     for (method, metric, setting, corpus), seeds, *numbers in content["differences"]:
         trainings = tuple(Training(*seed) if isinstance(seed, list) else seed for seed in seeds)
@@ -94,9 +120,8 @@ def differences_of(name: str, part: str = "") -> list[Difference]:
     return found
 
 
-@cache
-def _read_differences() -> dict[str, Any]:
-    return json.loads(DIFFERENCES.read_text(encoding="utf-8")) if DIFFERENCES.is_file() else {}
+def _read(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 # --- figures

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 
-from parts import comparisons, ratings
+from parts import bench, comparisons, ratings
 
 FIGURE = re.compile(r"(<!-- n: ([^>]*?) -->)(.*?)(<!-- /n -->)", re.DOTALL)
 """A figure in a page: where it begins, its key, its value, where it ends."""
@@ -19,7 +19,7 @@ class UnknownFigureError(LookupError):
 
 def sources() -> dict[str, Callable[[], Mapping[str, str]]]:
     """Return what computes the figures of each kind, by the beginning of their keys."""
-    found: dict[str, Callable[[], Mapping[str, str]]] = {"rated": ratings.figures}
+    found: dict[str, Callable[[], Mapping[str, str]]] = {"rated": ratings.figures, "bench": bench.figures}
     for name in comparisons.compared():
         found |= {name: partial(comparisons.figures, name), f"paper.{name}": partial(comparisons.paper_figures, name)}
     return found

@@ -38,3 +38,9 @@ def figures() -> dict[str, str]:
             if preset == "offline":
                 found |= {f"{system}.{name}": text for name, text in texts.items()}
     return found
+
+
+def shares(kind: str = "all") -> dict[str, float]:
+    """Return the share of the rated pairs of each system's preset "offline" that are right in everything, or of another kind."""
+    counts = {system: presets["offline"] for system, presets in json.loads(count_ratings()).items() if "offline" in presets}
+    return {system: each[kind] / each["pairs"] for system, each in counts.items()}

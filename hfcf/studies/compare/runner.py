@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from itertools import product
 from operator import attrgetter
@@ -355,7 +356,7 @@ def _train_and_score(
 
     def put(test_set: EvaluationSet, content: dict[str, Any]) -> None:
         place = (method.name, sample.seed(seed), test_set.name)
-        made = {"versions": comparison.versions(place), "settings": comparison.settings(place)}
+        made = {"versions": comparison.versions(place), "settings": comparison.settings(place), "date": date.today().isoformat()}
         comparison.cells.put(comparison.key(place), {**about, **made, "corpus": test_set.name, "ids": test_set.ids, **content})
 
     if comparison.columns and method.system and not added:  # nothing to train on that the baseline is not trained on
