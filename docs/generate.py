@@ -20,11 +20,13 @@ from parts import (
     comparisons,
     corpora,
     defaults,
+    extras,
     figures,
+    helps,
     metrics,
     plots,
     ratings,
-    summary,
+    reference,
     systems,
 )
 from parts.paths import ROOT
@@ -35,6 +37,8 @@ _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": corpora.checkpoints_table,
+    "extras": extras.extras_table,
+    "helps": helps.helps_table,
     "systems": systems.systems_table,
     "baselines": systems.baselines_table,
     "endpoints": systems.endpoints_table,
@@ -43,9 +47,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": columns.provenance_table,
     "metrics": metrics.metrics_table,
     "tasks": columns.tasks_table,
-    "helps": summary.helps,
     "speed": bench.speed,
     "end_to_end": bench.end_to_end,
+    **reference.TABLES,
     **{f"cells_{name}": partial(comparisons.cells_note, name) for name in comparisons.compared()},
     **{f"corpora_{task}": partial(corpora.corpora_table, task) for task in tasks()},
 }

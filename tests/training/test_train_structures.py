@@ -75,7 +75,7 @@ def gold(task: int) -> Callable[[str], str]:
 def test_a_trained_model_knows_its_task(hp: Hyperparameters, tmp_path: Path, kind: str, task: int) -> None:
     left_out = train_structures(dataset(), hp, tmp_path, task=task, kind=kind)
     assert left_out.total() == 1  # NOT ENOUGH INFO, with two labels
-    assert purpose(Model(str(tmp_path))) == Purpose(task, kind, 64)
+    assert purpose(Model(str(tmp_path))) == Purpose(task, kind, 64, labels=LABELS[:2])
     scores = TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64).scores
     assert {name: scores[name] for name in ("task", "rows", "left out", "unreadable")} == {
         "task": task, "rows": 2, "left out": 1, "unreadable": 0
@@ -326,12 +326,41 @@ def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, relea
     report = train(content, tmp_path / "three")
     assert report["scores"]["trained on"] == {"rows": 3}
     assert report["scores"]["checkwhy"]["rows"] == 3
-    assert classes_of(Model(str(tmp_path / "three")), "classifier") == list(LABELS)
+    assert classes_of(Model(str(tmp_path / "three")), Purpose(1, "classifier")) == list(LABELS)
     scored, source = tmp_path / "scores.json", f"checkwhy={release / 'checkwhy'}:validation"
-    for number, options in ((3, {"ways": 3}), (2, {"ways": 2}), (2, {}), (3, {"set_": ["classes=3"]})):
+    for number, options in ((3, {"ways": 3}), (2, {"ways": 2}), (3, {}), (2, {"set_": ["classes=2"]})):
         cli.evaluate(str(tmp_path / "three"), corpus=[source], max_length=48, out=scored, overwrite=True, **options)
         [one] = json.loads(scored.read_text(encoding="utf-8"))["sets"]
         assert one["scores"]["rows"] == number, options
+        assert len(one["notes"]) == (number == 2), options  # that a class of the model is not an answer here
+    for one in (release / "checkwhy").glob("*_nei.json"):
+        one.unlink()
+    with pytest.raises(ValueError, match="no file has 3 classes"):  # the model's labels and the corpus's files do not fit
+        cli.evaluate(str(tmp_path / "three"), corpus=[source], max_length=48, out=scored, overwrite=True)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "graph", "seq2seq"])
+def test_a_model_of_two_labels_is_not_scored_on_three(tiny_model: Tiny, tmp_path: Path, kind: str) -> None:
+    network = tiny_model("t5" if kind == "seq2seq" else "reader")
+    hp = Hyperparameters(model=Model(network), max_length=48, batch_size=2, epochs=1)
+    train_structures(dataset(), hp, tmp_path, task=1, kind=kind)
+    model = Model(str(tmp_path))
+    assert (TRAINER.ways_of(model, None), TRAINER.ways_of(model, 2)) == (2, 2)
+    with pytest.raises(ValueError, match=r"ways must be at most 2, got 3: .* answers SUPPORTS or REFUTES alone"):
+        TRAINER.evaluate(dataset(), model, ways=3)
+
+
+def test_models_that_do_not_say_their_labels_are_read_as_before(tmp_path: Path) -> None:
+    (tmp_path / SETTINGS).write_text('{"task": 1, "kind": "seq2seq", "max_length": 64, "seed": 13}', encoding="utf-8")
+    assert [TRAINER.ways_of(Model(str(tmp_path)), ways) for ways in (None, 2, 3)] == [None, 2, 3]
+    assert StructureTrainer(task=1).ways_of(Model("llm:m"), None) is None
+
+
+def test_sources_and_evaluations_that_have_fewer_labels_are_refused(tiny_model: Tiny, release: Path, tmp_path: Path) -> None:
+    changes = ["preset=classifier", "task=1", "ways=3", f"data_dir={release}", f"model={tiny_model('reader')}", "max_length=48"]
+    content = recipe.read(recipe.find("train_structures"), [*changes, "epochs=1"])
+    source = f"checkwhy={release / 'checkwhy'}:validation"
+    content["evaluate"] = [{**content["evaluate"][0], "split": "validation"}]
     two = {**content, "data": [{**content["data"][0], "classes": "2"}]}
     with pytest.raises(ValueError, match="no row is NOT ENOUGH INFO"):  # what the source says counts
         train(two, tmp_path / "two")
@@ -340,7 +369,7 @@ def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, relea
         train(without, tmp_path / "without")
     assert not (tmp_path / "without" / SETTINGS).exists()  # said before the training
     with pytest.raises(recipe.RecipeError, match="clases"):
-        cli.evaluate(str(tmp_path / "three"), corpus=[source], set_=["clases=3"])
+        cli.evaluate("out/three", corpus=[source], set_=["clases=3"])
 
 
 def test_a_class_without_rows_is_an_error(hp: Hyperparameters, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -375,7 +404,7 @@ def test_a_recipe_derives_labels_trains_and_scores(tiny_model: Tiny, tmp_path: P
     others = report["scores"]["the others"]
     assert others["rows"] % 3 == 0
     assert {"accuracy", "macro_f1", "unreadable"} <= others.keys()
-    assert purpose(Model(str(tmp_path))) == Purpose(1, kind, 48)
+    assert purpose(Model(str(tmp_path))) == Purpose(1, kind, 48, labels=LABELS)
     card = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "derived by rule" in card
     assert ("graph.safetensors" in card) == (kind == "graph")

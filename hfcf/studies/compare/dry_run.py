@@ -10,10 +10,11 @@ from typing import Any
 from hfcf.core.model import Model
 from hfcf.core.recipe import locate
 from hfcf.core.settings import models_in
+from hfcf.studies.compare.comparison import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison
 from hfcf.studies.compare.run import read_comparison
-from hfcf.studies.compare.runner import Comparison, missing_trainings, on_samples, open_comparison, seconds_left
+from hfcf.studies.compare.runner import missing_trainings, seconds_left
 from hfcf.studies.compare.samples import PARTS
 
 

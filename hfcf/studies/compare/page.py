@@ -11,9 +11,9 @@ import numpy as np
 
 from hfcf.studies.compare import tables
 from hfcf.studies.compare.age import age_notes
+from hfcf.studies.compare.comparison import Comparison
 from hfcf.studies.compare.frame import Cell, Grid, long_table
 from hfcf.studies.compare.recipe import SetComparison
-from hfcf.studies.compare.runner import Comparison
 from hfcf.studies.compare.stats import LEVEL, Difference
 
 _ARROWS = {"Flip": "↑", "Flu": "↓", "Sim": "↑", "Div": "↑", "M.h.": "↑", "Copied": "↓", "Combined": "↑"}

@@ -11,8 +11,9 @@ import numpy as np
 
 from hfcf.metrics.scores.consistency import ordered_strata, strata_of
 from hfcf.studies.compare import tables
+from hfcf.studies.compare.comparison import Comparison
 from hfcf.studies.compare.frame import Grid
-from hfcf.studies.compare.runner import Comparison, answer_pairs
+from hfcf.studies.compare.runner import answer_pairs
 from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.studies.compare.stats import LEVEL, differences
 from hfcf.systems.rgf.categorise import BY

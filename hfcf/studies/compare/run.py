@@ -12,13 +12,14 @@ from hfcf.core import recipe as recipes
 from hfcf.core.redact import short_path
 from hfcf.hub.existing import check_result, write_record
 from hfcf.studies.compare import column_page, figure, page
+from hfcf.studies.compare.comparison import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.frame import Cell, long_table
 from hfcf.studies.compare.intrinsic import intrinsic_rows
 from hfcf.studies.compare.pair_page import pairs_section
 from hfcf.studies.compare.probes import probe, probes_section
 from hfcf.studies.compare.rationales import rationale_table
 from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
-from hfcf.studies.compare.runner import Comparison, arrange, fill, older_cells, on_samples, open_comparison, read
+from hfcf.studies.compare.runner import arrange, fill, older_cells, read
 from hfcf.studies.compare.stats import differences
 
 log = logging.getLogger(__name__)
