@@ -1,7 +1,7 @@
 """What MkDocs asks while it builds the site: the front page from README.md, and links that leave docs/.
 
-The pages are plain Markdown for a code host. The hooks change what a site needs in another form: README.md becomes the front page, a
-link to a file outside docs/ leads to `repo_url` (without it, the file's path is named), and a picture with a source for dark screens
+The pages are plain Markdown for a code host. The hooks change what a site needs differently: README.md becomes the front page, a
+link to a file outside docs/ leads to `repo_url` (without it, the path is named), and a picture with a source for dark screens
 follows the switch of the site.
 """
 

@@ -22,6 +22,7 @@ from hfcf.core.trainer import Evaluation, used_labels
 from hfcf.engines.generator import ProgramWriter, two_sided
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
 from hfcf.engines.networks import load_network
+from hfcf.metrics.scores.structures import encoder_of
 from hfcf.tasks.task_inputs import WRITTEN, View, answer_text, evidence_text, program_text, views
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
@@ -29,7 +30,7 @@ from hfcf.training.answer_details import spread
 from hfcf.training.generator import train_texts
 from hfcf.training.steps import count_rows
 from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, classes_of, count_cut, graph, purpose
-from hfcf.training.structure_scorer import STRUCTURES, to_answer
+from hfcf.training.structure_scorer import StructureScorer, to_answer
 from hfcf.training.trainer import Hyperparameters, LengthSampler, Loss, fit
 from hfcf.training.verifier import train_verifier
 
@@ -49,8 +50,8 @@ def train_structures(
         hp: how. `max_length` is of the text that a model reads; of a graph verifier, of a node.
         out: a folder. `structures.json` in it says what the model is for.
         task: 1 to 4, see `hfcf.tasks.task_inputs.VIEWS`.
-        kind: "classifier" of a claim and a text (BERT), "graph" (Transformer-XH), or "seq2seq", which writes programs (CodeT5; a
-            decoder-only model will do, too).
+        kind: "classifier" of a claim and a text (BERT), "graph" (Transformer-XH-like), or "seq2seq", which writes programs (CodeT5;
+            a decoder-only model will do as well).
         labels: the classes; NOT ENOUGH INFO is of Task 1 alone.
 
     Returns:
@@ -169,6 +170,7 @@ class StructureTrainer:
         repaired: read programs with common slips repaired.
         shots: worked examples for a language model.
         distractors: show at most so many distractors of each row, as in Table 5, over the same rows for every number; None: all.
+        encoder: of the structure similarity that `evaluate` scores by, see `hfcf.metrics.scores.structures.encoder_of`.
     """
 
     changes: tuple[str, ...] = ("claim", "evidence", "both")
@@ -180,9 +182,11 @@ class StructureTrainer:
     repaired: bool = False
     shots: int = 3
     distractors: NonNegative | None = None
+    encoder: str = "offline"
 
     def __post_init__(self) -> None:
         check_numbers(self)
+        encoder_of(self.encoder)
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
@@ -269,7 +273,8 @@ class StructureTrainer:
         labels = None if ways is None else LABELS[: ways if task == 1 else 2]
         check_classes(rows["label"], ways if task == 1 else None, "the rows to score on")
         asked = self.answers(rows, model, max_length=max_length, labels=labels)
-        true = STRUCTURES.gold(rows.select(asked.places))
+        scorer = StructureScorer(encoder_of(self.encoder))
+        true = scorer.gold(rows.select(asked.places))
         hidden = [label for label in classes_of(model, asked.trained) or () if task == 1 and label not in asked.labels]
         notes = [f"the model's class {label} is not an answer here: the rows are scored without it" for label in hidden]
         if (most := self.distractors) is not None:
@@ -287,7 +292,7 @@ class StructureTrainer:
         )  # fmt: skip
         if not asked.shown:
             return result
-        every, *groups = STRUCTURES.table(true, [predicted[i] for i in asked.places])
+        every, *groups = scorer.table(true, [predicted[i] for i in asked.places])
         if single := [line["group"] for line in (every, *groups) if math.isnan(line["macro_f1"])]:
             notes = [*notes, f"there is no macro-F1 of groups whose rows have one label: {', '.join(single)}"]
         parts = {line.pop("group"): {"task": task, **_numbers(line)} for line in groups}

@@ -14,7 +14,7 @@ from hfcf.studies.compare import tables
 from hfcf.studies.compare.comparison import Comparison
 from hfcf.studies.compare.frame import Grid
 from hfcf.studies.compare.runner import answer_pairs
-from hfcf.studies.compare.sets import EvaluationSet
+from hfcf.studies.compare.sets import NOT_CLEANED, EvaluationSet
 from hfcf.studies.compare.stats import LEVEL, differences
 from hfcf.systems.rgf.categorise import BY
 from hfcf.training.consistency import PairScorer
@@ -30,8 +30,8 @@ def pairs_section(comparison: Comparison, grid: Grid) -> str:
     of_pairs = pair_grid(grid, [test_set.name for test_set in sets])
     tested, columns = differences(of_pairs), {test_set.name: test_set.name for test_set in sets}
     starred = {(each.method, each.corpus) for each in tested if each.metric == CONSISTENCY and each.beyond_noise}
-    states = {None: "", True: ", cleaned by a person", False: ", not cleaned"}
-    sizes = ["*pairs*", *(f"{len(test_set.rows):,}{states[test_set.cleaned]}" for test_set in sets)]
+    states = {test_set.name: f", {test_set.cleaned}" if test_set.cleaned else "" for test_set in sets}
+    sizes = ["*pairs*", *(f"{len(test_set.rows):,}{states[test_set.name]}" for test_set in sets)]
     of_sources = [
         "*sources*",
         *(f"{of_pairs.independent(test_set.name):,}" if of_pairs.about(test_set.name) else "–" for test_set in sets),
@@ -77,7 +77,7 @@ def _legend(grid: Grid, sets: Sequence[EvaluationSet], tested: int) -> list[str]
         "n: how many originals the model answers right, the least and the most over seeds. The score is of these pairs.",
         "–: no model is right on any original, or no model is there.",
     ]
-    if any(test_set.cleaned is False for test_set in sets):
+    if any(test_set.cleaned == NOT_CLEANED for test_set in sets):
         legend.append(
             "Not cleaned: a system made the pairs, and nobody removed the wrong ones. The paper cleaned its pairs by hand."
         )

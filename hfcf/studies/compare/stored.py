@@ -19,6 +19,7 @@ from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, S
 from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.run import read_comparison
 from hfcf.studies.compare.stats import Difference, differences
+from hfcf.studies.compare.structure_recipe import StructureComparison
 from hfcf.systems import system_class
 
 PAIRED = "sources"
@@ -66,8 +67,8 @@ def read_stored(name: str | Path, results: Path, changes: Sequence[str] = ("pres
         changes: "key=value" strings, as `hfcf compare --set` takes them.
     """
     recipe = read_comparison(name, changes)
-    if isinstance(recipe, RationaleComparison):
-        raise TypeError(f"{recipe.name}: a comparison of rationales stores no cells")
+    if isinstance(recipe, RationaleComparison | StructureComparison):
+        raise TypeError(f"{recipe.name}: {recipe.compare} has no cells of one label a row; read its tables in the folder of --out")
     task = get_task(builder_class(_train(recipe)["corpus"]).INFO.task)
     settings = _settings(recipe)
     systems = {method: part and (part.system or recipe.system) for method, part in recipe.methods.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from hfcf.studies.compare.stats import Difference
 from hfcf.studies.compare.tables import difference_text
@@ -19,25 +20,28 @@ SYSTEMS = {
 }
 """The comparison of each system, and what the system is called there."""
 NOT_MEASURED = "not measured"
-_KINDS = ("label", "all", "counterfactual")
 
 
-def helps_table() -> str:
+def helps() -> str:
     """Return the table: what a reader found right in the pairs, and what training on them gains."""
-    header = (
-        "system", "pairs read", "label right", "everything right", "close to its source", "gain from training",
-        "gain from copies of rows (control)",
-    )  # fmt: skip
+    pairs = ("right label", "right in everything", "close to its source")
+    header = ("system", *pairs, "gain by training on it", "gain by copies (control)", "comparison")
     return "\n\n".join([table(header, [_row(*names) for names in SYSTEMS.items()]), _legend()])
 
 
 def _row(system: str, names: tuple[str, str]) -> list[str]:
     counts = json.loads(ratings.count_ratings()).get(system, {}).get("offline")
-    shares = [f"{counts[kind] / counts['pairs']:.0%}".replace("%", " %") if counts else NOT_MEASURED for kind in _KINDS]
+    read = [_share(counts, kind) for kind in ("label", "all", "counterfactual")]
     name, method = names
-    stored = name in comparisons.compared()
-    gains = [_gain(name, method), _gain(name, copies(name))] if stored else [NOT_MEASURED, NOT_MEASURED]
-    return [system_class(system).__name__, str(counts["pairs"]) if counts else NOT_MEASURED, *shares, *gains]
+    if name not in comparisons.compared():
+        return [system_class(system).__name__, *read, NOT_MEASURED, NOT_MEASURED, NOT_MEASURED]
+    return [system_class(system).__name__, *read, _gain(name, method), _gain(name, copies(name)), f"`{name}`"]
+
+
+def _share(counts: dict[str, Any] | None, kind: str) -> str:
+    if not counts:
+        return NOT_MEASURED
+    return f"{counts[kind]} of {counts['pairs']} ({counts[kind] / counts['pairs']:.0%})".replace("%", " %")
 
 
 def copies(name: str) -> str | None:
