@@ -9,7 +9,7 @@ WORKERS ?= auto
 PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --root-user-action ignore
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow other-cpu nightly quality style docs site bench notebooks wheels clean
+.PHONY: help venv demo test slow gpu other-cpu nightly quality style docs site bench notebooks wheels clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -36,6 +36,9 @@ test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a 
 slow: $(STAMP)  ## The tests marked slow: notebooks, training of Stanza, real models; those of Ray after: pip install -c constraints.txt -e '.[ray]'.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m slow
 
+gpu: $(STAMP)  ## The tests marked gpu, on a machine with a GPU and a CUDA build of torch; elsewhere they are skipped.
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m gpu tests/gpu
+
 # Torch, oneDNN and MKL then compute as on a processor of another kind: last digits of floats differ, and no test may notice.
 other-cpu: export ATEN_CPU_CAPABILITY = default
 other-cpu: export DNNL_MAX_CPU_ISA = SSE41
@@ -45,10 +48,11 @@ other-cpu: $(STAMP)  ## The tests of `make test` once more, with the arithmetic 
 
 nightly: test slow other-cpu  ## Every test, and those of `make test` with other arithmetic.
 
-quality: $(STAMP)  ## Lint, types, and imports that run downwards.
+quality: $(STAMP)  ## Lint, types, English, and imports that run downwards.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python docs/check_style.py
 	$(BIN)/python -m pytest -q tests/test_floors.py tests/test_task_literals.py
 
 style: $(STAMP)  ## Format, and fix what the linter can fix.
@@ -62,9 +66,9 @@ $(STAMP).docs: $(STAMP)
 	@$(PIP) --constraint constraints.txt --editable ".[docs]"
 	@touch $@
 
-# A broken link, anchor or reference will be an error: --strict.
+# A broken link, anchor or reference is an error.
 site: $(STAMP).docs  ## Build the site of docs/ into site/; to read it: python3 -m http.server --directory site
-	@NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(STAMP)  ## Run every benchmark in its quick form.
 	for file in benchmarks/*.py; do $(BIN)/python $$file --quick || exit 1; done

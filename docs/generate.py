@@ -58,13 +58,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "tasks": columns.tasks_table,
     **reference.TABLES,
     "helps": summary.helps,
-    "comparisons": comparison_page.comparisons_table,
-    "rated_pairs": ratings.rated_table,
-    "earlier_pairs": ratings.earlier_table,
     "speed": bench.speed,
-    **{f"bench_{name}": partial(bench.printed, name) for name in bench.stored() if name in bench.OWN_PAGE},
-    **{f"plot_{name}": partial(plots.picture, name) for name in bench.stored() if name in bench.OWN_PAGE},
-    "gains": comparison_page.gains,
+    "end_to_end": bench.end_to_end,
     **{f"cells_{name}": partial(comparisons.cells_note, name) for name in comparisons.compared()},
     **{f"corpora_{task}": partial(corpora.corpora_table, task) for task in tasks()},
 }
@@ -88,8 +83,6 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 def rewrite(text: str, page: str = "") -> str:
     """Return the text of a page with its tables and figures written anew, and the defaults of its settings."""
-    if unknown := {name for _, name, _ in _BLOCK.findall(text)} - set(TABLES):
-        raise LookupError(f"{page}: nothing writes the generated part {', '.join(sorted(unknown))}: TABLES has what does")
     text = _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", text)
     text = figures.fill(text, page)
     return "\n".join(

@@ -1,17 +1,15 @@
 """What MkDocs asks while it builds the site: the front page from README.md, and links that leave docs/.
 
-The pages are plain Markdown for a code host. The hooks change what a site needs differently: README.md becomes the front page, a
-link to a file outside docs/ leads to `repo_url` (without it, the path is named), and a picture with a source for dark screens
-follows the switch of the site.
+The pages are plain Markdown for a code host. The hooks change what a site needs in another form. README.md becomes the front page.
+A link to a file outside docs/ leads to `repo_url`; without that, the page names the file's path. A picture with a source for dark
+screens follows the switch of the site.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +17,19 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parent.parent
 FRONT = "index.md"
-PAIRS = ("results/rated_pairs.jsonl", "results/pairs.html")
-"""A file of pairs, and the page of the site that shows it."""
 _LINK = re.compile(
     r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|<!--.*?-->|(?<!`)(?P<tick>`+)(?!`)(?:(?!\n\n).)*?(?<!`)(?P=tick)(?!`))"
     r"|(?P<image>!?)\[(?P<text>(?:[^][`\\]|\\.|`[^`]*`|!\[[^][]*\]\([^)\s]*\))*)\]\((?P<target>[^)\s]+)\)",
     re.DOTALL | re.MULTILINE,
 )
+_CHANGE = re.compile(r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|`[^`\n]*`)|\]\[(?=[-+])", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"([^>]*)>.*?</picture>', re.DOTALL)
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add README.md as the front page, and the page that filters the rated pairs."""
+    """Add README.md as the front page."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    files.append(File.generated(config, FRONT, content=with_links(text, front_link)))
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        pairs = import_module("parts.ratings").pairs_page()
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
-    files.append(File.generated(config, PAIRS[1], content=pairs))
+    files.append(File.generated(config, FRONT, content=f"---\nhide: [navigation]\n---\n{with_links(text, front_link)}"))
     return files
 
 
@@ -47,6 +38,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     del files
     folder = "" if page.file.src_uri == FRONT else posixpath.dirname(f"docs/{page.file.src_uri}")
     markdown = with_links(markdown, lambda link: outside_link(link, folder, config.repo_url))
+    # A difference, [-old-][+new+], looks like a link to a reference.
+    markdown = _CHANGE.sub(lambda found: found[0] if found["code"] else r"]\[", markdown)
     return _PICTURE.sub(r'<img\2src="\3#only-light"\4><img\2src="\1#only-dark"\4>', markdown)
 
 
@@ -66,8 +59,6 @@ def outside_link(link: re.Match[str], folder: str, address: str | None) -> str:
     path, hash_sign, anchor = link["target"].partition("#")
     target = posixpath.normpath(posixpath.join(folder, path))
     on_site = (folder == "" and not (ROOT / path).exists()) or (target.startswith("docs/") and not target.endswith(".py"))
-    if target == PAIRS[0]:
-        return f"[{link['text']}]({posixpath.relpath('docs/' + PAIRS[1], folder or 'docs')})"
     if on_site or not (ROOT / target).exists():  # MkDocs names what does not exist
         return link[0]
     if address:

@@ -20,6 +20,7 @@ from hfcf.core.decisions import batches_of_one
 from hfcf.core.model import Model, is_chat, is_prompted, is_remote
 from hfcf.core.model_checks import NoFolder, check_weights, read_length
 from hfcf.engines import cache as request_cache
+from hfcf.engines.answers import object_schema
 from hfcf.engines.base import usage
 from hfcf.engines.chat import engine as chat_engine
 from hfcf.engines.chat import grammar
@@ -27,9 +28,8 @@ from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.chat.shared_head import common_head, head_cache
 from hfcf.engines.chat.weights import encode_prompt
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.remote.answers import object_schema
+from hfcf.engines.llm_backend import engine_for
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import engine_for
 from hfcf.tasks.verification import LABELS, TASK
 
 LABEL = object_schema({"label": {"type": "string", "enum": [*LABELS]}})
@@ -142,6 +142,19 @@ def test_an_answer_that_is_cut_off_is_asked_again_with_the_reason(model: Model, 
     assert (record.calls, record.attempts, record.cached) == (2, 6, 0)
     short = ChatModel(model=model, schema=WORDS, max_tokens=4, attempts=2).run(asks(1))
     assert texts(short) == ["2 attempts and no valid answer: the last one is cut off at 4 tokens"]
+
+
+def test_an_answer_that_the_context_cuts_off_names_that_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = script(monkeypatch, lambda question: '{"words": ["a')
+    monkeypatch.setattr(chat_engine.grammar, "start_matchers", lambda *_: None)
+    plain = ChatModel(model=Model(f"chat:{chat(tmp_path / 'long')}"), schema=WORDS)
+    prompt = len(encode_prompt(plain.loaded(), ask(1), "m"))
+    short = Model(f"chat:{chat(tmp_path / 'short', positions=prompt + 3)}")
+    answer = texts(ChatModel(model=short, schema=WORDS, attempts=1).run(asks(1)))
+    assert answer[0].startswith("1 attempts and no valid answer: the last one is cut off at 3 tokens, fewer than max_tokens (512)")
+    assert f"allows {prompt + 3} tokens with the prompt: shorten" in answer[0]
+    ChatModel(model=short, schema=WORDS, attempts=2).run(asks(1))
+    assert "Attempt 2" not in str(asked), "the next question is longer, and is not asked"
 
 
 def test_without_llguidance_an_invalid_answer_is_asked_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
