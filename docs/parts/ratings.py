@@ -102,6 +102,6 @@ def earlier_table() -> str:
 def pairs_page() -> str:
     """Return a page of HTML that shows every rated pair and filters them; it needs nothing else."""
     names = ("system", "version", "source", "new", "label", "read_as", "sense", "counterfactual", "note")
-    pairs = [{name: row[name] for name in names if row[name] is not None} for row in rated()]
-    held = json.dumps(pairs, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    lines = [list(names), *([row[name] for name in names] for row in rated())]
+    held = json.dumps(lines, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return Path(__file__).with_name("pairs.html").read_text(encoding="utf-8").replace("PAIRS", held)

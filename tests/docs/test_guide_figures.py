@@ -12,8 +12,6 @@ from pages import PAGES, name_of, prose
 GUIDE = ("README.md", "index.md", "start/", "tutorials/", "how-to/", "systems/", "explain/")
 ALLOWED: dict[str, str] = {
     r"95 ?% (confidence )?intervals?": "the level of an interval is a setting of the statistics",
-    r"^\| \(2 of 3\) \|": "a mark of tables, explained",
-    r"\"at least 5 of the 6\" \(section": "a rule of a paper, quoted",
     r"The model scores 96 %": "the output of the block above it, which a test runs",
 }
 """Patterns that are no results, and why."""
