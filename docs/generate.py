@@ -59,8 +59,13 @@ TABLES: dict[str, Callable[[], str]] = {
     **reference.TABLES,
     "helps": summary.helps,
     "helps_briefly": summary.helps_briefly,
+    "comparisons": comparison_page.comparisons_table,
+    "rated_pairs": ratings.rated_table,
+    "earlier_pairs": ratings.earlier_table,
     "speed": bench.speed,
-    "end_to_end": bench.end_to_end,
+    **{f"bench_{name}": partial(bench.printed, name) for name in bench.stored() if name in bench.OWN_PAGE},
+    **{f"plot_{name}": partial(plots.picture, name) for name in bench.stored() if name in bench.OWN_PAGE},
+    "gains": comparison_page.gains,
     **{f"cells_{name}": partial(comparisons.cells_note, name) for name in comparisons.compared()},
     **{f"corpora_{task}": partial(corpora.corpora_table, task) for task in tasks()},
 }
@@ -84,6 +89,8 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 def rewrite(text: str, page: str = "") -> str:
     """Return the text of a page with its tables and figures written anew, and the defaults of its settings."""
+    if unknown := {name for _, name, _ in _BLOCK.findall(text)} - set(TABLES):
+        raise LookupError(f"{page}: nothing writes the generated part {', '.join(sorted(unknown))}: TABLES has what does")
     text = _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", text)
     text = figures.fill(text, page)
     return "\n".join(

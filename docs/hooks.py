@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parent.parent
 FRONT = "index.md"
+PAIRS = ("results/rated_pairs.jsonl", "results/pairs.html")
+"""A file of pairs, and the page of the site that shows it."""
 _LINK = re.compile(
     r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|<!--.*?-->|(?<!`)(?P<tick>`+)(?!`)(?:(?!\n\n).)*?(?<!`)(?P=tick)(?!`))"
     r"|(?P<image>!?)\[(?P<text>(?:[^][`\\]|\\.|`[^`]*`|!\[[^][]*\]\([^)\s]*\))*)\]\((?P<target>[^)\s]+)\)",
@@ -27,9 +31,15 @@ _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add README.md as the front page."""
+    """Add README.md as the front page, and the page that filters the rated pairs."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     files.append(File.generated(config, FRONT, content=f"---\nhide: [navigation]\n---\n{with_links(text, front_link)}"))
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        pairs = import_module("parts.ratings").pairs_page()
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+    files.append(File.generated(config, PAIRS[1], content=pairs))
     return files
 
 
@@ -59,6 +69,8 @@ def outside_link(link: re.Match[str], folder: str, address: str | None) -> str:
     path, hash_sign, anchor = link["target"].partition("#")
     target = posixpath.normpath(posixpath.join(folder, path))
     on_site = (folder == "" and not (ROOT / path).exists()) or (target.startswith("docs/") and not target.endswith(".py"))
+    if target == PAIRS[0]:
+        return f"[{link['text']}]({posixpath.relpath('docs/' + PAIRS[1], folder or 'docs')})"
     if on_site or not (ROOT / target).exists():  # MkDocs names what does not exist
         return link[0]
     if address:

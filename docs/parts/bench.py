@@ -48,11 +48,6 @@ def speed() -> str:
     return "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in OWN_PAGE) or "No figures are stored."
 
 
-def end_to_end() -> str:
-    """Return the table of accepted and right counterfactuals a minute."""
-    return printed("end_to_end") if file("end_to_end").is_file() else "No figures are stored."
-
-
 def right_per_minute(shares: dict[str, float]) -> list[tuple[str, float, float | None]]:
     """Return accepted counterfactuals a CPU minute by method, and the right ones: by verdicts on its pairs, else by `shares`.
 

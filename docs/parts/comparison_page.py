@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ from hfcf.studies.compare import column_page, page, pair_page, tables
 from hfcf.studies.compare.recipe import ColumnComparison
 from hfcf.studies.compare.stats import LEVEL
 from hfcf.studies.compare.stored import Stored
-from parts import comparisons
+from parts import comparisons, markdown, summary
 from parts.paths import ROOT
 from parts.plots import picture
 
@@ -43,7 +44,35 @@ def title(name: str) -> str:
     "CCG's Table 6, the conventional setting (compare_ccg_full)"
     """
     line = (ROOT / "recipes" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()[1].removeprefix("# ")
-    return f"{line.partition(': ')[0].partition('. ')[0]} ({name})"
+    return f"{re.split(': |, as |[.] ', line, maxsplit=1)[0]} ({name})"
+
+
+def comparisons_table() -> str:
+    """List the comparisons with a page: what they repeat, their model, rows and seeds, when they were stored."""
+    rows = []
+    for name in comparisons.compared():
+        part = comparisons.stored(name)
+        cells = part.cells
+        old = sum(bool(cell["age"]) for cell in cells)
+        lines = sorted({cell["train_rows"] for cell in cells if cell["method"] == part.grid.baseline})
+        rows.append(
+            (
+                f"[{title(name)}]({name}.md)",
+                f"{len(part.grid.methods)} × {len(part.grid.corpora)}",
+                "–".join(f"{n:,}" for n in dict.fromkeys((lines[0], lines[-1]))),
+                str(len({getattr(seed, "seed", seed) for seed in part.grid.seeds})),
+                comparisons.stored_on(name),
+                f"{old} of {len(cells)}" if old else "none",
+            )
+        )
+    header = ("comparison", "methods × sets", "rows of the baseline's training", "seeds", "stored", "cells of older code")
+    return markdown.table(header, rows)
+
+
+def gains() -> str:
+    """Return the plots of the comparisons that the summary has."""
+    names = [name for name, _ in summary.SYSTEMS.values() if name in comparisons.compared()]
+    return "\n\n".join(f"[{title(name)}]({name}.md)\n\n{picture(f'gains_{name}')}" for name in names)
 
 
 def about(name: str, part: Stored) -> str:

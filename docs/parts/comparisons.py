@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hfcf.studies.compare.age import age_notes
+from hfcf.studies.compare.age import VERSION, age_notes
 from hfcf.studies.compare.frame import Grid, Training
 from hfcf.studies.compare.pair_page import pair_grid
 from hfcf.studies.compare.results import digest
@@ -77,7 +77,14 @@ def key(grid: Grid) -> str:
     """Return a hash of all that differences depend on."""
     cells = [[*map(str, place), digest([cell["gold"], cell["predicted"]])] for place, cell in grid.cells.items()]
     return digest(
-        [cells, grid.baseline, dict(grid.corpora), sorted(grid.alone), {name: digest(of) for name, of in grid.sources.items()}]
+        [
+            VERSION,
+            cells,
+            grid.baseline,
+            dict(grid.corpora),
+            sorted(grid.alone),
+            {name: digest(of) for name, of in grid.sources.items()},
+        ]
     )
 
 

@@ -27,8 +27,8 @@ class Gain(NamedTuple):
 def forest(places: Mapping[str, Sequence[Gain]], label: str) -> Figure:
     """Draw a panel for each place, with a line for each method."""
     methods = list(dict.fromkeys(gain.method for gains in places.values() for gain in gains))
-    across = len(places) if len(places) <= _ACROSS + 1 else _ACROSS
-    down = -(-len(places) // across)
+    down = -(-len(places) // _ACROSS) if len(places) > _ACROSS + 1 else 1
+    across = -(-len(places) // down)
     height = down * (0.24 * len(methods) + 0.55) + 0.3
     drawn = Figure(figsize=(1.6 + 1.75 * across, height), layout="constrained")
     panels = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False)

@@ -9,8 +9,8 @@ from functools import partial
 
 from parts import bench, comparisons, ratings
 
-FIGURE = re.compile(r"(<!-- n: ([^>]*?) -->)(.*?)(<!-- /n -->)", re.DOTALL)
-"""A figure in a page: where it begins, its key, its value, where it ends."""
+FIGURE = re.compile(r"(?:^```.*?^```$|`[^`\n]*`)|(<!-- n: ([^>]*?) -->)(.*?)(<!-- /n -->)", re.DOTALL | re.MULTILINE)
+"""Code, or a figure in a page: where it begins, its key, its value, where it ends."""
 
 
 class UnknownFigureError(LookupError):
@@ -44,4 +44,4 @@ def look_up(key: str, page: str) -> str:
 
 def fill(text: str, page: str) -> str:
     """Return the text of a page with its figures as they are today."""
-    return FIGURE.sub(lambda found: f"{found[1]}{look_up(found[2], page)}{found[4]}", text)
+    return FIGURE.sub(lambda found: f"{found[1]}{look_up(found[2], page)}{found[4]}" if found[1] else found[0], text)

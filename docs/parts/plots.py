@@ -107,13 +107,13 @@ def gains(name: str) -> Plot:
     shown = averages if len({each.setting for each in averages}) > 1 else found
     places: dict[str, list[drawing.Gain]] = {}
     for each in shown:
-        place = each.corpus or f"average, {each.setting or 'all sets'}"
+        place = each.corpus or f"mean, {each.setting or 'all sets'}"
         place += f", {each.size:,} rows" if each.size else ""
         value, low, high = (round(100 * n, 2) for n in (each.value, each.low, each.high))
         gain = drawing.Gain(each.method, value, low, high, each.beyond_noise)
         places.setdefault(place, []).append(gain)
     label = f"{heading}: difference from {part.grid.baseline} in points, 95 % interval (filled: beyond noise)"
-    about = f"{name}: {heading} of each method less that of {part.grid.baseline}, with intervals: {', '.join(places)}"
+    about = f"{name}: {heading} of each method less that of {part.grid.baseline}, with intervals: {'; '.join(places)}"
     return Plot(about, {"label": label, "places": places}, partial(drawing.forest, places, label))
 
 

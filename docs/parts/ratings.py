@@ -1,19 +1,22 @@
-"""Counts of rated pairs."""
+"""What readers found right in pairs: counts, tables and a page that shows each pair."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+from scipy.stats import binomtest
+
 from hfcf.systems import systems as system_names
+from parts.markdown import table
 from parts.paths import RESULTS
 
 
 def count_ratings() -> str:
     """Return, as JSON, how many of the rated pairs of each system and preset are right; those of older versions are not counted."""
-    lines = (RESULTS / "rated_pairs.jsonl").read_text(encoding="utf-8").splitlines()
     counts: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in map(json.loads, lines):
+    for row in rated():
         if row["version"] != "after" or row["system"] not in system_names():
             continue
         label, sound, close = row["label"] == row["read_as"], bool(row["sense"]), bool(row["counterfactual"])
@@ -44,3 +47,61 @@ def shares(kind: str = "all") -> dict[str, float]:
     """Return the share of the rated pairs of each system's preset "offline" that are right in everything, or of another kind."""
     counts = {system: presets["offline"] for system, presets in json.loads(count_ratings()).items() if "offline" in presets}
     return {system: each[kind] / each["pairs"] for system, each in counts.items()}
+
+
+# --- the pages
+
+
+def rated() -> list[dict[str, Any]]:
+    """Read every rated pair."""
+    return [json.loads(line) for line in (RESULTS / "rated_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def rated_table() -> str:
+    """Return what was found right in each sheet, with 95 % intervals of the shares."""
+    sheets: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rated():
+        sheets.setdefault(tuple(row[key] for key in ("system", "preset", "version", "corpus", "date")), []).append(row)
+    header = (
+        "system",
+        "preset",
+        "version",
+        "rows of",
+        "date",
+        "pairs",
+        "label right, %",
+        "everything right, %",
+        "close, %",
+        "all of these",
+    )
+    lines = []
+    for about, rows in sorted(sheets.items(), key=lambda item: (item[0][0], item[0][2])):
+        label = [row["label"] == row["read_as"] for row in rows]
+        sound = [right and bool(row["sense"]) for right, row in zip(label, rows, strict=True)]
+        close = [bool(row["counterfactual"]) for row in rows]
+        both = sum(right and near for right, near in zip(sound, close, strict=True))
+        lines.append([*about, str(len(rows)), *(_interval(sum(each), len(rows)) for each in (label, sound, close)), str(both)])
+    return table(header, lines)
+
+
+def _interval(right: int, of: int) -> str:
+    """Return a share in percent, with Wilson's interval of 95 %."""
+    low, high = binomtest(right, of).proportion_ci(0.95, method="wilson")
+    return f"{100 * right / of:.0f} ({100 * low:.0f}–{100 * high:.0f})"
+
+
+def earlier_table() -> str:
+    """Count the pairs of earlier sheets, which have verdicts in words."""
+    counts: dict[str, int] = {}
+    for line in (RESULTS / "rated_pairs_earlier.jsonl").read_text(encoding="utf-8").splitlines():
+        sheet = json.loads(line)["sheet"]
+        counts[sheet] = counts.get(sheet, 0) + 1
+    return table(("sheet", "pairs"), [(sheet, str(n)) for sheet, n in counts.items()])
+
+
+def pairs_page() -> str:
+    """Return a page of HTML that shows every rated pair and filters them; it needs nothing else."""
+    names = ("system", "version", "source", "new", "label", "read_as", "sense", "counterfactual", "note")
+    lines = [list(names), *([row[name] for name in names] for row in rated())]
+    held = json.dumps(lines, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return Path(__file__).with_name("pairs.html").read_text(encoding="utf-8").replace("PAIRS", held)

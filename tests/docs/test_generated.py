@@ -9,7 +9,7 @@ from pathlib import Path
 import generate
 import pytest
 from pages import ROOT, each_page, name_of, text_of
-from parts import comparisons, figures, ratings
+from parts import comparisons, figures, plots, ratings
 
 from hfcf.studies.compare.stats import differences
 
@@ -25,7 +25,9 @@ def test_every_table_has_a_page_and_every_block_ends() -> None:
         text = text_of(page)
         begun = re.findall(r"<!-- generated: (\w+) -->", text)
         assert len(begun) == text.count("<!-- end -->"), page.name
-        assert len(re.findall(r"<!-- n: ", text)) == text.count("<!-- /n -->") == len(figures.FIGURE.findall(text)), page.name
+        outside = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+        marked = [found for found in figures.FIGURE.finditer(text) if found[1]]
+        assert outside.count("<!-- n: ") == outside.count("<!-- /n -->") == len(marked), page.name
         names += begun
     assert set(names) == set(generate.TABLES)
 
@@ -70,14 +72,44 @@ def test_a_stale_page_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "<!-- generated: provenance -->\nold\n<!-- end -->\nRight: <!-- n: rated.RACE.label -->9 %<!-- /n -->.\n", encoding="utf-8"
     )
     monkeypatch.setattr(ratings, "RESULTS", tmp_path / "results")
-    assert generate.main(["--check"], tmp_path) == 1
-    assert generate.main([], tmp_path) == 0
-    assert "| `source_id` | string |" in text_of(page)
+    whole = {"hfcf/hub/rated_pairs.json": lambda _: ratings.count_ratings()}
+    assert generate.main(["--check"], tmp_path, whole) == 1
+    assert generate.main([], tmp_path, whole) == 0
+    assert "| `source_id` |" in text_of(page)
     assert "Right: <!-- n: rated.RACE.label -->50 %<!-- /n -->." in text_of(page)
-    assert generate.main(["--check"], tmp_path) == 0
+    assert generate.main(["--check"], tmp_path, whole) == 0
     counted = json.loads(text_of(tmp_path / "hfcf" / "hub" / "rated_pairs.json"))["race"]["offline"]
     numbers = {"pairs": 2, "label": 1, "all": 1, "counterfactual": 2, "both": 1}
     assert counted == {"corpus": "fever", "date": "2026-01-01", **numbers}
+
+
+@pytest.mark.parametrize("name", [name for name in generate.files() if name.endswith((".md", ".html"))])
+def test_wholly_generated_pages_are_current(name: str) -> None:
+    assert generate.files()[name](ROOT / name) == text_of(ROOT / name), "run make docs"
+
+
+@pytest.mark.parametrize("name", plots.plots())
+def test_plots_show_what_is_stored_and_are_small(name: str) -> None:
+    plot = plots.plots()[name]()
+    for file in (f"{name}.svg", f"{name}_dark.svg"):
+        svg = text_of(ROOT / plots.FOLDER / file)
+        held = plots.data_of(svg)
+        assert (held["about"], held["data"]) == (plot.about, json.loads(json.dumps(plot.data))), "run make docs"
+        assert len(svg.encode()) < 100_000
+
+
+def test_the_same_data_give_the_same_plot(tmp_path: Path) -> None:
+    first, again = (make(tmp_path / "none.svg") for make in [plots.files()[f"{plots.FOLDER}/gains_compare_classification.svg"]] * 2)
+    assert first == again
+    dark = plots.files()[f"{plots.FOLDER}/gains_compare_classification_dark.svg"](tmp_path / "none.svg")
+    assert plots.data_of(dark) == plots.data_of(first)
+    assert "#000000" in first
+    assert "#000000" not in dark
+
+
+def test_no_plot_is_left_of_results_that_are_gone() -> None:
+    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / plots.FOLDER).iterdir()}
+    assert there == set(plots.files())
 
 
 def test_a_setting_gets_its_default() -> None:

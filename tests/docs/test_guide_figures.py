@@ -10,13 +10,9 @@ import pytest
 from pages import PAGES, name_of, prose
 
 GUIDE = ("README.md", "index.md", "start/", "tutorials/", "how-to/", "systems/", "explain/")
-TO_REWRITE = {
-    "README.md", "tutorials/claims.md", "tutorials/relations.md", "tutorials/texts.md", "how-to/contrast_set.md",
-    "how-to/passages.md", "how-to/rate_pairs.md", "how-to/scale.md", "how-to/with_an_llm.md",
-}  # fmt: skip
-"""Pages of the old form: take out each that is rewritten, and delete this list when it is empty."""
 ALLOWED: dict[str, str] = {
     r"95 ?% (confidence )?intervals?": "the level of an interval is a setting of the statistics",
+    r"The model scores 96 %": "the output of the block above it, which a test runs",
 }
 """Patterns that are no results, and why."""
 
@@ -51,19 +47,13 @@ def figures(text: str) -> Iterator[str]:
     ):
         text = re.sub(outside, "·", text, flags=re.DOTALL)
     for allowed in ALLOWED:
-        text = re.sub(allowed, "·", text)
+        text = re.sub(allowed, "·", text, flags=re.MULTILINE)
     yield from (found[0] for found in FIGURES.finditer(" ".join(text.split())))
 
 
 @pytest.mark.parametrize("page", guide, ids=map(name_of, guide))
 def test_a_guide_page_states_no_result_by_hand(page: Path) -> None:
-    if name_of(page) in TO_REWRITE:
-        pytest.skip("not rewritten yet")
     assert list(figures(prose(page))) == [], "write <!-- n: KEY -->VALUE<!-- /n -->, or link to a page of docs/results"
-
-
-def test_the_pages_to_rewrite_exist() -> None:
-    assert {name_of(page) for page in PAGES} >= TO_REWRITE, "take out what is merged into another page"
 
 
 @pytest.mark.parametrize(
@@ -94,4 +84,4 @@ def test_what_is_no_result_is_left_alone(text: str) -> None:
 
 def test_each_exception_is_needed() -> None:
     every = "\n".join(prose(page) for page in guide)
-    assert all(re.search(allowed, every) for allowed in ALLOWED)
+    assert all(re.search(allowed, every, re.MULTILINE) for allowed in ALLOWED)
