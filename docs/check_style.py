@@ -22,8 +22,10 @@ import yaml
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "docs" / "style" / "hfcf"
 ALLOWED = ROOT / "docs" / "style" / "allowed.json"
-PAGES = "docs"
-"""The key in `ALLOWED` for all pages together."""
+PAGES, RESULTS = "docs", "docs/results"
+"""The keys in `ALLOWED` for the pages of the guide, and for those of results, which are generated for the most part."""
+PAIRS = ("ccg_pairs", "race_pairs", "rated_pairs")
+"""Pages that quote rows of corpora."""
 SPEAKING = {
     *("print", "print_exception", "echo", "say", "_say", "warn", "warning", "info", "error", "debug", "exception", "critical"),
     *("Option", "Argument", "Typer", "Reject", "NeedsWeights", "rule", "abort", "fail"),
@@ -114,7 +116,9 @@ def paragraphs(markdown: str, first: int = 1) -> Iterator[tuple[int, str]]:
             yield start, plain(" ".join(lines))
             lines = []
         if bare.startswith("|"):
-            yield from ((number, plain(cell)) for cell in bare.strip("| ").split("|") if re.search(r"\w", cell))
+            yield from (
+                (number, plain(part)) for cell in bare.strip("| ").split("|") for part in cell.split("; ") if re.search(r"\w", part)
+            )
         elif bare:
             start = start if lines else number
             lines.append(re.sub(r"^([-*+]|\d+\.|#+) ", "", bare))
@@ -169,9 +173,9 @@ def name_of(node: ast.expr) -> str:
 
 
 def files() -> list[Path]:
-    """List the pages and the files of the library."""
+    """List the pages, without those that show pairs of a corpus, and the files of the library."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "offline" / "README.md", *(ROOT / "docs").rglob("*.md")]
-    return sorted([*pages, *(ROOT / "hfcf").rglob("*.py")])
+    return sorted([*(page for page in pages if page.stem not in PAIRS), *(ROOT / "hfcf").rglob("*.py")])
 
 
 def findings(path: Path, rules: Sequence[Rule]) -> list[tuple[int, str, str]]:
@@ -183,7 +187,8 @@ def findings(path: Path, rules: Sequence[Rule]) -> list[tuple[int, str, str]]:
 
 def key(path: Path) -> str:
     """Return the name of a file in `ALLOWED`."""
-    return PAGES if path.suffix == ".md" else path.relative_to(ROOT).as_posix()
+    name = path.relative_to(ROOT).as_posix()
+    return name if path.suffix == ".py" else RESULTS if name.startswith(RESULTS) else PAGES
 
 
 def read_allowed() -> dict[str, int]:

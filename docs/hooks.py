@@ -2,7 +2,7 @@
 
 The pages are plain Markdown for a code host. The hooks change what a site needs in another form. README.md becomes the front page.
 A link to a file outside docs/ leads to `repo_url`; without that, the page names the file's path. A picture with a source for dark
-screens follows the switch of the site.
+screens follows the switch of the site. A flowchart in Mermaid, which would load a script from another host, becomes a list.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Callable
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ _LINK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _CHANGE = re.compile(r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|`[^`\n]*`)|\]\[(?=[-+])", re.DOTALL | re.MULTILINE)
+_FLOWCHART = re.compile(r"^```mermaid\nflowchart \w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_NODE, _ARROW = re.compile(r'(\w+)\["([^"]+)"\]'), re.compile(r'(\w+)(?:\["[^"]+"\])? --> (\w+)')
 _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"([^>]*)>.*?</picture>', re.DOTALL)
 
 
@@ -48,6 +51,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     del files
     folder = "" if page.file.src_uri == FRONT else posixpath.dirname(f"docs/{page.file.src_uri}")
     markdown = with_links(markdown, lambda link: outside_link(link, folder, config.repo_url))
+    markdown = _FLOWCHART.sub(lambda found: chain(found[1]), markdown)
     # A difference, [-old-][+new+], looks like a link to a reference.
     markdown = _CHANGE.sub(lambda found: found[0] if found["code"] else r"]\[", markdown)
     return _PICTURE.sub(r'<img\2src="\3#only-light"\4><img\2src="\1#only-dark"\4>', markdown)
@@ -77,3 +81,21 @@ def outside_link(link: re.Match[str], folder: str, address: str | None) -> str:
         kind = "tree" if (ROOT / target).is_dir() else "blob"
         return f"{link['image']}[{link['text']}]({address.rstrip('/')}/{kind}/HEAD/{target}{hash_sign}{anchor})"
     return f"`{target}`" if link["text"].strip("`") in target else f"{link['text']} (`{target}`)"
+
+
+def chain(flowchart: str) -> str:
+    """Return a flowchart whose boxes follow one another as a list that the style sheet draws; an arrow back is named in its box.
+
+    Raises:
+        ValueError: an arrow leads past the next box.
+    """
+    texts = dict(_NODE.findall(flowchart))
+    names = [*texts]
+    items = {name: re.sub(r"^(\w+$|[^:]+(?=:))", r"<strong>\1</strong>", escape(text)) for name, text in texts.items()}
+    for start, end in _ARROW.findall(flowchart):
+        if (step := names.index(end) - names.index(start)) > 1:
+            raise ValueError(f"the arrow {start} --> {end} leads past a box: the site draws chains only")
+        if step < 1:
+            items[start] += f" ↩ {escape(texts[end].partition(':')[0])}"
+    boxes = "".join(f"<li>{item}</li>" for item in items.values())
+    return f'\n<ol class="chain">{boxes}</ol>\n'
