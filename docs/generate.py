@@ -22,10 +22,11 @@ import yaml
 from datasets import List, Value
 
 from hfcf import metrics
-from hfcf.core import recipe, schema
+from hfcf.core import describe, recipe, schema
 from hfcf.core.checkpoints import checkpoints
 from hfcf.core.docstrings import arguments, first_sentence, paragraphs
 from hfcf.core.model import Model, is_remote
+from hfcf.core.parts import OWN
 from hfcf.core.settings import Prompted, Setting, settings_of
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import System
@@ -34,10 +35,14 @@ from hfcf.corpora import builder_class
 from hfcf.corpora import names as corpus_names
 from hfcf.corpora.base import CorpusInfo
 from hfcf.studies.compare.age import age, age_notes, versions_of
+from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.run import read_comparison
+from hfcf.studies.compare.stats import paired_bootstrap
+from hfcf.studies.compare.tables import difference_text, points
 from hfcf.systems import system_class
 from hfcf.systems import systems as system_names
+from hfcf.tasks.judge import JudgeCandidates
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -159,6 +164,43 @@ def baselines_table() -> str:
             )
         )
     return table(header, rows)
+
+
+def settings_table(name: str) -> str:
+    """List the settings of a system: the paper's value, where other presets have another one, and what the docstring says."""
+    rows = []
+    for one in describe.settings(system_class(name)):
+        if one.name in ("seed", "strict"):  # every system has them
+            continue
+        others: dict[str, list[str]] = {}
+        for preset, value in one.presets.items():
+            others.setdefault(shorten(value), []).append(preset)
+        paper = one.presets.get("paper", one.default)
+        changed = "; ".join(f"`{value}`: {', '.join(presets)}" for value, presets in others.items() if presets != ["paper"])
+        rows.append((f"`{one.name}`", f"`{shorten(paper)}`" if paper else "must be given", changed, brief(one.meaning)))
+    return table(("setting", "paper", "other presets", "meaning"), rows)
+
+
+def baseline_settings_table() -> str:
+    """List the defaults of the settings that the baselines have besides those of the last stage."""
+    shared = {*settings_of(JudgeCandidates), *OWN}
+    rows = []
+    for name, cls in systems(baselines=True):
+        own = [one for one in describe.settings(cls) if one.name not in shared]
+        rows.append((f"`{name}`", code(f"{one.name}={shorten(one.default)}" if one.default else one.name for one in own)))
+    return table(("system", "settings and defaults"), rows)
+
+
+def shorten(value: str) -> str:
+    """Leave of hyper-parameters the model alone."""
+    return re.sub(r"^model=(.+?), (max_length|batch_size)=.*", r"\1, …", value)
+
+
+def brief(meaning: str) -> str:
+    """Shorten the meaning of a setting: its first clause without brackets."""
+    clause = re.split(r"; |, see `", re.sub(r" \([^()]*\)", "", meaning), maxsplit=1)[0]
+    head = clause.partition(": ")[0]
+    return head if len(head.split()) > 4 else clause
 
 
 def endpoints_table() -> str:
@@ -341,6 +383,29 @@ def cells_note(name: str) -> str:
     return "\n".join(f"{note} ({of})" for note in notes) or f"All {len(newest)} cells of {of} are of today's versions of the code."
 
 
+def example_difference(name: str = "compare_crossaug", method: str = "CrossAug", corpus: str = "Symmetric v0.1") -> str:
+    """Show how the newest cells of a method and of the baseline on one corpus become a difference with an interval."""
+    newest: dict[tuple[str, int], dict[str, Any]] = {}
+    for cell in Cells(RESULTS / f"{name}.jsonl").every():
+        if cell.get("method") in ("none", method) and cell.get("corpus") == corpus:
+            newest[cell["method"], cell["seed"]] = {"setting": "challenge", **cell}
+    grid = make_grid(newest.values(), "none", ["none", method])
+    difference = next(one for one in paired_bootstrap(grid, method) if one.metric == "accuracy")
+    scores = {one: {seed: accuracy(cell) for seed, cell in grid.of(one, corpus).items()} for one in grid.methods}
+    rows = [[str(seed), *(points(scores[one][seed]) for one in grid.methods)] for seed in difference.seeds]
+    n = len(newest["none", difference.seeds[0]]["gold"])
+    return (
+        table(("seed", *grid.methods), rows)
+        + f"\n\n{method} on {corpus}, n = {n} rows, {len(difference.seeds)} seeds, accuracy in points: "
+        + f"difference {difference_text(difference)}, p = {difference.p:.2f} before the correction."
+    )
+
+
+def accuracy(cell: Mapping[str, Any]) -> float:
+    pairs = list(zip(cell["gold"], cell["predicted"], strict=True))
+    return sum(gold == predicted for gold, predicted in pairs) / len(pairs)
+
+
 def compared() -> list[str]:
     """List the comparisons that have stored cells."""
     return sorted(path.stem for path in RESULTS.glob("compare_*.jsonl"))
@@ -350,7 +415,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": checkpoints_table,
     "systems": systems_table,
     "baselines": baselines_table,
+    "baseline_settings": baseline_settings_table,
+    **{f"settings_{name}": partial(settings_table, name) for name, _ in systems(baselines=False)},
     "endpoints": endpoints_table,
+    "example_difference": example_difference,
     "stages": stages_table,
     "columns": columns_table,
     "provenance": provenance_table,

@@ -94,9 +94,9 @@ class EditRelation(Stage):
         closed: take the new relation's admissible term that the editor finds likeliest, instead of a search. A small editor seldom
             has one among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
         use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
-        max_new_tokens: of a hypothesis: the term, and after the paper's template the second entity.
-        phrases: phrases that say relations, {relation: [phrase, …]}, see `hfcf.systems.ccg.phrases.read`: a mapping, a YAML or JSON
-            file, or the name of a shipped one: "semeval" or "scierc_ace".
+        max_new_tokens: tokens of a hypothesis: the term, and after the paper's template the second entity.
+        phrases: phrases that say relations: a mapping {relation: [phrase, …]}, a YAML or JSON file, or the name of a shipped one,
+            "semeval" or "scierc_ace"; see `hfcf.systems.ccg.phrases.read`.
         language_model: a decoder-only language model that chooses among phrases.
         tagger: a parser with spaCy's dependencies, which the choice among phrases needs.
         max_phrases: how many phrases of each relation are tried for a row, drawn by the row's id, so that no phrase is in most rows

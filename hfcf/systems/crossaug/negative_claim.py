@@ -86,8 +86,8 @@ class GenerateNegativeClaim(Stage):
         exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
             another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
             singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no such check.
-        best: choose the best hypothesis instead of the first, by the first of these that differs: fewer separate changes, no
-            negation, fewer words more or less, a change that the evidence can follow, the generator as writer, a nearer kind, and a
+        best: choose the best hypothesis instead of the first: it has fewer separate changes, else no negation, else fewer words
+            more or less, else a change that the evidence can follow, else the generator as writer, else a nearer kind, else a
             higher probability that the evidence refutes it.
         fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
         max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.

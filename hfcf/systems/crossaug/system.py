@@ -30,7 +30,7 @@ class CrossPairs(Stage):
     without modified evidence only "claim".
 
     Args:
-        pairs: the changes; ("claim",) and ("evidence",) are the ablations of Table 1.
+        pairs: the kinds of pairs to make; ("claim",) and ("evidence",) are the ablations of Table 1.
 
     >>> row = {"claim": "a", "negative_claim": "b", "edits": []}
     >>> [new["change"] for new in CrossPairs().row(row)["candidates"]]

@@ -111,9 +111,10 @@ class GenerateClaim(Stage):
             `hfcf.engines.label_preserving.why_preserving`. The paper has no such check.
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not mention this.
-        exclude_malformed: reject a claim that is a title with its text after it, the form in which the generator reads evidence, or
-            a piece of evidence that does not name its subject, that has empty brackets, where the generator could not write their
-            contents, or that ends inside brackets or in a word that leads on; see `why_malformed`. The paper has no such check.
+        exclude_malformed: reject a broken claim: a title with its text after it, the form in which the generator reads evidence; a
+            piece of evidence that does not name its subject; a claim with empty brackets, where the generator could not write
+            their contents; one that ends inside brackets or in a word that leads on; see `why_malformed`. The paper has no such
+            check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
         max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks: facts

@@ -56,7 +56,7 @@ class RoundTrip(Stage):
         agree: how many readers must agree: "at least 5 of the 6" in section 3.4; "more than 5 out of 6" in appendix A is 6.
         reader_length: tokens of a window of the passage, with the question; the paper does not say its readers'.
         reader: the reader that proposed the answers.
-        reader_votes: let it vote where it is also among `readers`, as a reader that would agree with itself.
+        reader_votes: let the reader vote where it is also among `readers`, as a reader that would agree with itself.
         min_vote: the least probability of an answer that counts as a vote.
         no_answer_margin: see `hfcf.systems.rgf.retrieve.Read`; an answer that does not reach it is no vote.
         elsewhere: reject a question that the first reader answers otherwise from another passage of the row, where that answer is
