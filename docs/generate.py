@@ -383,8 +383,9 @@ def cells_note(name: str) -> str:
     return "\n".join(f"{note} ({of})" for note in notes) or f"All {len(newest)} cells of {of} are of today's versions of the code."
 
 
-def example_difference(name: str = "compare_crossaug", method: str = "CrossAug", corpus: str = "Symmetric v0.1") -> str:
+def example_difference() -> str:
     """Show how the newest cells of a method and of the baseline on one corpus become a difference with an interval."""
+    name, method, system, corpus = "compare_crossaug", "CrossAug", "crossaug", "Symmetric v0.1"
     newest: dict[tuple[str, int], dict[str, Any]] = {}
     for cell in Cells(RESULTS / f"{name}.jsonl").every():
         if cell.get("method") in ("none", method) and cell.get("corpus") == corpus:
@@ -394,10 +395,14 @@ def example_difference(name: str = "compare_crossaug", method: str = "CrossAug",
     scores = {one: {seed: accuracy(cell) for seed, cell in grid.of(one, corpus).items()} for one in grid.methods}
     rows = [[str(seed), *(points(scores[one][seed]) for one in grid.methods)] for seed in difference.seeds]
     n = len(newest["none", difference.seeds[0]]["gold"])
+    ages = {
+        age(cell.get("versions"), versions_of(system_class(system) if one == method else None)) for (one, _), cell in newest.items()
+    }
+    notes = "".join(f" † {note}." for note in sorted(ages - {""}))
     return (
-        table(("seed", *grid.methods), rows)
+        table(("seed", *(f"{one}{'†' if notes else ''}" for one in grid.methods)), rows)
         + f"\n\n{method} on {corpus}, n = {n} rows, {len(difference.seeds)} seeds, accuracy in points: "
-        + f"difference {difference_text(difference)}, p = {difference.p:.2f} before the correction."
+        + f"difference {difference_text(difference)}, p = {difference.p:.2f} before the correction.{notes}"
     )
 
 

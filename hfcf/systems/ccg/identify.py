@@ -68,8 +68,8 @@ class IdentifyCausalTerms(Stage):
             names the words among those that could be masked, and `method`, `masked` and `top` are not used.
         classifier: how the indicator is trained.
         folds: train this many indicators, each on the rows outside one fold, so that none judges a row that it was trained on;
-            the paper has one indicator. An indicator that knows a few rows by heart knows them by their entities: of 34 rows of SemEval's 2-shot
-            sample none flipped with one indicator, 22 with two folds.
+            the paper has one indicator. An indicator that knows a few rows by heart knows them by their entities: of 34 rows of
+            SemEval's 2-shot sample none flipped with one indicator, 22 with two folds.
         min_steps: the fewest steps of a training, which on few rows continues beyond its epochs; otherwise the indicator would give
             every sentence the same relation. The paper has none.
         top: N, how many fills of each word are tried (section 4.5).

@@ -23,7 +23,7 @@ OFFLINE: dict[str, Any] = {
     "generator": Model("offline:t5", adapter="hfcf:generator"),
     "encoder": Model("offline:minilm"),
     # Not the paper's: the gates that ship are of one short training. They mark no word on a fifth of ERASER's rows, which RACE then
-    # rejects, and at pieces they are no better than gradients on two of three corpora (docs/systems/explainers.md).
+    # rejects.
     "explainer": "gradient_x_input",
     "explainer_model": Model("hfcf:explainer"),  # read by explainer="cure" alone
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
