@@ -9,7 +9,7 @@ WORKERS ?= auto
 PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --root-user-action ignore
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow other-cpu nightly quality style docs bench notebooks wheels clean
+.PHONY: help venv demo test slow other-cpu nightly quality style docs site bench notebooks wheels clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -58,6 +58,14 @@ style: $(STAMP)  ## Format, and fix what the linter can fix.
 docs: $(STAMP)  ## Write the tables in README.md and docs/ that repeat the code.
 	@HF_HUB_OFFLINE=1 $(BIN)/python docs/generate.py
 
+$(STAMP).docs: $(STAMP)
+	@$(PIP) --constraint constraints.txt --editable ".[docs]"
+	@touch $@
+
+# A broken link, anchor or reference will be an error: --strict.
+site: $(STAMP).docs  ## Build the site of docs/ into site/; to read it: python3 -m http.server --directory site
+	@NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/mkdocs build --quiet
+
 bench: $(STAMP)  ## Run every benchmark in its quick form.
 	for file in benchmarks/*.py; do $(BIN)/python $$file --quick || exit 1; done
 
@@ -69,4 +77,4 @@ wheels: $(STAMP)  ## Build the wheels of the library and of its offline adapters
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist . ./offline
 
 clean:  ## Remove the environment and everything built.
-	rm -rf $(VENV) build offline/build dist *.egg-info offline/*.egg-info .mypy_cache .ruff_cache .pytest_cache out
+	rm -rf $(VENV) build offline/build dist site *.egg-info offline/*.egg-info .mypy_cache .ruff_cache .pytest_cache out

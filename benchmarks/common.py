@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -111,4 +112,27 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], to: 
     for row in [list(columns), *cells]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
     if to:
-        to.write_text(json.dumps(figures, indent=1) + "\n")
+        to.write_text(
+            json.dumps({**figures, "title": title, "made": made(), "table": [list(columns), *cells]}, indent=1, ensure_ascii=False)
+            + "\n"
+        )
+
+
+FILES = ("--json", "--pairs", "--run")
+"""Options that name a file or a folder, which a stored command leaves out."""
+
+
+def made() -> dict[str, Any]:
+    """Return when and where figures are made: the date, the command, the processor and the versions."""
+    from importlib.metadata import version
+
+    script, *options = sys.argv
+    options = [option for option in options if option.startswith("--") and option not in FILES]
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").is_file() else []
+    processor = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "command": " ".join(["python", f"benchmarks/{Path(script).name}", *options]),
+        "processor": f"{processor}, {os.cpu_count()} cores",
+        **{name: version(name) for name in ("hfcf", "torch", "transformers")},
+    }

@@ -1,20 +1,20 @@
-"""Tasks 1 and 2 of CheckWhy on rows derived from EntailmentBank, in five folds, beside what guesses right without an argument.
+"""Ablation of CheckWhy's Tasks 1 and 2 on rows derived from EntailmentBank: what of a structure helps a trained model, and why.
 
     HFCF_DATA=FOLDER python benchmarks/structure_tasks.py [--quick] [--json FILE]
 
-FOLDER holds the release as entailment_bank/. `hfcf.training.derived_labels` makes a SUPPORTS, a REFUTES and a NOT ENOUGH INFO row
-of each of the 187 trees of its dev split (task 2, with distractors). Whole trees are held out: rows that share a group or a text
-are in one fold; a sentence of a tree may still occur in a tree of another fold. Task 1 reads claim, leaves and distractors; Task 2
-also the structure, with the sentences of its conclusions. The difference is that of accuracy, with an interval of 95 % from 10,000
-resamples of trees; it does not count what another seed of the training would change. It does not say that a structure helps a model
-to reason: Task 2 opens the shortcuts of the last lines (docs/systems/checkwhy.md).
+FOLDER holds the release as entailment_bank/. `hfcf.training.derived_labels` makes a SUPPORTS and a REFUTES row of each of the 187
+trees of its dev split, with two distractors. Whole trees are held out in five folds: rows that share a group or a text are in one
+fold; a sentence of a tree may still occur in a tree of another fold. The arms of structure_arms.py show the same rows, from Task 1
+to Task 2. Each arm is trained for the same number of passes on each fold with several seeds, and answers its training rows too: a
+model that has not learned them says nothing about what it was shown.
 
-The offline encoder starts from its adapter `nli` (CAD-NLI), a classifier of three labels from the adapter `verifier`. A finished
-fold is a line of results/structure_tasks.jsonl and is not trained again, so that the work can be interrupted. All of it takes more
-than an hour of one core; --quick trains one fold of each kind for a few steps and stores nothing.
+The offline encoder starts from its adapter `nli` (CAD-NLI). A finished training is a line of results/structure_tasks.jsonl and is
+not trained again, so that the work can be interrupted. All of it takes minutes on a GPU and many hours on one core; --quick trains
+a few steps of one fold and stores nothing. The models are computed where accelerate puts them, with TF32 on a GPU.
 
-The last lines need no model: `hfcf.metrics.scores.shortcuts` guesses labels from words, from the number of pieces, and from whether
-the number of "not" is even.
+Intervals are of 95 %, by 10,000 resamples of trees and, apart from them, of seeds. The column "best rule" is the accuracy of the
+best of the rules `Arm.opens`, which guess from the parity of "not" without a model; the last lines are the shortcut audit of Task 1
+(`hfcf.metrics.scores.shortcuts`).
 """
 
 from __future__ import annotations
@@ -23,160 +23,191 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import transformers
 from common import read_options, show
 from datasets import Dataset
+from structure_arms import ARMS, EPOCHS, SHORT, TASK_1, TASK_2, Arm
+from structure_table import COLUMNS, RESULTS, VERSION, lines, notes
 
 import hfcf
 from hfcf.core.model import Model
 from hfcf.core.splits import regroup
-from hfcf.metrics.scores.shortcuts import shortcuts
+from hfcf.engines.base import process_device
+from hfcf.metrics.scores.shortcuts import guess_by, shortcuts
 from hfcf.metrics.shared.bootstrap import mean_interval
 from hfcf.studies.compare.results import Cells, digest
 from hfcf.tasks.verification import LABELS
 from hfcf.training.derived_labels import derive_labels
+from hfcf.training.structure_answers import count_cut
 from hfcf.training.structures import StructureTrainer, train_structures
 from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import scores
 
-VERSION, FOLDS = "1", 5
-RESULTS = Path(__file__).parents[1] / "results" / "structure_tasks.jsonl"
-LETTERS = {label: label[0] for label in LABELS}
+FOLDS, SEEDS, GRAPH_SEEDS = 5, (13, 14, 15, 16, 17), (13, 14, 15)
+TWO = LABELS[:2]
+LETTERS = {label: label[0] for label in TWO}
+VERSIONS = {"structure_tasks": VERSION}
 
 
-class Kind(NamedTuple):
-    """What is trained."""
+class Run(NamedTuple):
+    """A training on all folds but one."""
 
-    name: str
-    task: int
-    kind: str = "classifier"
-    ways: int = 2
+    arm: Arm
+    model: str
+    epochs: float
+    seed: int
+    fold: int
 
-    def hyperparameters(self, epochs: float) -> Hyperparameters:
-        adapter = "hfcf:nli" if self.ways == 2 else "hfcf:verifier"
-        length = 192 if self.kind == "classifier" else 64  # of a graph, tokens of a node: the longest has 54
+    def hyperparameters(self) -> Hyperparameters:
+        length = 512 if self.model == "classifier" else 64  # of a graph, tokens of a node
         return Hyperparameters(
-            model=Model("offline:minilm", adapter=adapter), max_length=length, batch_size=8, learning_rate=1e-4, epochs=epochs,
-            warmup=0.06,
+            model=Model("offline:minilm", adapter="hfcf:nli"), max_length=length, batch_size=16, learning_rate=1e-4,
+            epochs=self.epochs, warmup=0.06, seed=self.seed,
         )  # fmt: skip
 
 
-PAIRS = [
-    (Kind("classifier, task 1", 1), Kind("classifier, task 2", 2)),
-    (Kind("graph verifier, task 1", 1, "graph"), Kind("graph verifier, task 2", 2, "graph")),
-]
-ALONE = [Kind("classifier, task 1, three labels", 1, ways=3)]
+def plan() -> list[Run]:
+    """List all trainings, first those that a table needs most."""
+    runs = []
+    for seed in SEEDS:
+        kinds = [(arm, "classifier", EPOCHS) for arm in ARMS]
+        kinds += [(arm, "classifier", SHORT) for arm in (TASK_1, TASK_2)]
+        if seed in GRAPH_SEEDS:
+            kinds += [(arm, "graph verifier", EPOCHS) for arm in (TASK_1, *(arm for arm in ARMS if arm.task == 2))]
+        runs += [Run(arm, model, epochs, seed, fold) for arm, model, epochs in kinds for fold in range(FOLDS)]
+    return runs
 
 
 class Data:
-    """The derived rows, the group of each, and its fold, by the hash of the group."""
+    """The derived rows of two labels as arms show them, the group of each, and its fold, by the hash of the group."""
 
     def __init__(self, trees: int | None = None) -> None:
         folder = Path(os.environ["HFCF_DATA"]) / "entailment_bank"
         ds = hfcf.load("entailment_bank", data_dir=str(folder), split="validation", task="2")
-        self.rows = derive_labels(ds if trees is None else ds.select(range(trees)), distractors=2)
-        self.groups = list(regroup(self.rows))
+        self._trees = ds if trees is None else ds.select(range(trees))
+        self._shown: dict[str, Dataset] = {}
+        self.rows = self._derive(0.5)
+        self.groups = list(map(str, regroup(self.rows)))
         self.folds = [int(hashlib.sha256(group.encode()).hexdigest(), 16) % FOLDS for group in self.groups]
 
-    def split(self, fold: int, ways: int) -> tuple[Dataset, Dataset, list[str]]:
-        """Return the rows of the other folds, those of this one, and the groups of these."""
-        places = [i for i, label in enumerate(self.rows["label"]) if label in LABELS[:ways]]
-        inside = [i for i in places if self.folds[i] == fold]
-        outside = [i for i in places if self.folds[i] != fold]
-        return self.rows.select(outside), self.rows.select(inside), [self.groups[i] for i in inside]
+    def _derive(self, denied: float) -> Dataset:
+        rows = derive_labels(self._trees, distractors=2, denied=denied)
+        return rows.select([i for i, label in enumerate(rows["label"]) if label in TWO])
+
+    def shown(self, arm: Arm) -> Dataset:
+        """Return the rows as an arm shows them, in the same order."""
+        if arm.name not in self._shown:
+            rows = self._derive(arm.denied)
+            self._shown[arm.name] = Dataset.from_list([arm.change(row) for row in rows], features=rows.features)
+        return self._shown[arm.name]
+
+    def places(self, fold: int) -> list[int]:
+        return [i for i, own in enumerate(self.folds) if own == fold]
+
+    def split(self, arm: Arm, fold: int) -> tuple[Dataset, Dataset]:
+        """Return the rows of the other folds, and those of this one."""
+        rows, inside = self.shown(arm), self.places(fold)
+        return rows.select(sorted({*range(len(rows))} - {*inside})), rows.select(inside)
 
 
-def train(kind: Kind, data: Data, fold: int, epochs: float) -> dict[str, Any]:
-    """Train on the other folds, and answer the rows of this one."""
-    training, test, _ = data.split(fold, kind.ways)
-    hp, labels, start = kind.hyperparameters(epochs), LABELS[: kind.ways], time.process_time()
+def train(run: Run, data: Data) -> dict[str, Any]:
+    """Train on the other folds, and answer the rows of this one and the training's own."""
+    training, test = data.split(run.arm, run.fold)
+    hp, start = run.hyperparameters(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        train_structures(training, hp, Path(folder), task=kind.task, kind=kind.kind, labels=labels)
-        predicted = StructureTrainer().predict(test, trained_model(hp, Path(folder)), max_length=hp.max_length, labels=labels)
-    gold = list(test["label"])
+        out = Path(folder)
+        kind = "classifier" if run.model == "classifier" else "graph"
+        train_structures(training, hp, out, task=run.arm.task, kind=kind, labels=TWO)
+        model = trained_model(hp, out)
+        tested, learned = (
+            StructureTrainer().answers(part, model, max_length=hp.max_length, labels=TWO) for part in (test, training)
+        )
+        cut = count_cut(learned.shown, model, kind, hp.max_length)
+    gold, predicted = list(test["label"]), tested.stored(len(test))
+    device = process_device()
     return {
-        "method": kind.name, "fold": fold, "train_rows": len(training), "epochs": epochs, "ids": digest(list(test["id"])),
-        "letters": LETTERS, "gold": _letters(gold), "predicted": _letters(predicted), **scores(gold, predicted, labels),
-        "cpu_seconds": round(time.process_time() - start, 1),
+        "kind": "run", "method": run.arm.name, "model": run.model, "epochs": run.epochs, "seed": run.seed, "fold": run.fold,
+        "train_rows": len(training), "train_accuracy": scores(training["label"], learned.stored(len(training)), TWO)["accuracy"],
+        "cut": cut, "ids": digest(list(test["id"])), "letters": LETTERS, "gold": _letters(gold),
+        "predicted": _letters(predicted), **scores(gold, predicted, TWO), "seconds": round(time.perf_counter() - start, 1),
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else device.type, "torch": torch.__version__,
+        "transformers": transformers.__version__, "versions": VERSIONS,
     }  # fmt: skip
 
 
-def key(kind: Kind, data: Data, fold: int, epochs: float) -> str:
-    """Return the key of a finished fold: everything that it depends on."""
-    training, test, _ = data.split(fold, kind.ways)
-    texts = [[list(part["id"]), list(part["claim"]), part["evidence"][:], part["structure"][:]] for part in (training, test)]
-    hp = kind.hyperparameters(epochs)
-    return digest([VERSION, kind, {**vars(hp), "model": hp.model.key()}, texts])
+def key(run: Run, data: Data) -> str:
+    """Return the key of a finished training: everything that it depends on but the machine."""
+    texts = [
+        [list(part["id"]), list(part["claim"]), part["evidence"][:], part["evidence_info"][:], part["structure"][:]]
+        for part in data.split(run.arm, run.fold)
+    ]
+    hp = run.hyperparameters()
+    return digest([VERSIONS, run.arm.name, run.arm.task, run.model, {**vars(hp), "model": hp.model.key()}, texts])
 
 
 def _letters(labels: Sequence[str]) -> str:
     return "".join(LETTERS.get(label, "-") for label in labels)
 
 
-def right_by_group(kind: Kind, data: Data, cells: Sequence[dict[str, Any] | None]) -> dict[str, list[bool]]:
-    """Return whether each row was answered right, by group, of the folds that are finished."""
-    right: dict[str, list[bool]] = {}
-    for fold, cell in enumerate(cells):
-        if cell is not None:
-            answers = zip(data.split(fold, kind.ways)[2], cell["gold"], cell["predicted"], strict=True)
-            for group, gold, predicted in answers:
-                right.setdefault(group, []).append(gold == predicted)
-    return right
-
-
-def fill(data: Data, cells: Cells, epochs: float, folds: int) -> None:
+def fill(data: Data, cells: Cells, runs: Iterable[Run]) -> None:
     """Train what is not finished."""
-    for kinds in (*PAIRS, ALONE):
-        for fold in range(folds):
-            for kind in kinds:
-                if cells.get(place := key(kind, data, fold, epochs)) is None:
-                    cells.put(place, train(kind, data, fold, epochs))
-                    print(f"{kind.name}, fold {fold + 1} of {FOLDS}", flush=True)
+    for run in runs:
+        if cells.get(place := key(run, data)) is None:
+            cells.put(place, train(run, data))
+            print(f"{run.arm.name}, {run.model}, {run.epochs:g} passes, seed {run.seed}, fold {run.fold + 1}", flush=True)
 
 
-def table(data: Data, cells: Cells, epochs: float) -> list[list[Any]]:
-    """List name, folds, rows, accuracy and interval of each kind and of each difference that has finished folds."""
-    lines: list[list[Any]] = []
-    for kinds in (*PAIRS, ALONE):
-        finished = {kind: [cells.get(key(kind, data, fold, epochs)) for fold in range(FOLDS)] for kind in kinds}
-        right = {kind: right_by_group(kind, data, finished[kind]) for kind in kinds}
-        for kind in kinds:
-            if right[kind]:
-                interval = mean_interval(*flat(right[kind]))
-                folds = sum(cell is not None for cell in finished[kind])
-                lines.append([kind.name, folds, sum(map(len, right[kind].values())), *interval])
-        if len(kinds) == 2:
-            first, second = (right[kind] for kind in kinds)
-            pairs = {group: zip(second[group], first[group], strict=True) for group in first if group in second}
-            if pairs:
-                values, groups = flat({group: [one - other for one, other in both] for group, both in pairs.items()})
-                lines.append([f"{kinds[1].name} − task 1", "", len(values), *mean_interval(values, groups)])
-    for ways in (2, 3):
-        lines += [
-            [f"{line['shortcut']}, {ways} labels", "", *(line[name] for name in ("rows", "accuracy", "low", "high"))]
-            for line in shortcuts(data.rows, LABELS[:ways])
-        ]
-    return lines
+def put_rows(data: Data, cells: Cells) -> None:
+    """Store what the table needs besides answers: group and steps of each row, and how well rules guess labels."""
+    names = {group: i for i, group in enumerate(dict.fromkeys(data.groups))}
+    steps = [len({step["conclusion"] for step in row["structure"]}) for row in data.rows]
+    found: list[dict[str, Any]] = []
+    for fold in range(FOLDS):
+        places = data.places(fold)
+        numbers = {"groups": [names[data.groups[i]] for i in places], "steps": [steps[i] for i in places]}
+        found.append({"kind": "rows", "method": "", "fold": fold, **numbers})
+    labels = list(data.rows["label"])
+    for arm in ARMS:
+        best = max(
+            ((accuracy(guess_by([rule(row) for row in data.shown(arm)], labels, data.folds), labels), name, len(labels))
+             for name, rule in arm.opens.items()), key=lambda line: line[0],
+        )  # fmt: skip
+        found.append({"kind": "rule", "method": arm.name, **dict(zip(("accuracy", "rule", "rows"), best, strict=True))})
+    found += [{"kind": "shortcut", "method": line.pop("shortcut"), **line} for line in shortcuts(data.rows, TWO)]
+    for cell in found:
+        if cells.get(place := digest([VERSIONS, cell, data.groups])) is None:
+            cells.put(place, {**cell, "versions": VERSIONS})
 
 
-def flat(by_group: Mapping[str, Sequence[float]]) -> tuple[list[float], list[str]]:
-    """Return all values, and the group of each."""
-    return [value for each in by_group.values() for value in each], [group for group, each in by_group.items() for _ in each]
+def accuracy(guesses: Sequence[str | None], labels: Sequence[str]) -> float:
+    return round(mean_interval([float(one == other) for one, other in zip(guesses, labels, strict=True)], labels)[0], 4)
 
 
 def main() -> None:
     options = read_options((__doc__ or "").splitlines()[0])
     torch.set_num_threads(1)
-    data, epochs = Data(20 if options.quick else None), 0.1 if options.quick else 2.0
+    torch.backends.cuda.matmul.allow_tf32 = True
+    data = Data(20 if options.quick else None)
     cells = Cells(Path(tempfile.mkdtemp()) / "cells.jsonl" if options.quick else RESULTS)
-    fill(data, cells, epochs, 1 if options.quick else FOLDS)
-    lines = table(data, cells, epochs)
-    columns = ["", "folds", "rows", "accuracy", "low", "high"]
-    show(f"{len(set(data.groups))} groups of trees", columns, lines, options.json, {line[0]: line[3:] for line in lines})
+    put_rows(data, cells)
+    few = [Run(arm, model, 0.1, SEEDS[0], 0) for arm, model in ((TASK_1, "classifier"), (TASK_2, "graph verifier"))]
+    fill(data, cells, few if options.quick else plan())
+    table = lines(cells)
+    counts = Counter(map(str, data.folds))
+    title = f"{len(set(data.groups))} groups of trees in folds of {', '.join(str(counts[fold]) for fold in sorted(counts))} rows"
+    show(
+        f"{title}; {notes(cells)}",
+        COLUMNS,
+        table,
+        options.json,
+        {"lines": [dict(zip(COLUMNS, line, strict=True)) for line in table]},
+    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ app = typer.Typer(
 # Imports stay light: `hfcf --help` answers at once.
 for command in (
     runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push,
-    page.app,
+    page.app, scoring.describe,
 ):  # fmt: skip
     app.command()(command)
 app.command("list")(listing.list_)

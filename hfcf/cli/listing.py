@@ -121,7 +121,7 @@ def _list_stages() -> None:
 def _list_corpora() -> None:
     from hfcf.corpora import builder_class
 
-    print_heading("Corpora", "hfcf list NAME prints one's paper and options; docs/reference/corpora.md has other files that they read")
+    print_heading("Corpora", "hfcf list NAME prints paper and options; docs/reference/corpora.md lists the files that they read")
     for name in _names("corpora"):
         builder = builder_class(name)
         console.out.print(Text(name, style="bold").append(f"  {builder.INFO.task}", style="not bold"))

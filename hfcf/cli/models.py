@@ -74,6 +74,10 @@ def evaluate(
     distractors: Annotated[
         int | None, typer.Option(min=0, help="For argument structures: show at most so many distractors of each row.")
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="For argument structures: of the structure similarity, offline (the default) or paper, DeBERTa-large."),
+    ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(help="What classes of the model mean: LABEL_0=REFUTES; repeat it, or use commas."),
@@ -113,11 +117,17 @@ def evaluate(
     if out is not None and predictions is not None and out.resolve() == predictions.resolve():
         raise ValueError(f"--out and --predictions are both {out}: choose another name for one of them")
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
-    given = {"task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None}
-    given["distractors"] = distractors
+    given = {
+        "task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None,
+        "distractors": distractors, "encoder": encoder,
+    }  # fmt: skip
     settings = {key: value for key, value in given.items() if value is not None}
     own = recipes.file_keys(set_ or [], options_of(corpus))
     check_weights(reference, "MODEL")
+    if encoder is not None:
+        from hfcf.metrics.scores.structures import encoder_of
+
+        check_weights(encoder_of(encoder).model, "--encoder")
     results = score(
         reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own, predictions=predictions,
         overwrite=overwrite,

@@ -1,4 +1,4 @@
-"""`hfcf score`: predictions of any system against a corpus, and the shortcuts that a corpus leaves open."""
+"""`hfcf score` and `hfcf describe`: predictions against a corpus, the shortcuts that a corpus leaves open, and what it has."""
 
 from __future__ import annotations
 
@@ -61,19 +61,39 @@ def structures(
     _refuse(out, overwrite)
     from hfcf.core import recipe
     from hfcf.core.model_checks import check_weights
-    from hfcf.metrics.scores.structures import PRESETS
+    from hfcf.metrics.scores.structures import encoder_of
     from hfcf.pipeline.evaluate import read_rows
     from hfcf.pipeline.score_structures import read_predictions, score, to_page
     from hfcf.training.structure_scorer import StructureScorer
 
-    if encoder not in PRESETS:
-        raise ValueError(f"--encoder must be {' or '.join(PRESETS)}, got {encoder!r}")
+    scorer = StructureScorer(encoder_of(encoder))
     said = read_predictions(predictions)
-    check_weights(PRESETS[encoder].model, "--encoder")
+    check_weights(scorer.encoder.model, "--encoder")
     rows = read_rows(gold, limit, recipe.file_keys(set_ or [], options_of([gold])))
-    result = score(rows, said, StructureScorer(PRESETS[encoder]), task=task, repaired=repaired, partial=partial)
+    result = score(rows, said, scorer, task=task, repaired=repaired, partial=partial)
     print_page(to_page(result))
     _write(out, result)
+
+
+def describe(
+    corpus: Annotated[str, typer.Argument(help="NAME=FOLDER (all splits), NAME=FOLDER:SPLIT, or a file of rows.")],
+    derive: Annotated[
+        int | None, typer.Option(min=0, help="Make rows of three labels of trees that only support, with so many distractors.")
+    ] = None,
+    set_: Set = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
+    json_: Annotated[Path | None, typer.Option("--json", help="A JSON file for the numbers.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Print what a corpus has: rows, labels, words, pieces; and the steps, links and forms of argument structures."""
+    console.silence_libraries()
+    _refuse(json_, overwrite)
+    from hfcf.studies.corpus_statistics import describe as describe_rows
+    from hfcf.studies.corpus_statistics import read_corpus, to_page
+
+    described = describe_rows(read_corpus(corpus, changes=set_ or [], limit=limit), derive=derive)
+    print_page(to_page(described))
+    _write(json_, described)
 
 
 def _refuse(out: Path | None, overwrite: bool) -> None:

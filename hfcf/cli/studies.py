@@ -166,11 +166,12 @@ def rate_export(
 def rate_import(
     out: Annotated[Path, typer.Argument(help="The folder of hfcf rate export, with the filled sheets.")],
     partial: Annotated[bool, typer.Option("--partial", help="Summarise the sheets although answers are missing.")] = False,
+    by: Annotated[str, typer.Option(help="Who read the rows, as tables name them.")] = "a person",
 ) -> None:
     """Summarise filled sheets: means, agreement, and which method is better."""
     from hfcf.studies.human.collect import TABLE, import_
 
-    import_(out, partial=partial)
+    import_(out, partial=partial, by=by)
     print_page((out / TABLE).read_text(encoding="utf-8"))
     print_path("the table: ", out / TABLE)
 

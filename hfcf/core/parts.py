@@ -83,4 +83,4 @@ def merged(name: str, value: Any, base: Any) -> Any:
     if "seed" in value:
         raise ValueError(f"{name}: remove seed: the trainings of a system use the system's seed")
     check_settings(type(base), map(str, value))
-    return replace(base, **{key: settings_of(type(base))[key].validate(own) for key, own in value.items()})
+    return base.replace(**{key: settings_of(type(base))[key].validate(own) for key, own in value.items()})

@@ -87,6 +87,11 @@ def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:
     return firsts[part]
 
 
+def part(ds: Dataset, take: int | None = None, skip: int | None = None) -> Dataset:
+    """Select the first `take` rows, of those after the first `skip`: `take` counts the rows that are skipped."""
+    return ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
+
+
 def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
     """Divide rows by name."""
     places: dict[str, array[int]] = {}

@@ -37,6 +37,7 @@ from hfcf import corpora
 from hfcf.core import passage_store
 from hfcf.core.passage_store import Passages, RepeatedIds, passage_problem, recall, remember, store
 from hfcf.core.recipe import Files, Recipe, RecipeError, Text, locate, parse, resolve_folder
+from hfcf.core.splits import part
 from hfcf.corpora.base import BadRow, CorpusError, Record, csv_rows, json_lines, need, parquet_rows
 from hfcf.corpora.formats import read
 from hfcf.text.check import kind
@@ -250,7 +251,8 @@ class PassageSource(Recipe):
     on_error: Literal["raise", "reject"] = "raise"
     """For lines that can't be read: raise an error, or leave them out."""
     rows: list[dict[str, Any]] | None = Field(default=None, alias="from")
-    """Corpora, each as `corpus` and the arguments of `hfcf.load`; without a `split`, all its splits."""
+    """Corpora, each as `corpus` and the arguments of `hfcf.load`; without a `split`, all its splits. `take` and `skip` choose
+    rows of a split as in the sources of training: so a collection can be without the rows that are evaluated on."""
 
     @model_validator(mode="after")
     def _check_place(self) -> Self:
@@ -259,6 +261,9 @@ class PassageSource(Recipe):
             raise ValueError(": give data_files, data_dir, or from, which may have a data_dir")
         if self.rows is not None and not all("corpus" in row for row in self.rows):
             raise ValueError(": from: each entry needs the key 'corpus'")
+        for row in self.rows or ():
+            if {"take", "skip"} & set(row) and "split" not in row:
+                raise ValueError(f": from: {row['corpus']}: take and skip are of one split: add the key 'split'")
         return self
 
 
@@ -276,9 +281,10 @@ def from_recipe(settings: Any, data_dir: str | None = None, where: str = "passag
     rows: list[Dataset] = []
     for row in source.rows:
         arguments = locate(row, source.data_dir or data_dir)
+        take, skip = arguments.pop("take", None), arguments.pop("skip", None)
         try:
             loaded = corpora.load(arguments.pop("corpus"), **arguments)
         except TypeError as error:  # an option that the corpus does not have
             raise RecipeError(f"{where}: {error}") from error
-        rows += loaded.values() if isinstance(loaded, dict) else [loaded]
+        rows += loaded.values() if isinstance(loaded, dict) else [part(loaded, take, skip)]
     return Passages.of(collect_passages(*rows))

@@ -1,4 +1,4 @@
-"""A verifier over a graph of evidence: an encoder of every node, and attention between nodes that are linked (Transformer-XH)."""
+"""A verifier over a graph of evidence: an encoder of every node, and attention between linked nodes (Transformer-XH-like)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Hop(nn.Module):
 
 
 class GraphVerifier(nn.Module):
-    """The verifier of Zhao et al. 2020, "Transformer-XH: Multi-Evidence Reasoning with Extra Hop Attention" (ICLR).
+    """A verifier like that of Zhao et al. 2020, "Transformer-XH: Multi-Evidence Reasoning with Extra Hop Attention" (ICLR).
 
     Each node is a claim with one piece of evidence, read by one encoder. In the last layers the [CLS] of a node also attends to the
     [CLS] of the nodes that lead to it, itself among them. A gate weighs the nodes, and the sum of their states gives the classes.

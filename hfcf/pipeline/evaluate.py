@@ -100,7 +100,8 @@ def evaluate(
         sources: "NAME=FOLDER" or "NAME=FILE", each with ":SPLIT" where it is not "validation"; or the path of a file of rows, or of
             a folder that holds a dataset.
         max_length: tokens of an input; by default as many as the model reads.
-        ways: see `hfcf.core.trainer.evaluate`.
+        ways: see `hfcf.core.trainer.evaluate`. A corpus that has so many labels in files of their own is read from these; by
+            default it is read with the labels of the model.
         limit: score only the first rows of each.
         settings: of the task's trainer.
         own: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them, and options of the corpora.
@@ -116,7 +117,7 @@ def evaluate(
         check_target(Path(predictions), sources, overwrite=overwrite)
     results: dict[str, Scored] = {}
     for source in sources:
-        folder, title, rows = read_source(source, limit, own, ways)
+        folder, title, rows = read_source(source, limit, own, _ways(source, model, ways, settings or {}))
         title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
         result = _evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
         if not result.scores["rows"]:
@@ -127,6 +128,16 @@ def evaluate(
     if predictions is not None:
         write_lines(Path(predictions), (line for each in results.values() for line in each.predictions()))
     return list(results.values())
+
+
+def _ways(source: str, model: Model, ways: int | None, settings: Mapping[str, Any]) -> int | None:
+    """Return of how many labels the rows of a source are: as given, or the model's own where a corpus has files for each number."""
+    name = source.partition("=")[0]
+    if name not in corpora.names() or not (builder := corpora.builder_class(name)).WAYS:
+        return ways
+    of_task = trainer.with_settings(trainer.load_trainer(builder.task().trainer), settings)
+    own = getattr(of_task, "ways_of", None)
+    return ways if own is None else own(model, ways)
 
 
 def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:

@@ -314,8 +314,10 @@ class StructuresRecipe(TrainRecipe):
     """1: claim and leaf evidence → label; 2: also the structure → label; 3: claim and all evidence → label and structure; 4: claim
     and leaf evidence → label and structure."""
     kind: Literal["classifier", "graph", "seq2seq"] = "seq2seq"
-    """A classifier of texts (BERT), a verifier over the evidence graph (Transformer-XH), or a writer of programs (CodeT5). The
+    """A classifier of texts (BERT), a verifier over the evidence graph (Transformer-XH-like), or a writer of programs (CodeT5). The
     first two do tasks 1 and 2."""
+    encoder: Literal["offline", "paper"] = "offline"
+    """Of the structure similarity by which models are scored; the paper's is DeBERTa-large."""
     repaired: bool = False
     """Score programs with the commonest slips repaired."""
     derive: DerivedLabels | None = None

@@ -15,7 +15,7 @@ from hfcf.core.recipe import RecipeError
 KINDS = {
     "run": "hfcf.pipeline.recipes:RunRecipe",
     "train": "hfcf.pipeline.recipes:AnyTrainRecipe",
-    "compare": "hfcf.studies.compare.recipe:Comparison",
+    "compare": "hfcf.studies.compare.recipe:AnyComparison",
     "attack": "hfcf.studies.attack.run:AttackRecipe",
 }
 """The type of each kind of recipe, imported when it is first used."""

@@ -175,6 +175,8 @@ def to_page(result: Mapping[str, Any]) -> str:
         cells = [f"{part['scores'][key][0]:.3f}" if key in part["scores"] else "–" for key in shown]
         lines.append(f"| {name} | {part['rows']} | {' | '.join(cells)} |")
     lines += ["", f"Structure similarity is by {result['encoder']}. Intervals are over groups of rows."]
+    if "accuracy" in groups["all"]["scores"]:
+        lines.append("Macro-F1 is over the labels that rows have; rows of one label have none.")
     if result["missing"]:
         lines.append(f"{len(result['missing'])} rows have no prediction, and count as empty and wrong: {_name(result['missing'])}.")
     lines += [f"{number} rows are left out, as the predictions have it: {why}." for why, number in result["left_out"].items()]

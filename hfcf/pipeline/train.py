@@ -337,10 +337,12 @@ def _train_question_writer(recipe: recipes.QuestionWriterRecipe, training: Datas
 
 
 def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_out: Dataset, out: Path) -> dict[str, Any]:
+    from hfcf.metrics.scores.structures import encoder_of
     from hfcf.training.derived_labels import derive_labels
     from hfcf.training.structures import StructureTrainer, check_classes, train_structures
 
     hp, derive = recipe.hyperparameters(), recipe.derive
+    check_weights(encoder_of(recipe.encoder).model, "encoder")
     sets = {**_by_corpus(held_out), **load_evaluation_sets(recipe.evaluate, recipe.data_dir, training, ways=recipe.ways)}
     if derive:
         training = derive_labels(training, distractors=derive.distractors, seed=hp.seed)
@@ -348,7 +350,7 @@ def _train_structures(recipe: recipes.StructuresRecipe, training: Dataset, held_
     ways = recipe.ways if recipe.task == 1 else 2
     for name, rows in sets.items():  # before hours of training
         check_classes(rows["label"], ways, f"evaluate: {name}")
-    trainer, scores = StructureTrainer(repaired=recipe.repaired), dict[str, Any]()
+    trainer, scores = StructureTrainer(repaired=recipe.repaired, encoder=recipe.encoder), dict[str, Any]()
     left_out = train_structures(training, hp, out, task=recipe.task, kind=recipe.kind, labels=LABELS[:ways])
     for name, rows in sets.items():
         scores[name] = trainer.evaluate(rows, trained_model(hp, out), max_length=hp.max_length, ways=ways).scores

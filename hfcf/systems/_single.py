@@ -55,9 +55,16 @@ def counterfactuals(
     - A question needs a `system` with a collection of passages: RGF.
 
     Args:
-        claim, evidence, label: a text; one or several pieces in any form that `hfcf.from_dataset` reads; any name of a label.
-        sentence, head, tail, relation: a text and the words of its entities, or a text with `<e1>…</e1>` and `<e2>…</e2>`.
-        question, context, answer: three texts.
+        claim: the claim's text.
+        evidence: one or several pieces, in any form that `hfcf.from_dataset` reads.
+        label: the claim's label, by any name of it.
+        sentence: the sentence's text. It may mark the entities by `<e1>…</e1>` and `<e2>…</e2>`.
+        head: the words of the first entity, if the sentence does not mark them.
+        tail: the words of the second entity, if the sentence does not mark them.
+        relation: the relation of the entities.
+        question: the question's text.
+        context: the passage that has the answer.
+        answer: the answer, as the passage has it.
         system: a system, or its name, which is then made with `preset`.
         preset: "offline", small models from the package registry, or "paper".
         among: other rows of yours, from which the system learns; as `hfcf.from_dataset` reads or makes them.

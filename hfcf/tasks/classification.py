@@ -115,7 +115,7 @@ TASK = Classification(
     candidate={"text": TEXT, "label": TEXT},
     recipe="train_classification",
     trainer="hfcf.training.text_classifier:TRAINER",
-    scorer="hfcf.training.scorers:CLASSES",
+    scorer="hfcf.training.scorers:VERDICTS",
     verdict_prompt="hfcf.prompts.verdicts:TEXTS",
     rewriting="hfcf.tasks.classification:TextRewriting",
     hub=HubNames(categories=("text-classification",), tag="text-classification"),

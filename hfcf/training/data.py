@@ -11,7 +11,7 @@ from hfcf import corpora
 from hfcf.core.pairs import is_paired, sources
 from hfcf.core.passages import repeated_rows
 from hfcf.core.recipe import RecipeError
-from hfcf.core.splits import group_safe_split, text_keys
+from hfcf.core.splits import group_safe_split, part, text_keys
 from hfcf.core.task import task_of
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.training.distractors import from_recipe
@@ -39,7 +39,7 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
     if training and (others := not_for_training(ds["split"], source.get("role"))):
         cure = "which are not for training; add role: train to their source to train on them"
         raise RecipeError(f"data: {name}: these are rows of the split {others[0]!r}, {cure}")
-    ds = ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
+    ds = part(ds, take, skip)
     return ds if half is None else _half(ds, half, name)
 
 

@@ -21,7 +21,7 @@ _CLAUSE = re.compile(r"\b(if|when|while|as|that|which|who|because|where|whether|
 _OUTSIDE = "it is not true that "
 
 
-def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dataset:
+def derive_labels(rows: Dataset, *, distractors: int = 3, denied: float = 0.5, seed: int = 13) -> Dataset:
     """Make a SUPPORTS, a REFUTES and a NOT ENOUGH INFO row from each tree, all with the same claim, as in CheckWhy.
 
     A chain of the tree from one leaf up to the claim is denied sentence by sentence (`deny`). The tree supports its claim; the tree
@@ -40,12 +40,13 @@ def derive_labels(rows: Dataset, *, distractors: int = 3, seed: int = 13) -> Dat
     Args:
         rows: rows of argument structures. Rows without a structure and rows that are not SUPPORTS are left out.
         distractors: how many each SUPPORTS and REFUTES row has; fewer if the source row has fewer.
+        denied: the share of distractors that are denied, drawn for each row. The rest of the rows does not depend on it.
         seed: for the choice of the chain, the claim and the distractors.
 
     Returns: Three rows for each tree, with the same `group_id` and `-sup`, `-ref` or `-nei` after the id.
     """
     kept = (row for row in rows if row["label"] == SUPPORTS and row["structure"])
-    made = [new for row in kept for new in _three(row, distractors, random.Random(f"{seed}:derive:{row['id']}"))]
+    made = [new for row in kept for new in _three(row, distractors, denied, random.Random(f"{seed}:derive:{row['id']}"))]
     return Dataset.from_list(made, features=rows.features) if made else rows.select([])
 
 
@@ -59,7 +60,7 @@ def chain(structure: Structure, rng: random.Random) -> list[str]:
     return names
 
 
-def _three(row: Row, distractors: int, rng: random.Random) -> list[dict[str, Any]]:
+def _three(row: Row, distractors: int, share: float, rng: random.Random) -> list[dict[str, Any]]:
     structure = Structure.from_row(row)
     denied = chain(structure, rng)
     leaf, flipped = denied[-1], rng.random() < 0.5
@@ -72,7 +73,7 @@ def _three(row: Row, distractors: int, rng: random.Random) -> list[dict[str, Any
         steps = row["structure"] if label != NOT_ENOUGH_INFO else []
         own, leaves = {*structure.nodes(), extra}, {*structure.leaves(), extra}
         infos = [{"id": name, "useful": name in own, "leaf": name in leaves} for name in names]
-        at_random = {name: {**plain[name], "text": deny(plain[name]["text"])} for name in pool if rng.random() < 0.5}
+        at_random = {name: {**plain[name], "text": deny(plain[name]["text"])} for name in pool if rng.random() < share}
         evidence = [{**pieces, **at_random}[name] for name in names]
         changed = {"claim": claim, "evidence": evidence, "evidence_info": infos, "structure": steps, "label": label}
         return {**row, **changed, "id": f"{row['id']}-{suffix}"}

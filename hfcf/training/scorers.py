@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hfcf.metrics.scores import em_f1, relation
 from hfcf.tasks.relation import OTHER
-from hfcf.tasks.verification import LABELS
 
 Array = NDArray[np.float64]
 NONE = "-"
@@ -23,10 +22,7 @@ _LETTERS = string.ascii_letters + string.digits
 
 @dataclass(frozen=True)
 class LabelScorer:
-    """Rate labels by accuracy and macro-F1.
-
-    Args:
-        labels: macro-F1 is the mean over these even where no row has them, and over others that rows have.
+    """Rate labels by accuracy and macro-F1, the mean over the labels that rows have, as `hfcf.training.verifier.scores` has it.
 
     >>> VERDICTS.scores(["SUPPORTS", "REFUTES"], ["SUPPORTS", "SUPPORTS"])
     {'accuracy': 0.5, 'macro_f1': 0.3333}
@@ -35,8 +31,6 @@ class LabelScorer:
     metrics: ClassVar[Mapping[str, str]] = {"accuracy": "Accuracy", "macro_f1": "Macro-F1"}
     compared: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1")
     note: ClassVar[str] = ""
-
-    labels: tuple[str, ...] = ()
 
     def gold(self, rows: Dataset) -> list[str]:
         return list(rows["label"])
@@ -49,16 +43,15 @@ class LabelScorer:
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         from hfcf.training.verifier import scores
 
-        return scores(gold, predicted, [*self.labels, *sorted(set(gold) - set(self.labels))])
+        return scores(gold, predicted)
 
     def right(self, gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
         return [true == answer for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
-        always = [label[0] for label in self.labels]
         f1 = []
-        for letter in (*always, *sorted(set(gold.tolist()) - set(always))):  # a label that is nowhere counts 0
+        for letter in sorted(set(gold.tolist())):  # one that a sample does not draw counts 0
             in_gold, said = (gold == letter).astype(float), (predicted == letter).astype(float)
             f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
         return np.stack([accuracy, np.mean(f1, axis=0)])
@@ -141,8 +134,7 @@ def _assign_letters(labels: Sequence[str]) -> dict[str, str]:
     return dict(zip(labels, _LETTERS, strict=False))
 
 
-VERDICTS = LabelScorer(labels=LABELS[:2])
-CLASSES = LabelScorer()
-"""Open labels."""
+VERDICTS = LabelScorer()
+"""Of any labels, closed or open."""
 RELATIONS = RelationScorer()
 ANSWERS = AnswerScorer()

@@ -69,7 +69,12 @@ def with_steps(hp: Any, steps: int, rows: int) -> dict[str, Any]:
 
 
 def check_settings(hp: Any) -> None:
-    """Raise `ValueError` where a micro batch is larger than the batch."""
+    """Raise `ValueError` where a training has two lengths, or a micro batch is larger than the batch."""
+    if hp.max_steps and hp.epochs != type(hp).epochs:  # the default may be a number that nobody gave
+        raise ValueError(
+            f"max_steps={hp.max_steps} and epochs={hp.epochs:g} are two lengths of one training: leave one of them out; to change "
+            f"from one to the other, write hp.replace(max_steps={hp.max_steps})"
+        )
     if hp.micro_batch_size and hp.micro_batch_size > hp.batch_size:
         raise ValueError(
             f"micro_batch_size must be at most batch_size ({hp.batch_size}), got {hp.micro_batch_size}: leave it out to compute "

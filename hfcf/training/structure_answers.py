@@ -20,7 +20,6 @@ from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program
 from hfcf.tasks.structures.program_reader import printed_label
 from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
-from hfcf.tasks.verification import LABELS
 
 SETTINGS = "structures.json"
 """The file beside a model that says what it was trained for."""
@@ -46,12 +45,16 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a model was trained for: the task (1 to 4), its kind, the tokens it read, and the seed of the evidence's order."""
+    """What a model was trained for: the task (1 to 4), its kind, the tokens it read, the seed of the evidence's order, its labels.
+
+    `labels` is None where older versions of the library did not store them.
+    """
 
     task: int
     kind: str
     max_length: int | None = None
     seed: int = 13
+    labels: tuple[str, ...] | None = None
 
     def save(self, folder: Path) -> None:
         (folder / SETTINGS).write_text(json.dumps(vars(self)) + "\n", encoding="utf-8")
@@ -75,17 +78,18 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
     paths = (find_file(place, SETTINGS, at) for place, at in places if place)
     if (path := next((path for path in paths if path), None)) is None:
         raise ValueError(f"{model.name} has no {SETTINGS}, which says what it is for; train one: hfcf train train_structures")
-    trained = Purpose(**json.loads(Path(path).read_text(encoding="utf-8")))
+    stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    trained = Purpose(**{**stored, "labels": tuple(stored["labels"]) if stored.get("labels") else None})
     if task not in (None, trained.task) and not {task, trained.task} <= {*WRITTEN}:
         raise ValueError(f"{model.name} was trained for task {trained.task}, and can't be asked for task {task}")
     return trained if task is None else replace(trained, task=task)
 
 
-def classes_of(model: Model, kind: str) -> Sequence[str]:
-    """Return the labels that a model of some kind can answer with."""
-    if kind == "classifier":
+def classes_of(model: Model, trained: Purpose) -> Sequence[str] | None:
+    """Return the labels that a model can answer with, as its configuration or `structures.json` says; None if nothing says so."""
+    if trained.kind == "classifier":
         return read_spec(model).names
-    return output_names(read_tuned_config(model)) if kind == "graph" else LABELS
+    return output_names(read_tuned_config(model)) if trained.kind == "graph" else trained.labels
 
 
 def count_cut(views: Sequence[View], model: Model, kind: str, max_length: int) -> int:

@@ -99,12 +99,12 @@ class StructureScorer:
 
         Steps are the conclusions of the gold structure. Rows without a structure are only under "all" and their distractors; rows
         that do not say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the
-        metrics.
+        metrics; macro-F1 is nan where all rows of a group have one label.
         """
         rows = self.rows_of(gold, predicted)
         return [
             {"group": name, "rows": len(places), "with_structure": sum(bool(gold[i]["structure"]) for i in places),
-             **self._mean(gold, predicted, rows, places)}
+             **self._mean(gold, predicted, rows, places), **_no_macro_f1({gold[i]["label"] for i in places})}
             for name, places in self.groups(gold).items() if places
         ]  # fmt: skip
 
@@ -156,6 +156,11 @@ class StructureScorer:
 def _conclusions(answer: Mapping[str, Any]) -> set[str]:
     """Return the conclusions of an answer's structure, each of which is one reasoning step."""
     return {step["conclusion"] for step in answer["structure"]}
+
+
+def _no_macro_f1(labels: set[str]) -> dict[str, float]:
+    """Hide the macro-F1 of rows of one label, which would be the F1 of that label alone."""
+    return {} if len(labels) > 1 else {"macro_f1": np.nan}
 
 
 def _places(groups: Sequence[str | None], name: str) -> list[int]:

@@ -22,6 +22,7 @@ from hfcf.core.trainer import Evaluation, used_labels
 from hfcf.engines.generator import ProgramWriter, two_sided
 from hfcf.engines.graph_verifier import GraphVerifier, collate, encode_graph
 from hfcf.engines.networks import load_network
+from hfcf.metrics.scores.structures import encoder_of
 from hfcf.tasks.task_inputs import WRITTEN, View, answer_text, evidence_text, program_text, views
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
@@ -29,7 +30,7 @@ from hfcf.training.answer_details import spread
 from hfcf.training.generator import train_texts
 from hfcf.training.steps import count_rows
 from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, classes_of, count_cut, graph, purpose
-from hfcf.training.structure_scorer import STRUCTURES, to_answer
+from hfcf.training.structure_scorer import StructureScorer, to_answer
 from hfcf.training.trainer import Hyperparameters, LengthSampler, Loss, fit
 from hfcf.training.verifier import train_verifier
 
@@ -49,8 +50,8 @@ def train_structures(
         hp: how. `max_length` is of the text that a model reads; of a graph verifier, of a node.
         out: a folder. `structures.json` in it says what the model is for.
         task: 1 to 4, see `hfcf.tasks.task_inputs.VIEWS`.
-        kind: "classifier" of a claim and a text (BERT), "graph" (Transformer-XH), or "seq2seq", which writes programs (CodeT5; a
-            decoder-only model will do, too).
+        kind: "classifier" of a claim and a text (BERT), "graph" (Transformer-XH-like), or "seq2seq", which writes programs (CodeT5;
+            a decoder-only model will do as well).
         labels: the classes; NOT ENOUGH INFO is of Task 1 alone.
 
     Returns:
@@ -82,7 +83,7 @@ def train_structures(
     else:
         pairs = {"source": [program_text(view) for view in shown], "target": [answer_text(view) for view in shown]}
         train_texts(Dataset.from_dict(pairs), hp, out, max_target=ProgramWriter.max_new_tokens, prompt=ProgramWriter.prompt)
-    Purpose(task, kind, hp.max_length).save(out)
+    Purpose(task, kind, hp.max_length, labels=tuple(labels)).save(out)
     return left_out
 
 
@@ -169,6 +170,7 @@ class StructureTrainer:
         repaired: read programs with common slips repaired.
         shots: worked examples for a language model.
         distractors: show at most so many distractors of each row, as in Table 5, over the same rows for every number; None: all.
+        encoder: of the structure similarity that `evaluate` scores by, see `hfcf.metrics.scores.structures.encoder_of`.
     """
 
     changes: tuple[str, ...] = ("claim", "evidence", "both")
@@ -180,9 +182,11 @@ class StructureTrainer:
     repaired: bool = False
     shots: int = 3
     distractors: NonNegative | None = None
+    encoder: str = "offline"
 
     def __post_init__(self) -> None:
         check_numbers(self)
+        encoder_of(self.encoder)
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
@@ -201,7 +205,7 @@ class StructureTrainer:
         """Ask about the rows that the model's task takes; without `labels`, on those of the model that rows have."""
         trained = purpose(model, self.task)
         if labels is None:
-            classes = classes_of(model, trained.kind)
+            classes = classes_of(model, trained) or LABELS
             labels = [label for label in used_labels(VERIFICATION, rows["label"]) if label in classes]
             labels = labels if trained.task == 1 else LABELS[:2]
         if trained.max_length not in (None, max_length) and max_length is not None:
@@ -227,6 +231,25 @@ class StructureTrainer:
             log.warning("%d of %d rows are left out: %s", number, len(rows), reason)
         return asked.stored(len(rows))
 
+    def ways_of(self, model: Model, ways: int | None) -> int | None:
+        """Return on how many labels to score a model: so many as are given, or its own; None where nothing says how many it has.
+
+        Only Task 1 has three labels: for the others the given number is returned.
+
+        Raises:
+            ValueError: the model has fewer labels.
+        """
+        trained = purpose(model, self.task)
+        classes = classes_of(model, trained)
+        if trained.task != 1 or classes is None:
+            return ways
+        if ways is not None and ways > len(classes):
+            raise ValueError(
+                f"ways must be at most {len(classes)}, got {ways}: {model.name} answers {' or '.join(classes)} alone. Leave ways "
+                f"out, or train a model with ways={ways}"
+            )
+        return len(classes) if ways is None else ways
+
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a model on rows; see `hfcf.training.structure_scorer.StructureScorer` for the scores.
 
@@ -245,15 +268,18 @@ class StructureTrainer:
         """
         if ways not in (None, 2, 3):
             raise ValueError(f"ways must be 2 or 3, got {ways}")
+        self.ways_of(model, ways)
         task = purpose(model, self.task).task
         labels = None if ways is None else LABELS[: ways if task == 1 else 2]
         check_classes(rows["label"], ways if task == 1 else None, "the rows to score on")
         asked = self.answers(rows, model, max_length=max_length, labels=labels)
-        true = STRUCTURES.gold(rows.select(asked.places))
-        notes = []
+        scorer = StructureScorer(encoder_of(self.encoder))
+        true = scorer.gold(rows.select(asked.places))
+        hidden = [label for label in classes_of(model, asked.trained) or () if task == 1 and label not in asked.labels]
+        notes = [f"the model's class {label} is not an answer here: the rows are scored without it" for label in hidden]
         if (most := self.distractors) is not None:
             if fewer := sum(answer["distractors"] < most for answer in true):
-                notes = [f"{fewer} of {len(true)} rows have fewer than {most} distractors, and show all of theirs"]
+                notes += [f"{fewer} of {len(true)} rows have fewer than {most} distractors, and show all of theirs"]
             true = [{**answer, "distractors": min(most, answer["distractors"])} for answer in true]
         structures = dict(zip(asked.places, true, strict=True))
         gold = [structures.get(i, label) for i, label in enumerate(rows["label"])]
@@ -266,7 +292,9 @@ class StructureTrainer:
         )  # fmt: skip
         if not asked.shown:
             return result
-        every, *groups = STRUCTURES.table(true, [predicted[i] for i in asked.places])
+        every, *groups = scorer.table(true, [predicted[i] for i in asked.places])
+        if single := [line["group"] for line in (every, *groups) if math.isnan(line["macro_f1"])]:
+            notes = [*notes, f"there is no macro-F1 of groups whose rows have one label: {', '.join(single)}"]
         parts = {line.pop("group"): {"task": task, **_numbers(line)} for line in groups}
         scores = {
             **result.scores,
@@ -275,7 +303,7 @@ class StructureTrainer:
             **_numbers({**every, "group": None}),
             **parts,
         }
-        return replace(result, scores=scores)
+        return replace(result, scores=scores, notes=notes)
 
 
 class StructureAnswers(NamedTuple):

@@ -19,7 +19,7 @@ from hfcf.engines.text_classifier import TextClassifier
 from hfcf.training.answer_details import label_details, spread
 from hfcf.training.classifier import train_texts_classifier
 from hfcf.training.trainer import Hyperparameters
-from hfcf.training.verifier import scores
+from hfcf.training.verifier import scores, without_macro_f1
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class TextTrainer:
         said = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
         true = [gold[i] for i in kept]
         majority = max(map(true.count, set(true))) / len(true)
-        results = {"rows": len(kept), **scores(true, said), "majority": round(majority, 4)}
+        rated, notes = without_macro_f1(scores(true, said), true)
+        results: dict[str, Any] = {"rows": len(kept), **rated, "majority": round(majority, 4)}
         if is_prompted(model):
             results["unanswered"] = said.count(None)
         by_row = dict(zip(kept, said, strict=True))
@@ -77,8 +78,9 @@ class TextTrainer:
         labels = sorted({*true, *(one for one in said if one)})
         details = spread([label_details(answer) for answer in answers], kept, len(gold))
         return Evaluation(
-            results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_prompted(model) else length, details=details
-        )
+            results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_prompted(model) else length, notes=notes,
+            details=details,
+        )  # fmt: skip
 
     def _ask(self, rows: Dataset, model: Model, max_length: int) -> tuple[list[dict[str, float]], int]:
         """Return the probabilities of each row's labels, and how many texts were cut for it."""

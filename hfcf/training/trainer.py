@@ -9,9 +9,9 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from datasets import Dataset
 from pydantic import Field
@@ -55,7 +55,8 @@ class Hyperparameters:
         max_length: tokens of an input.
         batch_size: rows to a step; with several processes, of each.
         learning_rate: of AdamW; it falls linearly to zero (the paper names no schedule).
-        epochs: passes over the rows (the paper gives no number); `max_steps` counts instead, if it is set.
+        epochs: passes over the rows (the paper gives no number). `max_steps` replaces the default; with another number it is an
+            error.
         warmup: share of the steps in which the learning rate rises.
         weight_decay: of AdamW.
         tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters; "lowrank" trains all weights but the
@@ -72,7 +73,8 @@ class Hyperparameters:
             repeated as often as it takes, and the last pass may be partial.
 
     Raises:
-        ValueError: a value has another type or is out of range; the message names the field.
+        ValueError: a value has another type or is out of range, or both `max_steps` and `epochs` are given; the message names the
+            field.
     """
 
     model: Model
@@ -94,6 +96,19 @@ class Hyperparameters:
         object.__setattr__(self, "model", Model.of(self.model))
         check_fields(self)
         steps.check_settings(self)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return settings with changes, of which `max_steps` replaces the epochs, and `epochs` the steps.
+
+        >>> hp = Hyperparameters(model=Model("gpt2"), epochs=5)
+        >>> hp.replace(max_steps=100).epochs, hp.replace(max_steps=100).replace(epochs=2).max_steps
+        (3.0, None)
+        """
+        if changes.get("max_steps") is not None and "epochs" not in changes:
+            changes["epochs"] = type(self).epochs
+        elif "epochs" in changes and "max_steps" not in changes:
+            changes["max_steps"] = None
+        return replace(self, **changes)
 
     def __getstate__(self) -> dict[str, Any]:
         return steps.drop_unset(vars(self))  # stages that train are pickled into the keys of the map cache

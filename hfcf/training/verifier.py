@@ -109,16 +109,27 @@ def two_way(rows: Dataset) -> Dataset:
     return of_labels(rows, LABELS[:2])
 
 
-def scores(gold: Sequence[str], predicted: Sequence[str | None], labels: Sequence[str] = ()) -> dict[str, float]:
-    """Compute accuracy, and macro-F1 over `labels` or those that occur in `gold`."""
+def scores(gold: Sequence[str], predicted: Sequence[str | None]) -> dict[str, float]:
+    """Compute accuracy and macro-F1, the mean of the F1 of the labels that occur in `gold`.
+
+    Macro-F1 is that of scikit-learn with these labels: `f1_score(gold, predicted, labels=sorted(set(gold)), average="macro")`. A
+    label that is only predicted makes others' recall less, and is not in the mean. Of rows of one label it is the F1 of that
+    label; see `without_macro_f1`.
+    """
     from sklearn.metrics import accuracy_score, f1_score
 
     predicted = ["" if label is None else label for label in predicted]  # what was not answered is wrong
-    labels = labels or sorted(set(gold))
     return {
         "accuracy": round(float(accuracy_score(gold, predicted)), 4),
-        "macro_f1": round(float(f1_score(gold, predicted, labels=labels, average="macro", zero_division=0)), 4),
+        "macro_f1": round(float(f1_score(gold, predicted, labels=sorted(set(gold)), average="macro", zero_division=0)), 4),
     }
+
+
+def without_macro_f1(results: Mapping[str, Any], gold: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return scores without macro-F1 where all rows have one label, and a note that says so."""
+    several = len(set(gold)) > 1
+    kept = {name: value for name, value in results.items() if several or name != "macro_f1"}
+    return kept, [] if several or not gold else [f"there is no macro-F1: all rows that are scored are {gold[0]}"]
 
 
 def choose_labels(rows: Dataset, classes: Sequence[str], ways: int | None) -> tuple[tuple[str, ...], dict[int, str]]:
@@ -187,13 +198,12 @@ def _evaluation(
     """Score answers, {label: probability} or the reason why there is none, to the rows that were kept."""
     likeliest = [choose(answer, labels) if isinstance(answer, Mapping) else None for answer in answers]
     gold, said = list(rows["label"]), dict(zip(kept, likeliest, strict=True))
-    true, results = [gold[i] for i in kept], dict[str, Any]()
+    true, results, notes = [gold[i] for i in kept], dict[str, Any](), list[str]()
     if kept:
-        # An endpoint's row without an answer is no class of the mean.
-        results = scores(true, likeliest, sorted(set(true)))
+        results, notes = without_macro_f1(scores(true, likeliest), true)
         results["majority"] = round(max(map(true.count, set(true))) / len(true), 4)
     masked, absent = ([one for one in some if one not in others] for some, others in ((classes, labels), (labels, classes)))
-    notes = [f"{label} is no answer here, although the model has that class: no row that is scored has it" for label in masked]
+    notes += [f"{label} is no answer here, although the model has that class: no row that is scored has it" for label in masked]
     notes += [f"the model has no class {label}: its rows count as wrong" for label in absent if label in true]
     predicted = [said.get(i) for i in range(len(gold))]
     details = spread([label_details(answer) for answer in answers], kept, len(gold))

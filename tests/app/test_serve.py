@@ -38,7 +38,7 @@ def test_the_space_has_a_header_that_fits_its_files() -> None:
     assert (header["sdk"], header["pinned"]) == ("gradio", False)
     assert (folder / header["app_file"]).is_file()
     assert len(header["short_description"]) <= 60
-    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in folder.iterdir()) <= 30
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in folder.iterdir() if file.is_file()) <= 30
 
 
 CONFIG = """

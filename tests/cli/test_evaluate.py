@@ -56,6 +56,17 @@ def test_a_limit_scores_the_first_rows_and_says_so(tiny_model: Callable[[str], s
     assert CliRunner().invoke(app, [*command, "--limit", "0"]).exit_code == 2
 
 
+def test_an_encoder_is_checked_before_rows_are_read(tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    monkeypatch.setattr("hfcf.core.model_checks.check_weights", lambda model, where: checked.append(f"{where} {model.name}"))
+    command = ["evaluate", tiny_model("classifier"), "--corpus", "structures=nowhere", "--encoder"]
+    with pytest.raises(ValueError, match="nowhere"):
+        CliRunner().invoke(app, [*command, "paper"], catch_exceptions=False)
+    assert checked[1:] == ["--encoder microsoft/deberta-large"]
+    with pytest.raises(ValueError, match="encoder must be 'paper' or 'offline', got 'bleurt'"):
+        CliRunner().invoke(app, [*command, "bleurt"], catch_exceptions=False)
+
+
 def test_rows_that_the_model_was_trained_on_are_counted(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
     rows = [{"id": str(i), "claim": f"Claim {i}.", "evidence": [f"Text {i}."], "label": "SUPPORTS"} for i in range(3)]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

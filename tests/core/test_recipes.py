@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,9 @@ from hfcf.pipeline.recipes import TRAININGS, parse_train
 from hfcf.pipeline.schema import json_schema, kind_of
 from hfcf.studies.attack.run import parse_attack
 from hfcf.studies.compare.methods import build_methods
-from hfcf.studies.compare.recipe import RationaleComparison, hyperparameters, parse_comparison
+from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
+from hfcf.studies.compare.structure_recipe import StructureComparison
+from hfcf.studies.compare.training_settings import hyperparameters
 from hfcf.training.trainer import Hyperparameters
 
 
@@ -92,6 +95,9 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
     parsed = parse_comparison(content, name)
     if isinstance(parsed, RationaleComparison):
         return
+    if isinstance(parsed, StructureComparison):
+        assert all(model.hyperparameters(13).seed == 13 for model in parsed.models.values() if model.kind != "llm")
+        return
     assert [method.name for method in build_methods(parsed)] == list(content["methods"])
     assert (parsed.baseline or "none") in content["methods"]
     assert hyperparameters(parsed.training, name).epochs > 0
@@ -100,22 +106,35 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
 def test_each_kind_of_recipe_is_among_them() -> None:
     kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
     assert len(EACH) > 1.5 * len(recipe.names()), "most have two presets"
-    assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", "models", None}
+    assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", "models", "structures", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
     assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg", "rgf", "checkwhy", "synonym"}
     assert sum("attack" in one for one in kinds) == 2
 
 
 def test_the_comparison_of_question_systems_has_its_controls() -> None:
-    for preset, controls in (("paper", {"RGF, copies"}), ("offline", {"RGF, copies", "original, all"})):
-        content = recipe.read(recipe.find("compare_rgf"), [f"preset={preset}"])
-        assert controls <= set(content["methods"])
-        assert "epochs" not in content["model"], "all methods are trained equally long"
-        assert content["model"]["max_steps"] > 0
+    for name, preset in itertools.product(("compare_rgf", "compare_rgf_open"), ("paper", "offline")):
+        content = recipe.read(recipe.find(name), [f"preset={preset}"])
+        assert {"RGF, copies"} | ({"original, all"} if preset == "offline" else set()) <= set(content["methods"])
+        if (name, preset) != ("compare_rgf_open", "paper"):  # the paper counts epochs there; the copies have as many steps as RGF
+            assert "epochs" not in content["model"], "all methods are trained equally long"
+            assert content["model"]["max_steps"] > 0
         systems = [method for method in content["methods"].values() if method and "system" in method]
         assert [method["ratio"] for method in systems] == [1] * len(systems)
     paper = recipe.read(recipe.find("compare_rgf"))
     assert {one.get("dataset") for one in paper["evaluate"] if one["corpus"] == "mrqa"} == {"TriviaQA", "HotpotQA", "BioASQ"}
+
+
+def test_collections_of_question_systems_hold_no_passage_that_is_scored() -> None:
+    for name in ("compare_rgf", "compare_rgf_open"):
+        content = recipe.read(recipe.find(name), ["preset=offline"])
+        first = {one["corpus"]: one.get("skip", 0) for one in content["evaluate"] if one["corpus"] != "nq_open"}  # it has none
+        collections = [
+            method["settings"]["passages"]["from"] for method in content["methods"].values() if method and "settings" in method
+        ]
+        assert collections
+        for source in itertools.chain(*collections):
+            assert source["corpus"] not in first or 0 < source["take"] <= first[source["corpus"]], f"{name}: {source}"
 
 
 def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def trained(content: dict[str, Any]) -> None:
 
 
 def compared(content: dict[str, Any]) -> None:
+    from hfcf.studies.compare.comparison import open_comparison
     from hfcf.studies.compare.recipe import parse_comparison
-    from hfcf.studies.compare.runner import open_comparison
 
     parsed: Any = parse_comparison({"name": "mine", **content})
     opened = open_comparison(parsed, Path("results"))

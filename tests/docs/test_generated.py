@@ -1,47 +1,61 @@
-"""Tables that repeat the code are current: `make docs` writes them."""
+"""Tables and figures that repeat the code or the results are current: `make docs` writes them."""
 
 from __future__ import annotations
 
 import json
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
+import generate
 import pytest
-from pages import ROOT, each_page, text_of
+from pages import ROOT, each_page, name_of, text_of
+from parts import comparisons, figures, ratings
 
-
-@pytest.fixture(scope="module")
-def generate() -> ModuleType:
-    spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from hfcf.studies.compare.stats import differences
 
 
 @each_page
-def test_generated_tables_are_current(page: Path, generate: ModuleType) -> None:
-    assert generate.rewrite(text_of(page)) == text_of(page), "run make docs"
+def test_generated_parts_are_current(page: Path) -> None:
+    assert generate.rewrite(text_of(page), name_of(page)) == text_of(page), "run make docs"
 
 
-def test_every_table_has_a_page_and_every_block_ends(generate: ModuleType) -> None:
+def test_every_table_has_a_page_and_every_block_ends() -> None:
     names: list[str] = []
     for page in generate.pages():
         text = text_of(page)
         begun = re.findall(r"<!-- generated: (\w+) -->", text)
         assert len(begun) == text.count("<!-- end -->"), page.name
+        assert len(re.findall(r"<!-- n: ", text)) == text.count("<!-- /n -->") == len(figures.FIGURE.findall(text)), page.name
         names += begun
     assert set(names) == set(generate.TABLES)
 
 
-def test_the_counts_of_ratings_are_those_of_the_results(generate: ModuleType) -> None:
-    assert text_of(ROOT / "hfcf" / "hub" / "rated_pairs.json") == generate.count_ratings(), "run make docs"
+def test_the_counts_of_ratings_are_those_of_the_results() -> None:
+    assert text_of(ROOT / "hfcf" / "hub" / "rated_pairs.json") == ratings.count_ratings(), "run make docs"
 
 
-def test_a_stale_page_is_named(generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stored_differences_are_of_the_stored_cells() -> None:
+    stored = json.loads(text_of(comparisons.DIFFERENCES))
+    parts = {
+        f"{name}.{part}".rstrip("."): grid for name in comparisons.compared() for part, grid in comparisons.grids(name).items()
+    }
+    assert {name: content["cells"] for name, content in stored.items()} == {
+        name: comparisons.key(grid) for name, grid in parts.items()
+    }, "run make docs"
+
+
+@pytest.mark.parametrize(
+    "name", ["compare_classification", *(pytest.param(one, marks=pytest.mark.slow) for one in comparisons.compared())]
+)
+def test_the_stored_differences_are_computed_again(name: str) -> None:
+    for part, grid in comparisons.grids(name).items():
+        for again, stored in zip(differences(grid), comparisons.differences_of(name, part), strict=True):
+            assert again[:5] == stored[:5]
+            assert again.beyond_noise == stored.beyond_noise
+            assert again[5:10] == pytest.approx(stored[5:10], abs=1e-4)
+
+
+def test_a_stale_page_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("docs", "results", "hfcf/hub"):
         (tmp_path / folder).mkdir(parents=True)
     pair = {"preset": "offline", "corpus": "fever", "date": "2026-01-01", "label": "x", "sense": 1, "counterfactual": 1}
@@ -51,17 +65,34 @@ def test_a_stale_page_is_named(generate: ModuleType, tmp_path: Path, monkeypatch
         {**pair, "system": "race", "version": "before", "read_as": "x"},
     ]
     (tmp_path / "results" / "rated_pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
-    (tmp_path / "README.md").write_text("<!-- generated: provenance -->\nold\n<!-- end -->\n", encoding="utf-8")
-    monkeypatch.setattr(generate, "ROOT", tmp_path)
-    assert generate.main(["--check"]) == 1
-    assert generate.main([]) == 0
-    assert "| `source_id` | string |" in text_of(tmp_path / "README.md")
-    assert generate.main(["--check"]) == 0
+    page = tmp_path / "README.md"
+    page.write_text(
+        "<!-- generated: provenance -->\nold\n<!-- end -->\nRight: <!-- n: rated.RACE.label -->9 %<!-- /n -->.\n", encoding="utf-8"
+    )
+    monkeypatch.setattr(ratings, "RESULTS", tmp_path / "results")
+    assert generate.main(["--check"], tmp_path) == 1
+    assert generate.main([], tmp_path) == 0
+    assert "| `source_id` | string |" in text_of(page)
+    assert "Right: <!-- n: rated.RACE.label -->50 %<!-- /n -->." in text_of(page)
+    assert generate.main(["--check"], tmp_path) == 0
     counted = json.loads(text_of(tmp_path / "hfcf" / "hub" / "rated_pairs.json"))["race"]["offline"]
     numbers = {"pairs": 2, "label": 1, "all": 1, "counterfactual": 2, "both": 1}
     assert counted == {"corpus": "fever", "date": "2026-01-01", **numbers}
 
 
-def test_a_setting_gets_its_default(generate: ModuleType) -> None:
+def test_a_setting_gets_its_default() -> None:
     line = "| 4 | the search | `hfcf/systems/race/system.py` | `RACE.num_beams=7`, `RACE.max_new_tokens=96`, `RACE.chain` | none |"
     assert generate.rewrite(line) == line.replace("7", "30")
+
+
+@pytest.mark.parametrize("key", ["rated.race.lable", "compare_classification.EDA.reviews.gian", "compared.race.x", "paper.x"])
+def test_a_figure_that_no_result_has_is_an_error_that_names_the_page(key: str) -> None:
+    with pytest.raises(figures.UnknownFigureError, match=rf"^start/page\.md: .*{re.escape(key)}"):
+        generate.rewrite(f"<!-- n: {key} -->1<!-- /n -->", "start/page.md")
+
+
+def test_figures_are_found_by_the_names_of_tables() -> None:
+    gain = figures.look_up("compare_classification.EDA.revised_reviews.gain_text", "page.md")
+    assert gain == figures.look_up("compare_classification.eda.revised_reviews.gain_text", "page.md")
+    assert re.fullmatch(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\](\\\*)?", gain)
+    assert figures.look_up("paper.compare_ccg_attack.CCG.RE_Attack", "page.md") == "70.48 ± 1.27"

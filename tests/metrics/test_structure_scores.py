@@ -286,6 +286,13 @@ def test_the_table_has_a_line_for_each_number_of_steps_and_distractors() -> None
     }  # fmt: skip
 
 
+def test_a_group_of_one_label_has_no_macro_f1() -> None:
+    gold = SCORER.gold(ROWS)
+    lines = {line["group"]: line["macro_f1"] for line in SCORER.table(gold, gold)}
+    assert lines["all"] == 1.0
+    assert all(np.isnan(value) for group, value in lines.items() if group != "all")
+
+
 def test_rows_that_do_not_say_what_is_useful_stand_in_no_group_of_distractors() -> None:
     unknown = row("SUPPORTS", [])
     unknown["evidence_info"] = [{**info, "useful": None, "leaf": None} for info in unknown["evidence_info"]]

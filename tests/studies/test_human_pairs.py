@@ -142,7 +142,7 @@ def test_shares_and_intervals_by_hand(tmp_path: Path) -> None:
     # Wilson: (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n), with z = 1.96 and n = 4.
     assert told["label"]["interval"] == pytest.approx([0.30064, 0.95441], abs=1e-4)
     assert told["everything"]["interval"] == pytest.approx([0.04559, 0.69936], abs=1e-4)
-    assert rated_correct(tmp_path, "everything") == {"a:new"}
+    assert list(rated_correct(tmp_path, "everything")) == ["a:new"]
     assert "| mine | 4 | 75 % (30–95) | 50 % (15–85) | 25 % (5–70) | 50 % (15–85) |" in (tmp_path / TABLE).read_text("utf-8")
 
 

@@ -37,7 +37,7 @@ from hfcf.engines.retriever import Retriever
 from hfcf.pipeline import train as pipeline
 from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train_plan import plan
-from hfcf.studies.compare.recipe import hyperparameters
+from hfcf.studies.compare.training_settings import hyperparameters
 from hfcf.systems.baselines.autocad import unlikelihood
 from hfcf.systems.ccg.system import CCG
 from hfcf.training import steps
@@ -195,7 +195,7 @@ def settings(tiny_model: Tiny, tmp_path: Path) -> Callable[..., Hyperparameters]
             none = {name: 0.0 for name in ("hidden_dropout_prob", "attention_probs_dropout_prob") if name in config}
             (folder / "config.json").write_text(json.dumps({**config, **none}))
         common = {"max_length": 48, "batch_size": 5, "learning_rate": 1e-4, "epochs": 1.0}
-        return Hyperparameters(model=Model(str(folder)), **{**common, **changes})
+        return Hyperparameters(model=Model(str(folder)), **common).replace(**changes)
 
     return make
 
@@ -211,7 +211,7 @@ def weights(out: Path) -> dict[str, torch.Tensor]:
 def assert_same(first: Watch, second: Watch) -> None:
     assert second.losses == pytest.approx(first.losses, rel=1e-5, abs=1e-6)
     for one, other in zip(first.gradients, second.gradients, strict=True):
-        torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-5 * one.abs().max().item())
+        torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-4 * one.abs().max().item())  # on any processor
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -429,10 +429,22 @@ def test_settings_that_are_not_set_change_no_key() -> None:
     assert replace(plain, max_steps=3).__getstate__()["max_steps"] == 3
 
 
+def test_a_training_has_one_length() -> None:
+    with pytest.raises(ValueError, match=r"max_steps=7 and epochs=10 are two lengths of one training: leave one .*hp\.replace"):
+        Hyperparameters(model=Model("a"), max_steps=7, epochs=10)
+    with pytest.raises(ValueError, match="max_steps=9 and epochs=2 are two lengths"):
+        CCG.preset("offline").replace(editor_training={"model": "offline:t5", "max_steps": 9, "epochs": 2})
+    with pytest.raises(ValueError, match="max_steps=7 and epochs=10 are two lengths"):
+        replace(Hyperparameters(model=Model("a"), epochs=10), max_steps=7)
+    changed = Hyperparameters(model=Model("a"), epochs=10).replace(max_steps=7)
+    assert (changed.max_steps, changed.epochs, changed.replace(epochs=4).max_steps) == (7, 3.0, None)
+    assert steps.count_steps(Hyperparameters(model=Model("a"), max_steps=7), 100) == 7
+
+
 def test_at_least_so_many_steps() -> None:
     hp = Hyperparameters(model=Model("a"), batch_size=4, epochs=1)
     assert steps.count_steps(replace(hp, **steps.with_steps(hp, 10, 8)), 8) == 10
-    counted = replace(hp, max_steps=7)
+    counted = hp.replace(max_steps=7)
     assert steps.with_steps(counted, 10, 8) == {"max_steps": 10}
     assert steps.with_steps(counted, 5, 8) == {"max_steps": 7}
 

@@ -18,6 +18,7 @@ from hfcf.cli import models as cli
 from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.engines.generator import ProgramWriter
+from hfcf.metrics.scores.structures import Encoder
 from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import train
 from hfcf.tasks.structures.model import Structure
@@ -75,7 +76,7 @@ def gold(task: int) -> Callable[[str], str]:
 def test_a_trained_model_knows_its_task(hp: Hyperparameters, tmp_path: Path, kind: str, task: int) -> None:
     left_out = train_structures(dataset(), hp, tmp_path, task=task, kind=kind)
     assert left_out.total() == 1  # NOT ENOUGH INFO, with two labels
-    assert purpose(Model(str(tmp_path))) == Purpose(task, kind, 64)
+    assert purpose(Model(str(tmp_path))) == Purpose(task, kind, 64, labels=LABELS[:2])
     scores = TRAINER.evaluate(dataset(), Model(str(tmp_path)), max_length=64).scores
     assert {name: scores[name] for name in ("task", "rows", "left out", "unreadable")} == {
         "task": task, "rows": 2, "left out": 1, "unreadable": 0
@@ -142,6 +143,24 @@ def test_what_can_not_be_read_counts_as_wrong_and_empty(monkeypatch: pytest.Monk
     assert [one and one["label"] for one in predicted] == [None, "REFUTES", None]
     assert predicted[0]["structure"] is None
     assert predicted[2] is None  # NOT ENOUGH INFO is not of Task 3
+
+
+def test_the_encoder_is_a_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def match(self: Encoder, requests: Sequence[Any]) -> list[float]:
+        asked.append(self.model.name)
+        return [0.25] * len(requests)
+
+    monkeypatch.setattr(Encoder, "match", match)
+    right = gold(3)
+    others = {program_text(view(SUP, 3)): "one_to_one_linking(Sentence1, Claim)"}
+    model = writer(monkeypatch, tmp_path, 3, lambda text: others.get(text) or right(text))
+    for trainer in (TRAINER, StructureTrainer(encoder="paper")):
+        assert 0.5 < trainer.evaluate(dataset(), model, max_length=512).scores["ss"] < 1
+    assert asked == ["offline:minilm", "microsoft/deberta-large"]
+    with pytest.raises(ValueError, match="encoder must be 'paper' or 'offline', got 'bleurt'"):
+        StructureTrainer(encoder="bleurt")
 
 
 def test_programs_can_be_repaired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -326,12 +345,41 @@ def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, relea
     report = train(content, tmp_path / "three")
     assert report["scores"]["trained on"] == {"rows": 3}
     assert report["scores"]["checkwhy"]["rows"] == 3
-    assert classes_of(Model(str(tmp_path / "three")), "classifier") == list(LABELS)
+    assert classes_of(Model(str(tmp_path / "three")), Purpose(1, "classifier")) == list(LABELS)
     scored, source = tmp_path / "scores.json", f"checkwhy={release / 'checkwhy'}:validation"
-    for number, options in ((3, {"ways": 3}), (2, {"ways": 2}), (2, {}), (3, {"set_": ["classes=3"]})):
+    for number, options in ((3, {"ways": 3}), (2, {"ways": 2}), (3, {}), (2, {"set_": ["classes=2"]})):
         cli.evaluate(str(tmp_path / "three"), corpus=[source], max_length=48, out=scored, overwrite=True, **options)
         [one] = json.loads(scored.read_text(encoding="utf-8"))["sets"]
         assert one["scores"]["rows"] == number, options
+        assert len(one["notes"]) == (number == 2), options  # that a class of the model is not an answer here
+    for one in (release / "checkwhy").glob("*_nei.json"):
+        one.unlink()
+    with pytest.raises(ValueError, match="no file has 3 classes"):  # the model's labels and the corpus's files do not fit
+        cli.evaluate(str(tmp_path / "three"), corpus=[source], max_length=48, out=scored, overwrite=True)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "graph", "seq2seq"])
+def test_a_model_of_two_labels_is_not_scored_on_three(tiny_model: Tiny, tmp_path: Path, kind: str) -> None:
+    network = tiny_model("t5" if kind == "seq2seq" else "reader")
+    hp = Hyperparameters(model=Model(network), max_length=48, batch_size=2, epochs=1)
+    train_structures(dataset(), hp, tmp_path, task=1, kind=kind)
+    model = Model(str(tmp_path))
+    assert (TRAINER.ways_of(model, None), TRAINER.ways_of(model, 2)) == (2, 2)
+    with pytest.raises(ValueError, match=r"ways must be at most 2, got 3: .* answers SUPPORTS or REFUTES alone"):
+        TRAINER.evaluate(dataset(), model, ways=3)
+
+
+def test_models_that_do_not_say_their_labels_are_read_as_before(tmp_path: Path) -> None:
+    (tmp_path / SETTINGS).write_text('{"task": 1, "kind": "seq2seq", "max_length": 64, "seed": 13}', encoding="utf-8")
+    assert [TRAINER.ways_of(Model(str(tmp_path)), ways) for ways in (None, 2, 3)] == [None, 2, 3]
+    assert StructureTrainer(task=1).ways_of(Model("llm:m"), None) is None
+
+
+def test_sources_and_evaluations_that_have_fewer_labels_are_refused(tiny_model: Tiny, release: Path, tmp_path: Path) -> None:
+    changes = ["preset=classifier", "task=1", "ways=3", f"data_dir={release}", f"model={tiny_model('reader')}", "max_length=48"]
+    content = recipe.read(recipe.find("train_structures"), [*changes, "epochs=1"])
+    source = f"checkwhy={release / 'checkwhy'}:validation"
+    content["evaluate"] = [{**content["evaluate"][0], "split": "validation"}]
     two = {**content, "data": [{**content["data"][0], "classes": "2"}]}
     with pytest.raises(ValueError, match="no row is NOT ENOUGH INFO"):  # what the source says counts
         train(two, tmp_path / "two")
@@ -340,7 +388,7 @@ def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, relea
         train(without, tmp_path / "without")
     assert not (tmp_path / "without" / SETTINGS).exists()  # said before the training
     with pytest.raises(recipe.RecipeError, match="clases"):
-        cli.evaluate(str(tmp_path / "three"), corpus=[source], set_=["clases=3"])
+        cli.evaluate("out/three", corpus=[source], set_=["clases=3"])
 
 
 def test_a_class_without_rows_is_an_error(hp: Hyperparameters, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -375,7 +423,7 @@ def test_a_recipe_derives_labels_trains_and_scores(tiny_model: Tiny, tmp_path: P
     others = report["scores"]["the others"]
     assert others["rows"] % 3 == 0
     assert {"accuracy", "macro_f1", "unreadable"} <= others.keys()
-    assert purpose(Model(str(tmp_path))) == Purpose(1, kind, 48)
+    assert purpose(Model(str(tmp_path))) == Purpose(1, kind, 48, labels=LABELS)
     card = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "derived by rule" in card
     assert ("graph.safetensors" in card) == (kind == "graph")
@@ -418,7 +466,7 @@ def test_the_amount_of_irrelevant_evidence_can_be_varied(monkeypatch: pytest.Mon
         assert [text.count("FACT") - 1 - len(LEAVES[i]) for i, text in enumerate(read)] == [shown, min(shown, 2)]
         groups = [name for name in result.scores if name.endswith("distractors")]
         assert groups == [f"{'1–6' if shown else '0'} distractors"]
-        assert bool(result.notes) == (number == 6)
+        assert any("distractors" in note for note in result.notes) == (number == 6)
     with pytest.raises(ValueError, match="distractors must be at least 0"):
         StructureTrainer(distractors=-1)
 

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from datasets import Dataset, concatenate_datasets
 from safetensors.torch import load_file
+from sklearn.metrics import f1_score
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertForSequenceClassification, BertModel, Trainer
 
 from hfcf.core import recipe as recipes
@@ -36,6 +38,7 @@ from hfcf.training import classifier
 from hfcf.training import generator as generator_module
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.generator import evaluate_generator, train_generator
+from hfcf.training.scorers import VERDICTS
 from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import add_nei, evaluate_verifier, scores, train_verifier
 
@@ -187,7 +190,7 @@ def test_invalid_settings_are_an_error_that_names_them(changes: dict[str, Any], 
 
 def test_recipes_take_the_settings_of_a_training_as_keys() -> None:
     from hfcf.pipeline.recipes import TrainRecipe
-    from hfcf.studies.compare.recipe import TrainingSettings
+    from hfcf.studies.compare.training_settings import TrainingSettings
 
     for name, setting in settings_of(Hyperparameters).items():
         for recipe in (TrainRecipe, TrainingSettings):
@@ -410,8 +413,21 @@ def test_a_set_without_rows_has_no_scores() -> None:
     assert evaluate_verifier(judged((NOT_ENOUGH_INFO, 0.1, 0.2, 0.7)), Fixed(), ways=2).scores == {"rows": 0}  # type: ignore[arg-type]
 
 
-def test_a_label_that_is_only_predicted_is_no_class_of_the_mean() -> None:
+def test_macro_f1_is_over_the_labels_of_the_rows() -> None:
+    """As scikit-learn has it with the labels of the gold rows, and over no label that is only predicted or nowhere."""
     assert scores([SUPPORTS, SUPPORTS], [SUPPORTS, REFUTES]) == {"accuracy": 0.5, "macro_f1": 0.6667}
+    gold, said = [SUPPORTS, SUPPORTS, NOT_ENOUGH_INFO], [SUPPORTS, REFUTES, NOT_ENOUGH_INFO]
+    # F1 of S: p 1, r 1/2 = 2/3; of N: 1.
+    assert VERDICTS.scores(gold, said)["macro_f1"] == pytest.approx(5 / 6, abs=1e-4)
+    assert f1_score(gold, said, labels=[SUPPORTS, NOT_ENOUGH_INFO], average="macro") == pytest.approx(5 / 6)
+    letters = [np.array([label[0] for label in labels]) for labels in (gold, said)]
+    assert VERDICTS.resample(np.ones((1, 3)), letters[0], letters[1][None])[:, 0, 0] == pytest.approx([2 / 3, 5 / 6])
+
+
+def test_rows_of_one_label_have_no_macro_f1() -> None:
+    result = evaluate_verifier(judged((SUPPORTS, 0.8, 0.1, 0.1), (SUPPORTS, 0.2, 0.7, 0.1)), Fixed(), ways=2)  # type: ignore[arg-type]
+    assert result.scores == {"rows": 2, "accuracy": 0.5, "majority": 1.0}
+    assert result.notes[0] == "there is no macro-F1: all rows that are scored are SUPPORTS"
 
 
 # --- the generator

@@ -40,7 +40,12 @@ def to_dataset(
     Args:
         cf: counterfactuals, from `hfcf.expand`; may be a `DatasetDict` if `like` is a `DatasetDict`.
         like: the rows that you gave to `hfcf.from_dataset`.
-        columns, labels, id, group, title, ends: your settings there. Guesses there are made again.
+        columns: your `columns` of `hfcf.from_dataset`. What you did not set there is guessed again, here as in the next settings.
+        labels: your `labels` of that call.
+        id: your `id` of that call.
+        group: your `group` of that call.
+        title: your `title` of that call.
+        ends: your `ends` of that call.
 
     Returns:
         A row for each counterfactual, in their order and with the features of `like`: a DataFrame if `like` is one, a list if it

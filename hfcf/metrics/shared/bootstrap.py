@@ -45,6 +45,33 @@ def mean_intervals(
     return _with_quantiles(sums.sum(axis=0) / rows.sum(), means)
 
 
+def repeated_interval(
+    values: Sequence[Sequence[float]], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float, float]:
+    """Return the mean over repetitions × rows, and its 95 % interval by resamples of groups and, apart from them, of repetitions.
+
+    Trainings of several seeds on the same rows are repetitions. Few of them understate how much another seed would change.
+
+    Args:
+        values: of each repetition, one for each row.
+        groups: the group of each row.
+        resamples: how many samples are drawn.
+        seed: of the draw.
+
+    >>> repeated_interval([[1.0, 0.0], [1.0, 0.0]], ["a", "b"])
+    (0.5, 0.0, 1.0)
+    """
+    table = np.asarray(values, dtype=float)
+    number, random = len(table), np.random.default_rng([seed, len(table)])
+
+    def mean(drawn: Array) -> Array:
+        share = random.multinomial(number, np.full(number, 1 / number), size=len(drawn)) / number
+        return ((share @ table) * drawn).sum(axis=1, keepdims=True) / drawn.sum(axis=1, keepdims=True)
+
+    ((_, low, high),) = intervals(mean, groups, resamples, seed)
+    return float(table.mean()), low, high
+
+
 def intervals(
     statistic: Callable[[Array], Any], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[tuple[float, float, float]]:

@@ -40,8 +40,11 @@ class Matching(Engine):
     The similarity of two sentences is BERTScore's F1 (Zhang et al. 2020), without IDF and without rescaling, as in Saha et al.
     2021: each token goes to the nearest of the other sentence by the cosine of their vectors; precision is the mean over the
     hypothesis's tokens, recall over the reference's. Special tokens can be the nearest and have no weight, as in the authors'
-    `bert_score`. Answers have six decimals: a total is between 0 and the length of the shorter list, that of two lists of one
-    sentence is their similarity, and an empty list gives 0.
+    `bert_score`, whose answers these are. Deviation: in a padded batch `bert_score` gives padding the cosine 0, which is nearest
+    to a token with cosines below 0, so its answer depends on the batch; here padding is never read.
+
+    Answers have six decimals: a total is between 0 and the length of the shorter list, that of two lists of one sentence is
+    their similarity, and an empty list gives 0.
 
     Each different sentence of a run is encoded once, in a batch with sentences of its length. Its vectors are kept until the last
     request that needs them. Requests with the same references that follow one another are compared at once. Memory: the vectors of

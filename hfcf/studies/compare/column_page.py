@@ -12,10 +12,11 @@ from pandas import DataFrame
 
 from hfcf.studies.compare import tables
 from hfcf.studies.compare.age import age_notes
+from hfcf.studies.compare.comparison import Comparison, Place
 from hfcf.studies.compare.frame import Grid
 from hfcf.studies.compare.page import SEEN_TITLE, costs
 from hfcf.studies.compare.recipe import ColumnComparison
-from hfcf.studies.compare.runner import Comparison, Place, arrange
+from hfcf.studies.compare.runner import arrange
 from hfcf.studies.compare.stats import LEVEL, Difference
 
 

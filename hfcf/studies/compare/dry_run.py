@@ -10,11 +10,14 @@ from typing import Any
 from hfcf.core.model import Model
 from hfcf.core.recipe import locate
 from hfcf.core.settings import models_in
+from hfcf.studies.compare.comparison import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.methods import build_methods
-from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison
+from hfcf.studies.compare.recipe import AnyComparison, RationaleComparison, SetComparison
 from hfcf.studies.compare.run import read_comparison
-from hfcf.studies.compare.runner import Comparison, missing_trainings, on_samples, open_comparison, seconds_left
+from hfcf.studies.compare.runner import missing_trainings, seconds_left
 from hfcf.studies.compare.samples import PARTS
+from hfcf.studies.compare.structure_recipe import StructureComparison
+from hfcf.studies.compare.structures import open_study, plan
 
 
 def dry_run(
@@ -25,6 +28,8 @@ def dry_run(
     absent = list(dict.fromkeys(_absent(parsed)))
     if absent or isinstance(parsed, RationaleComparison):
         return {"name": parsed.name, "absent": absent}
+    if isinstance(parsed, StructureComparison):
+        return {"name": parsed.name, "absent": [], **plan(open_study(parsed, Path(results), full=full))}
     comparison = open_comparison(parsed, Path(results), full=full)
     if isinstance(parsed, SetComparison) and parsed.low_resource:
         comparison = on_samples(comparison, parsed)
@@ -47,7 +52,7 @@ def _plan(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _absent(recipe: SetComparison | ColumnComparison | RationaleComparison) -> Iterator[str]:
+def _absent(recipe: AnyComparison) -> Iterator[str]:
     """Name the folders and files of a recipe that do not exist."""
     for source in _sources(recipe):
         located = locate(source, recipe.data_dir)
@@ -69,9 +74,11 @@ def _missing_paths(files: Any) -> Iterator[str]:
         yield str(files)
 
 
-def _sources(recipe: SetComparison | ColumnComparison | RationaleComparison) -> Iterator[Mapping[str, Any]]:
+def _sources(recipe: AnyComparison) -> Iterator[Mapping[str, Any]]:
     if isinstance(recipe, RationaleComparison):
         yield from recipe.corpora
+    elif isinstance(recipe, StructureComparison):
+        yield from (recipe.train, recipe.test)
     elif isinstance(recipe, SetComparison):
         yield recipe.train
         for evaluation in recipe.evaluate:
@@ -82,9 +89,12 @@ def _sources(recipe: SetComparison | ColumnComparison | RationaleComparison) -> 
         yield from (recipe.source(column, part) for column in recipe.columns for part in PARTS)
 
 
-def _models(recipe: SetComparison | ColumnComparison | RationaleComparison) -> Iterator[Model]:
+def _models(recipe: AnyComparison) -> Iterator[Model]:
     if isinstance(recipe, RationaleComparison):
         yield from (recipe.verifier, recipe.explainer)
+        return
+    if isinstance(recipe, StructureComparison):
+        yield from (model.model for model in recipe.models.values() if model.model)
         return
     if model := recipe.training.get("model"):
         yield Model.of(model)

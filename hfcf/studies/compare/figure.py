@@ -141,11 +141,15 @@ def _finish_curves(drawn: Figure, metric: str, columns: int | None = None) -> Fi
 
 
 def _finish(drawn: Figure, handles: Mapping[str, Any], columns: int) -> Figure:
-    """Put one legend for all panels below them, and fix the axes where the grid's solver put them, to four decimals."""
+    """Put one legend for all panels below them."""
     if handles:
         size = _SIZE - 1
         drawn.legend(handles.values(), handles, loc="outside lower center", ncols=columns, fontsize=size, frameon=False)
-    # The solver differs in the last digits from call to call, which would change ids in the SVG.
+    return settle(drawn)
+
+
+def settle(drawn: Figure) -> Figure:
+    """Fix the axes where the solver put them: its last digits differ from call to call, which would change ids in the SVG."""
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")
     for axes in drawn.axes:

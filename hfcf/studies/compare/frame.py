@@ -11,9 +11,8 @@ from pandas import DataFrame
 
 from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.recipe import SETTINGS
-from hfcf.training.scorers import LabelScorer
+from hfcf.training.scorers import VERDICTS
 
-_LABELS = LabelScorer()
 Cell = Mapping[str, Any]
 """The results of one method × seed × corpus, as `hfcf.studies.compare.runner.read` gives them."""
 
@@ -61,7 +60,7 @@ class Grid:
     baseline: str
     cells: Mapping[tuple[str, Seed, str], Cell]
     alone: frozenset[str] = frozenset()
-    scorer: Scorer = _LABELS
+    scorer: Scorer = VERDICTS
     sources: Mapping[str, Sequence[Hashable]] = field(default_factory=dict)
 
     @property
@@ -111,7 +110,7 @@ class Grid:
 
 def make_grid(
     cells: Iterable[Cell], baseline: str, methods: Sequence[str] | None = None, seeds: Sequence[Seed] | None = None,
-    corpora: Mapping[str, str] | None = None, alone: Iterable[str] = (), scorer: Scorer = _LABELS,
+    corpora: Mapping[str, str] | None = None, alone: Iterable[str] = (), scorer: Scorer = VERDICTS,
 ) -> Grid:  # fmt: skip
     """Check cells against each other and order them; methods, seeds and corpora that are given may lack cells."""
     cells = list(cells)

@@ -21,8 +21,9 @@ from hfcf.metrics.diversity import inverse_bleu
 from hfcf.metrics.multi_hop import count_covered, multi_hop
 from hfcf.metrics.shared.metric import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.studies.compare.comparison import Comparison
 from hfcf.studies.compare.results import digest
-from hfcf.studies.compare.runner import READY, Comparison, counterfactuals
+from hfcf.studies.compare.runner import READY, counterfactuals
 from hfcf.tasks.verification import opposite
 from hfcf.training.trainer import trained_model
 

@@ -23,8 +23,9 @@ from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.remote.engine import Remote
 from hfcf.pipeline.run import make_system
-from hfcf.studies.compare.recipe import ColumnComparison, SetComparison, Source
+from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
 from hfcf.studies.compare.results import digest
+from hfcf.studies.compare.training_settings import Source
 from hfcf.systems import system_class
 from hfcf.training.data import load_rows
 from hfcf.training.debias import Debias

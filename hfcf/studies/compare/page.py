@@ -11,9 +11,9 @@ import numpy as np
 
 from hfcf.studies.compare import tables
 from hfcf.studies.compare.age import age_notes
+from hfcf.studies.compare.comparison import Comparison
 from hfcf.studies.compare.frame import Cell, Grid, long_table
 from hfcf.studies.compare.recipe import SetComparison
-from hfcf.studies.compare.runner import Comparison
 from hfcf.studies.compare.stats import LEVEL, Difference
 
 _ARROWS = {"Flip": "↑", "Flu": "↓", "Sim": "↑", "Div": "↑", "M.h.": "↑", "Copied": "↓", "Combined": "↑"}
@@ -45,25 +45,26 @@ def markdown(
     sections = []
     for metric, heading in grid.scorer.metrics.items():
         sections += [f"## {heading} (%)"]
-        sections += _by_size(grid, metric, differences, all_rows) if on_samples else [_by_corpus(grid, metric, differences)]
+        sections += by_size(grid, metric, differences, all_rows) if on_samples else [by_corpus(grid, metric, differences)]
     for metric in grid.scorer.compared:
         sections += [f"## {grid.scorer.metrics[metric]}: difference from {grid.baseline}"]
         for size, part in sizes.items():
             own = [difference for difference in differences if difference.size == size]
             sections += [f"### {size:,} rows" if size else "", tables.intervals(part, own, metric)]
-    sections += ["## Training rows", _training_rows(sizes), "## Sizes", _sizes(grid, repeats)]
+    sections += ["## Training rows", training_rows(sizes), "## Sizes", _sizes(grid, repeats)]
     sections += [SEEN_TITLE, overlaps] if overlaps else []
-    sections += ["## Intrinsic scores", _intrinsic_table(intrinsic)] if intrinsic else []
-    legend = _legend_of_samples(grid, differences, all_rows) if on_samples else _legend(grid, differences)
+    sections += ["## Intrinsic scores", intrinsic_table(intrinsic)] if intrinsic else []
+    spoken = legend_of_samples(grid, differences, all_rows) if on_samples else legend(grid, differences)
     notes = [f"†: {note}" for note in age_notes([*grid.cells.values(), *all_rows])]
-    return tables.page(title, missing, [*notes, *legend, grid.scorer.note], sections)
+    return tables.page(title, missing, [*notes, *spoken, grid.scorer.note], sections)
 
 
-def _legend(grid: Grid, differences: Sequence[Difference]) -> list[str]:
+def legend(grid: Grid, differences: Sequence[Difference]) -> list[str]:
+    """Say what the tables on evaluation sets show."""
     n, seeds = len(grid.seeds), ", ".join(map(str, grid.seeds))
     several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
     single = f"One seed ({seeds}): nothing is known about other seeds, so no difference is marked."
-    legend = [f"{several if n > 1 else single} {tables.best_legend(grid)}."]
+    lines = [f"{several if n > 1 else single} {tables.best_legend(grid)}."]
     if differences:
         count = len(differences) // len(grid.scorer.compared)
         spoken = (
@@ -72,11 +73,12 @@ def _legend(grid: Grid, differences: Sequence[Difference]) -> list[str]:
         )
         if any(grid.independent(corpus) < len(grid.about(corpus)[0]["gold"]) for corpus in grid.sources if grid.about(corpus)):
             spoken += " Counterfactuals of one source are drawn together."
-        legend += [tables.noise_legend(grid, "rows and seeds", f"{count} differences of its metric"), spoken]
-    return legend
+        lines += [tables.noise_legend(grid, "rows and seeds", f"{count} differences of its metric"), spoken]
+    return lines
 
 
-def _legend_of_samples(grid: Grid, differences: Sequence[Difference], all_rows: Sequence[Cell]) -> list[str]:
+def legend_of_samples(grid: Grid, differences: Sequence[Difference], all_rows: Sequence[Cell]) -> list[str]:
+    """Say what the tables on small samples show."""
     samples, seeds = (list(dict.fromkeys(getattr(training, name) for training in grid.seeds)) for name in ("sample", "seed"))
     n = len(samples) * len(seeds)
     numbers = [", ".join(map(str, each)) for each in (samples, seeds)]
@@ -86,9 +88,9 @@ def _legend_of_samples(grid: Grid, differences: Sequence[Difference], all_rows: 
         f"contains the smaller one with its number. Training seeds on each: {numbers[1]}. Mean ± sample standard deviation over "
         f"these {n} trainings; (k of {n}) where only k are there. {tables.best_legend(grid)}."
     )
-    legend = [drawn]
+    lines = [drawn]
     if all_rows:
-        legend.append("All rows: the same methods on all rows that samples are drawn from, mean ± deviation over training seeds.")
+        lines.append("All rows: the same methods on all rows that samples are drawn from, mean ± deviation over training seeds.")
     if count := len(differences) // len(grid.scorer.compared):
         star = "One sample of each size: nothing is known about other samples, so no difference is marked."
         if len(samples) > 1:
@@ -99,11 +101,11 @@ def _legend_of_samples(grid: Grid, differences: Sequence[Difference], all_rows: 
             "A sample is drawn with all its seeds, because trainings on the same rows are not independent. With few samples "
             "intervals hold for these samples on other rows, not for other samples."
         )
-        legend += [star, spoken]
-    return legend
+        lines += [star, spoken]
+    return lines
 
 
-def _by_corpus(grid: Grid, metric: str, differences: Iterable[Difference]) -> str:
+def by_corpus(grid: Grid, metric: str, differences: Iterable[Difference]) -> str:
     """Return scores like the paper's Table 2."""
     first = [["*setting*", *grid.corpora.values()]]
     if not grid.cells or any(tables.has_labels(grid, corpus) for corpus in grid.corpora):
@@ -114,7 +116,7 @@ def _by_corpus(grid: Grid, metric: str, differences: Iterable[Difference]) -> st
     return tables.pivot(texts, grid.methods, {corpus: corpus for corpus in grid.corpora}, *first)
 
 
-def _by_size(grid: Grid, metric: str, differences: Iterable[Difference], all_rows: Sequence[Cell]) -> list[str]:
+def by_size(grid: Grid, metric: str, differences: Iterable[Difference], all_rows: Sequence[Cell]) -> list[str]:
     """Return a table for each corpus: methods down, sizes of samples across."""
     marked = [each for each in differences if each.metric == metric and each.beyond_noise]
     sizes: dict[Any, str] = {size: f"{size:,} rows" for size in grid.by_size()} | ({None: "all rows"} if all_rows else {})
@@ -136,7 +138,7 @@ def _by_size(grid: Grid, metric: str, differences: Iterable[Difference], all_row
     return parts
 
 
-def _training_rows(sizes: Mapping[int | None, Grid]) -> str:
+def training_rows(sizes: Mapping[int | None, Grid]) -> str:
     """Return the training rows of each method, and its counterfactuals; CrossAug's paper has 1:0.47 at its sizes."""
     texts: dict[tuple[str, Any], str] = {}
     titles: dict[Any, str] = {}
@@ -193,7 +195,7 @@ def _against_paper(cell: Cell) -> str:
     return "a part of it, or another split" if smaller else f"differs: {', '.join(wrong)}"
 
 
-def _intrinsic_table(rows: Sequence[Mapping[str, Any]]) -> str:
+def intrinsic_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a table like the paper's Table 4, rows and columns in the order in which they come, and its legend."""
     columns = list(dict.fromkeys(["Method", *(column for row in rows for column in row)]))
     lines = [[_number(column, row.get(column)) for column in columns] for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from hfcf.metrics.scores.consistency import ordered_strata, strata_of
 from hfcf.studies.compare import tables
+from hfcf.studies.compare.comparison import Comparison
 from hfcf.studies.compare.frame import Grid
-from hfcf.studies.compare.runner import Comparison, answer_pairs
-from hfcf.studies.compare.sets import EvaluationSet
+from hfcf.studies.compare.runner import answer_pairs
+from hfcf.studies.compare.sets import NOT_CLEANED, EvaluationSet
 from hfcf.studies.compare.stats import LEVEL, differences
 from hfcf.systems.rgf.categorise import BY
 from hfcf.training.consistency import PairScorer
@@ -26,11 +27,11 @@ def pairs_section(comparison: Comparison, grid: Grid) -> str:
     sets = [test_set for test_set in comparison.sets if test_set.sources is not None and test_set.name in grid.corpora]
     if not sets:
         return ""
-    of_pairs = _pair_grid(grid, sets)
+    of_pairs = pair_grid(grid, [test_set.name for test_set in sets])
     tested, columns = differences(of_pairs), {test_set.name: test_set.name for test_set in sets}
     starred = {(each.method, each.corpus) for each in tested if each.metric == CONSISTENCY and each.beyond_noise}
-    states = {None: "", True: ", cleaned by a person", False: ", not cleaned"}
-    sizes = ["*pairs*", *(f"{len(test_set.rows):,}{states[test_set.cleaned]}" for test_set in sets)]
+    states = {test_set.name: f", {test_set.cleaned}" if test_set.cleaned else "" for test_set in sets}
+    sizes = ["*pairs*", *(f"{len(test_set.rows):,}{states[test_set.name]}" for test_set in sets)]
     of_sources = [
         "*sources*",
         *(f"{of_pairs.independent(test_set.name):,}" if of_pairs.about(test_set.name) else "–" for test_set in sets),
@@ -55,12 +56,11 @@ def pairs_section(comparison: Comparison, grid: Grid) -> str:
     return "\n\n".join([*parts, *_by_strata(of_pairs, sets)]) + "\n"
 
 
-def _pair_grid(grid: Grid, sets: Sequence[EvaluationSet]) -> Grid:
-    """Return the grid of the paired sets, whose answers are pairs.
+def pair_grid(grid: Grid, paired: Collection[str]) -> Grid:
+    """Return the grid of the paired sets with these names, whose answers are pairs.
 
     A cell whose model is right on no original has no consistency, and is left out.
     """
-    paired = {test_set.name for test_set in sets}
     corpora = {corpus: setting for corpus, setting in grid.corpora.items() if corpus in paired}
     cells = {
         key: {**cell, **answer_pairs(cell, cell["sources"])}
@@ -77,7 +77,7 @@ def _legend(grid: Grid, sets: Sequence[EvaluationSet], tested: int) -> list[str]
         "n: how many originals the model answers right, the least and the most over seeds. The score is of these pairs.",
         "–: no model is right on any original, or no model is there.",
     ]
-    if any(test_set.cleaned is False for test_set in sets):
+    if any(test_set.cleaned == NOT_CLEANED for test_set in sets):
         legend.append(
             "Not cleaned: a system made the pairs, and nobody removed the wrong ones. The paper cleaned its pairs by hand."
         )

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
+from hfcf.studies.compare.comparison import Comparison
 from hfcf.studies.compare.frame import Cell, Grid
 from hfcf.studies.compare.methods import Method
 from hfcf.studies.compare.results import digest
-from hfcf.studies.compare.runner import Comparison, counterfactuals
+from hfcf.studies.compare.runner import counterfactuals
 from hfcf.studies.compare.sets import EvaluationSet
 from hfcf.studies.compare.tables import majority, points, table
 from hfcf.studies.compare.training_sets import training_rows

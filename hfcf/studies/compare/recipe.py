@@ -5,54 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.core.settings import Positive, Seed
-from hfcf.training.open_domain import OpenDomain
-from hfcf.training.steps import one_length
-from hfcf.training.trainer import Hyperparameters
+from hfcf.studies.compare.structure_recipe import StructureComparison
+from hfcf.studies.compare.training_settings import Source, TrainingKey
 
 Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
 SETTINGS: tuple[str, ...] = get_args(Setting)
 KINDS = {"verifiers": "verifier", "relations": "classifier", "models": "model"}
 """The kinds of comparison that train models, and the key of each that names the model and its training."""
-Source: TypeAlias = dict[str, Any]
-"""Arguments of `hfcf.load` with `corpus`; each corpus has options of its own."""
-
-
-@recipes.takes(Hyperparameters, without=["model", "seed"])
-class TrainingSettings(Recipe):
-    """How the compared models are trained: `Hyperparameters`, without the seed, which is the comparison's."""
-
-    model: ModelReference | None = None
-    """What to start from."""
-    # A schema that stands within another one, as that of these settings does, can't refer to a definition.
-    open_domain: Annotated[OpenDomain | None, WithJsonSchema({"type": ["object", "null"]})] = None
-    """Of readers: the collection that they answer from, whatever context a row has."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_length(cls, content: Any) -> Any:
-        return one_length(content)
-
-
-def hyperparameters(settings: Mapping[str, Any], where: str, data_dir: str | None = None) -> Hyperparameters:
-    """Return how a recipe trains its models."""
-    parsed = recipes.parse(TrainingSettings, settings, where)
-    if parsed.model is None:
-        raise RecipeError(f"{where}: the key 'model' is missing")
-    hp = Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set - {"open_domain"}})
-    return hp if parsed.open_domain is None else parsed.open_domain.hyperparameters(hp, data_dir, f"{where}: open_domain")
-
-
-def _check_training(settings: dict[str, Any]) -> dict[str, Any]:
-    recipes.parse(TrainingSettings, settings, "")
-    return settings  # as the recipe has them: tables print them so
-
-
-TrainingKey = Annotated[dict[str, Any], AfterValidator(_check_training), WithJsonSchema(TrainingSettings.model_json_schema())]
 
 
 class ColumnMethod(Recipe):
@@ -119,7 +83,8 @@ class Pairs(Recipe):
     by: str | list[str] | None = None
     """With `originals`, the column that has their id, or a column of each side whose texts are equal."""
     ratings: Text | None = None
-    """With `run`, the folder of `hfcf rate`: rows that each rater finds correct are kept. Without it they are "not cleaned"."""
+    """With `run` or `system`, the folder of `hfcf rate`, or its `rated.jsonl`: rows that each rater finds correct are kept. Without
+    it they are "not cleaned"."""
 
     @model_validator(mode="after")
     def _check_pairs(self) -> Self:
@@ -131,8 +96,8 @@ class Pairs(Recipe):
             raise ValueError(": originals needs the key by, and nothing else takes it")
         if isinstance(self.by, list) and len(self.by) != 2:
             raise ValueError(f": by: {self.by}: a column, or one of each side")
-        if self.ratings is not None and self.run is None:
-            raise ValueError(": ratings are of the rows of a run")
+        if self.ratings is not None and self.run is None and self.system is None:
+            raise ValueError(": ratings are of the rows of a run or of a system")
         return self
 
 
@@ -324,22 +289,24 @@ class RationaleComparison(Recipe):
     """The first of as many seeds as `seeds` has."""
 
 
-Comparison: TypeAlias = SetComparison | ColumnComparison | RationaleComparison
+AnyComparison: TypeAlias = SetComparison | ColumnComparison | RationaleComparison | StructureComparison
+OTHER_KINDS: dict[Any, type[AnyComparison]] = {"rationales": RationaleComparison, "structures": StructureComparison}
+"""The kinds of comparison whose models are not trained on counterfactuals."""
 
 
-def model_of(content: Mapping[str, Any], where: str) -> type[Comparison]:
+def model_of(content: Mapping[str, Any], where: str) -> type[AnyComparison]:
     """Return the type of a comparison recipe: by its kind, and `models` by whether it has `columns`."""
     kind = content.get("compare")
-    if kind == "rationales":
-        return RationaleComparison
+    if kind in OTHER_KINDS:
+        return OTHER_KINDS[kind]
     if kind not in KINDS:
-        kinds = (*KINDS, "rationales")
+        kinds = (*KINDS, *OTHER_KINDS)
         near = recipes.did_you_mean(str(kind), kinds)
         raise RecipeError(f"{where}: compare must be one of {', '.join(kinds)}, got {kind!r}{near}")
     return ColumnComparison if kind == "relations" or (kind == "models" and "columns" in content) else SetComparison
 
 
-def parse_comparison(content: Mapping[str, Any], where: str = "") -> Comparison:
+def parse_comparison(content: Mapping[str, Any], where: str = "") -> AnyComparison:
     """Make a comparison recipe of its content."""
     where = where or str(content.get("name", "recipe"))
     model = model_of(content, where)

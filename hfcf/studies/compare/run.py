@@ -12,14 +12,17 @@ from hfcf.core import recipe as recipes
 from hfcf.core.redact import short_path
 from hfcf.hub.existing import check_result, write_record
 from hfcf.studies.compare import column_page, figure, page
+from hfcf.studies.compare.comparison import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.frame import Cell, long_table
 from hfcf.studies.compare.intrinsic import intrinsic_rows
 from hfcf.studies.compare.pair_page import pairs_section
 from hfcf.studies.compare.probes import probe, probes_section
 from hfcf.studies.compare.rationales import rationale_table
-from hfcf.studies.compare.recipe import ColumnComparison, RationaleComparison, SetComparison, parse_comparison
-from hfcf.studies.compare.runner import Comparison, arrange, fill, older_cells, on_samples, open_comparison, read
+from hfcf.studies.compare.recipe import AnyComparison, ColumnComparison, RationaleComparison, SetComparison, parse_comparison
+from hfcf.studies.compare.runner import arrange, fill, older_cells, read
 from hfcf.studies.compare.stats import differences
+from hfcf.studies.compare.structure_page import compare_structures
+from hfcf.studies.compare.structure_recipe import StructureComparison
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +43,8 @@ def compare(
     With `low_resource` each model is trained on each of some small samples of the training rows. With `probes` the table says how
     much the claims give away; see `hfcf.studies.compare.probes`.
 
-    `compare: rationales` scores explainers; see `hfcf.studies.compare.rationales`.
+    `compare: rationales` scores explainers; see `hfcf.studies.compare.rationales`. `compare: structures` makes CheckWhy's tables;
+    see `hfcf.studies.compare.structures`.
 
     Args:
         recipe: a file, or the name of a recipe that ships with the library.
@@ -72,6 +76,8 @@ def compare(
     if isinstance(parsed, RationaleComparison):
         rationale_table(parsed, folder, full=full)
         return {"table": str(folder / "rationales.md"), "missing": 0}
+    if isinstance(parsed, StructureComparison):
+        return compare_structures(parsed, folder, Path(results), command, full=full, stored=stored)
     if isinstance(parsed, SetComparison) and parsed.low_resource and parsed.probes:
         raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
     comparison = open_comparison(parsed, Path(results), full=full)
@@ -82,7 +88,7 @@ def compare(
     return {"table": str(folder / "table.md"), "missing": missing}
 
 
-def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> SetComparison | ColumnComparison | RationaleComparison:
+def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> AnyComparison:
     """Read a comparison recipe with the changes applied; see `compare` for the arguments."""
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)

@@ -18,9 +18,10 @@ from hfcf.core.trainer import load_trainer, used_labels
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
 from hfcf.studies.compare.frame import Training
 from hfcf.studies.compare.methods import Method, build_methods, plain
-from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
+from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison
 from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
+from hfcf.studies.compare.training_settings import Source, hyperparameters
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.trainer import Hyperparameters

@@ -25,12 +25,15 @@ from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
 from hfcf.studies.compare.recipe import Evaluation, Pairs
 from hfcf.studies.compare.results import digest
-from hfcf.studies.human.collect import rated_correct
+from hfcf.studies.human.collect import is_as_rated, rated_correct
 from hfcf.systems import system_class
 from hfcf.training.data import drop_related, load_rows, unrelated
 from hfcf.training.verifier import of_labels
 
 log = logging.getLogger(__name__)
+
+NOT_CLEANED = "not cleaned"
+"""Of pairs that a system made: nobody has sorted out the bad ones."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class EvaluationSet:
         averaged: whether it counts in the averages over sets; a set whose rows are in another set should not.
         repeated: how many rows repeat a training row and were not removed.
         order: its position in the recipe.
-        cleaned: of pairs that a system made, whether a person has sorted out the bad ones.
+        cleaned: of pairs that a system made, by whom the bad ones were sorted out, or `NOT_CLEANED`.
         overlap: how many of its rows the models of the methods have seen; None where nobody looked.
     """
 
@@ -62,7 +65,7 @@ class EvaluationSet:
     repeated: int | None = None
     order: int = 0
     there: int | None = None
-    cleaned: bool | None = None
+    cleaned: str | None = None
     overlap: Overlap | None = None
 
     @cached_property
@@ -173,17 +176,17 @@ def count_labels(rows: Dataset, labels: Sequence[str]) -> dict[str, int]:
 log = logging.getLogger(__name__)
 
 
-def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, bool | None]:
-    """Pair the rows of an evaluation set; say whether a person cleaned the pairs, None of those that people wrote."""
+def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, str | None]:
+    """Pair the rows of an evaluation set; say who cleaned the pairs, None of those that people wrote."""
     assert source.pairs is not None
     how, cleaned = source.pairs, None
     try:
         if how.within is not None:
             pairs = pair_within(rows, how.within)
-        elif how.run is not None:
-            pairs, cleaned = pair(read_counterfactuals(rows, how.run, how.ratings), rows), how.ratings is not None
-        elif how.system is not None:
-            pairs, cleaned = pair(make_counterfactuals(rows, how, data_dir), rows), False
+        elif how.run is not None or how.system is not None:
+            made = make_counterfactuals(rows, how, data_dir) if how.run is None else read_counterfactuals(rows, how.run)
+            made, cleaned = (made, NOT_CLEANED) if how.ratings is None else keep_correct(made, how.ratings)
+            pairs = pair(made, rows)
         else:
             of = recipes.locate({**source.source, **(how.originals or {})}, data_dir)
             by = how.by or ""
@@ -203,15 +206,23 @@ def make_counterfactuals(originals: Dataset, how: Pairs, data_dir: str | None) -
     return expand(system(originals))
 
 
-def read_counterfactuals(originals: Dataset, run: str, ratings: str | None) -> Dataset:
-    """Read a run's counterfactuals of some originals; with the folder of their ratings, only correct ones."""
+def read_counterfactuals(originals: Dataset, run: str) -> Dataset:
+    """Read a run's counterfactuals of some originals."""
     task, ids = task_of(originals.features), set(originals["id"])
     features = Features({**task.features, **{name: schema.PROVENANCE[name] for name in ("source_id", "change", "scores")}})
     rows = ({"scores": None, **row} for row in read_rows(run))  # files of one's own may have none
     made: list[dict[str, Any]] = [{name: row[name] for name in features} for row in rows]
     of_these = [row for row in made if row["source_id"] in ids]
     log.info("%s: %d of its %d counterfactuals are of the set's rows", run, len(of_these), len(made))
-    if ratings is not None:
-        correct = rated_correct(ratings)
-        of_these = [row for row in of_these if row["id"] in correct]
     return Dataset.from_list(of_these, features=features) if of_these else schema.no_rows(features)
+
+
+def keep_correct(made: Dataset, ratings: str) -> tuple[Dataset, str]:
+    """Keep the counterfactuals that each rater found correct, as they read now; say who cleaned them."""
+    correct = rated_correct(recipes.resolve_folder(ratings) or ratings)
+    known = [i for i, row_id in enumerate(made["id"]) if row_id in correct]
+    kept = [i for i in known if is_as_rated(made[i], correct[made[i]["id"]])]
+    if len(kept) < len(known):
+        log.warning("%s: %d rows read otherwise than when they were rated, and are left out", ratings, len(known) - len(kept))
+    by = dict.fromkeys(line["by"] for line in correct.values())
+    return made.select(kept), f"cleaned by {' and '.join(by)}"

@@ -1,4 +1,4 @@
-"""Differences between methods, corrected for how many there are; docs/explain/statistics.md says what a star and an interval mean."""
+"""Differences between methods, corrected for how many there are; docs/explain/statistics.md explains stars and intervals."""
 
 from __future__ import annotations
 

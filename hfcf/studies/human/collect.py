@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hfcf.studies.human.export import KEY, NOTE, sheet
-from hfcf.studies.human.protocol import Protocol, parse_answer
+from hfcf.studies.human.protocol import Protocol, Row, parse_answer
+from hfcf.studies.human.protocols import PROTOCOLS, show
 from hfcf.studies.human.summary import ratings_table, summarise
 from hfcf.studies.spreadsheets import read_sheet, unaltered, unguarded
 
-RATINGS, TABLE = "ratings.json", "ratings.md"
+RATINGS, TABLE, RATED = "ratings.json", "ratings.md", "rated.jsonl"
+PERSON = "a person"
+"""Who reads rows unless `by` says."""
+_CUT = 200  # characters of a text in `RATED`, which may be published where whole passages may not
 _SHOWN = 10  # problems in one message
 
 
-def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
-    """Read the filled sheets of a folder, and write `ratings.json` and `ratings.md` into it.
+def import_(out: str | Path, *, partial: bool = False, by: str = PERSON) -> dict[str, Any]:
+    """Read the filled sheets of a folder, and write `ratings.json`, `ratings.md` and `rated.jsonl` into it.
+
+    `rated.jsonl` has a line for each row: its id, the beginnings of the texts that were read, their hash, the answers, and `by`.
 
     Args:
         out: the folder of `export`.
         partial: summarise the existing answers, even if some are missing.
+        by: who read the rows, as tables name them: "one language model, no person".
 
     Returns:
         The content of `ratings.json`, which depends only on the sheets and `key.json`: the results of
@@ -85,7 +93,22 @@ def import_(out: str | Path, *, partial: bool = False) -> dict[str, Any]:
     results |= {"missing": counts, "not_asked": not_asked, "notes": notes, "answers": complete}
     (folder / RATINGS).write_text(json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(ratings_table(results), encoding="utf-8")
+    lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in _rated(key, complete, by))
+    (folder / RATED).write_text("".join(lines), encoding="utf-8")
     return results
+
+
+def _rated(key: Mapping[str, Any], answers: Mapping[str, Any], by: str) -> Iterable[dict[str, Any]]:
+    """List the rows that were rated one by one; what several methods share has no row."""
+    for name, item in key["items"].items():
+        if "row" in item:
+            texts = {column: text if len(text) <= _CUT else f"{text[:_CUT]}…" for column, text in item["texts"].items()}
+            about = {"row": item["row"], "protocol": key["protocol"]["name"], "texts": texts, "read": _hash(item["texts"])}
+            yield {**about, "answers": answers[name], "by": by}
+
+
+def _hash(texts: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(texts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
 
 
 def _read(
@@ -126,23 +149,29 @@ def _read(
     return notes, problems, absent
 
 
-def rated_correct(folder: str | Path, question: str = "correctness", *, answer: int = 1) -> set[str]:
-    """List the ids of the rows whose raters all gave the same answer to a question, after `hfcf rate import`.
+def rated_correct(ratings: str | Path, question: str = "correctness", *, answer: int = 1) -> dict[str, dict[str, Any]]:
+    """Return the lines of `rated.jsonl` whose raters all gave the same answer to a question, by the id of the row.
 
     Source: RGF, section 6.1 and appendix B: incorrect triples are discarded by hand until 1,000 pairs of a category are there. The
     paper does not say how many people decide on one: here all that rated it.
+
+    Args:
+        ratings: the folder of `import_`, or its `rated.jsonl`.
+        question: a column of the sheets.
+        answer: the answer.
     """
-    path = Path(folder)
-    if not (path / RATINGS).is_file():
-        raise FileNotFoundError(f"there is no {path / RATINGS}: run hfcf rate import {path} when the sheets are filled")
-    items = json.loads((path / KEY).read_text(encoding="utf-8"))["items"]
-    answers = json.loads((path / RATINGS).read_text(encoding="utf-8"))["answers"]
-    correct = set()
-    for item, given in answers.items():
-        if question not in given or "row" not in items[item]:
-            raise ValueError(
-                f"{path}: the raters were not asked for {question!r} of single rows; they were asked for {', '.join(given)}"
-            )
-        if all(said == answer for said in given[question]):
-            correct.add(items[item]["row"])
-    return correct
+    path = Path(ratings)
+    path = path / RATED if path.is_dir() else path
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no {path}: run hfcf rate import {path.parent} when the sheets are filled")
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if not lines or question not in lines[0]["answers"]:
+        asked = ", ".join(lines[0]["answers"]) if lines else "nothing"
+        raise ValueError(f"{path}: the raters were not asked for {question!r} of single rows; they were asked for {asked}")
+    return {line["row"]: line for line in lines if all(said == answer for said in line["answers"][question])}
+
+
+def is_as_rated(row: Row, line: Mapping[str, Any]) -> bool:
+    """Say whether a row still reads as raters read it; of a protocol of one's own that is not checked."""
+    protocol = PROTOCOLS.get(line["protocol"])
+    return protocol is None or _hash(dict(show(protocol, row, None, "1").texts)) == line["read"]

@@ -14,16 +14,21 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf import systems
 from hfcf.cli.tables import print_comparison
+from hfcf.core.expand import expand
+from hfcf.core.pairs import pair
+from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.hub.existing import ExistingResultError
 from hfcf.studies.compare.dry_run import dry_run
 from hfcf.studies.compare.frame import make_grid
-from hfcf.studies.compare.methods import build_methods
-from hfcf.studies.compare.recipe import parse_comparison
+from hfcf.studies.compare.methods import Method, build_methods
+from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
-from hfcf.studies.compare.sets import EvaluationSet
+from hfcf.studies.compare.sets import EvaluationSet, keep_correct, load_pairs
 from hfcf.studies.compare.stats import kinds_of, paired_bootstrap
-from hfcf.studies.compare.training_sets import with_more
+from hfcf.studies.compare.training_sets import training_rows, with_more
+from hfcf.studies.human.collect import RATED, import_
+from hfcf.studies.human.export import export
 from hfcf.training.consistency import consistency
 from hfcf.training.data import drop_related
 from hfcf.training.scorers import ANSWERS
@@ -123,6 +128,26 @@ def test_a_control_is_trained_on_further_labelled_rows(tmp_path: Path) -> None:
         content = {**json.loads(path.read_text(encoding="utf-8")), "methods": {"none": None, "all": {**more, **settings}}}
         with pytest.raises(RecipeError, match="methods: all: "):
             build_methods(parse_comparison(content, "asked"))  # type: ignore[arg-type]
+
+
+def test_a_counterfactual_whose_passage_is_scored_is_not_trained_on() -> None:
+    def passage(i: int) -> str:
+        return f"Ada of place{i} wrote: " + " ".join(f"w{i}x{j}" for j in range(120))
+
+    def row(name: str, context: str) -> dict[str, Any]:
+        return {**asked.question(name, about=name), "context": context, "answers": {"text": ["Ada"], "answer_start": [0]}}
+
+    provenance = {"system": "rgf", "change": "reference", "edits": [], "scores": []}
+    made = [{**row(f"new{i}", passage(i)), "source_id": f"old{i}", **provenance} for i in range(4)]
+    of_system = Dataset.from_list([{"id": "old0", "counterfactuals": made}])
+    window = " ".join(passage(1).split()[20:])  # a passage is also known where a row has a part of it
+    paired = pair(
+        asked.rows(row("perturbed", "Ada was here.")).add_column("of", ["source"]), asked.rows(row("source", passage(2))), "of"
+    )
+    rows, dropped = training_rows(
+        Method("m", asked.Again()), asked.originals(3, "old"), of_system, [asked.rows(row("a", window)), paired, sources_of(paired)]
+    )
+    assert (rows["id"][3:], dropped) == (["new0", "new3"], 2)
 
 
 def test_further_rows_are_new_and_share_nothing_with_scored_ones() -> None:
@@ -233,7 +258,7 @@ def test_intervals_of_fractional_scores() -> None:
         ({"system": "again", "run": "out"}, "give one of originals, run, system and within"),
         ({"within": "case", "preset": "offline"}, "preset and settings are of a system"),
         ({"originals": {"split": "original"}}, "originals needs the key by"),
-        ({"within": "case", "ratings": "out"}, "ratings are of the rows of a run"),
+        ({"within": "case", "ratings": "out"}, "ratings are of the rows of a run or of a system"),
     ],
 )
 def test_pairs_of_a_recipe_are_checked(pairs: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -264,11 +289,6 @@ def test_a_system_makes_the_counterfactuals_of_a_set(tmp_path: Path) -> None:
 
 
 def test_what_people_found_wrong_is_left_out(tmp_path: Path) -> None:
-    from hfcf.studies.compare.recipe import Evaluation
-    from hfcf.studies.compare.sets import load_pairs
-    from hfcf.studies.human.collect import import_
-    from hfcf.studies.human.export import export
-
     made: Dataset = asked.perturbed(6).rename_column("original_id", "source_id")
     made.to_parquet(str(tmp_path / "rows.parquet"))
     export({"ours": tmp_path / "rows.parquet"}, "rgf", tmp_path / "rated", raters=1)
@@ -280,5 +300,31 @@ def test_what_people_found_wrong_is_left_out(tmp_path: Path) -> None:
     pairs = {"run": str(tmp_path / "rows.parquet"), "ratings": str(tmp_path / "rated")}
     source = Evaluation.model_validate({"corpus": "asked", "setting": "in-domain", "pairs": pairs})
     rows, cleaned = load_pairs(asked.originals(6), source, None, "evaluate: Ours")
-    assert cleaned is True
+    assert cleaned == "cleaned by a person"
     assert rows["id"][:] == [f"town{i}-cf" for i in (0, 1, 2, 4, 5)]
+
+
+def test_what_a_system_made_is_cleaned_only_while_it_reads_as_it_was_rated(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = expand(asked.Again()(asked.originals(4)))
+    export({"ours": made}, "rgf", tmp_path / "rated", raters=1)
+    sheet = tmp_path / "rated" / "raters" / "rater-1.csv"
+    lines = sheet.read_text("utf-8-sig").splitlines()
+    filled = [line.replace(',"","",""', ',"1","0",""' if "town1" in line else ',"1","1",""') for line in lines]
+    sheet.write_text("\n".join(filled), "utf-8")
+    import_(tmp_path / "rated", by="one language model, no person")
+    rated = tmp_path / "rated" / RATED
+    pairs = {"system": "again", "ratings": str(rated)}
+    one = {"name": "Ours", "setting": "in-domain", "corpus": "asked", "split": "original", "pairs": pairs}
+    compare(recipe(tmp_path, evaluate=[one]), tmp_path / "out", results=tmp_path / "results")
+    page = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert "| *pairs* | 3, cleaned by one language model, no person |" in page, "what nobody rated is left out, too"
+    assert "Not cleaned" not in page
+    assert not caplog.text
+    changed = made.map(lambda row: {"question": row["question"].replace("town0 later", "town0 earlier")})
+    kept, _ = keep_correct(changed, str(rated))
+    assert kept["source_id"][:] == ["town2", "town3"]
+    assert "1 rows read otherwise than when they were rated, and are left out" in caplog.text
+    with pytest.raises(FileNotFoundError, match="run hfcf rate import"):
+        keep_correct(made, str(tmp_path / "elsewhere" / RATED))

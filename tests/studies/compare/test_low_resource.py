@@ -19,12 +19,12 @@ from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
 from hfcf.engines.continuation import Continuation
 from hfcf.studies.compare import runner
+from hfcf.studies.compare.comparison import on_samples, open_comparison
 from hfcf.studies.compare.figure import figure_of_sizes as figure
 from hfcf.studies.compare.frame import Grid, Training, make_grid
 from hfcf.studies.compare.page import markdown as page
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
-from hfcf.studies.compare.runner import open_comparison
 from hfcf.studies.compare.stats import differences, paired_bootstrap
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.training import verifier
@@ -249,7 +249,7 @@ def test_from_the_recipe_to_the_table(content: dict[str, Any], tmp_path: Path, m
 def test_samples_share_evaluation_rows_that_are_apart_from_every_training_row(content: dict[str, Any], tmp_path: Path) -> None:
     same = {"name": "Same", "setting": "in-domain", "corpus": "hover", "data_dir": str(DEMO), "split": "train"}
     recipe: Any = parse_comparison({**content, "evaluate": [*content["evaluate"], same]})
-    comparison = runner.on_samples(open_comparison(recipe, tmp_path), recipe)
+    comparison = on_samples(open_comparison(recipe, tmp_path), recipe)
     parts = comparison.samples
     assert [part.number for part in parts] == [(4, 1), (4, 2), (8, 1), (8, 2)]
     assert all([one.name for one in part.sets] == ["Other"] for part in parts), "rows outside a sample are not evaluated on either"

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from hfcf.cli import app
 from hfcf.core.recipe import RecipeError
 from hfcf.pipeline.train import train
+from hfcf.studies.compare.comparison import open_comparison
 from hfcf.studies.compare.recipe import SetComparison, parse_comparison
 from hfcf.studies.compare.run import compare
-from hfcf.studies.compare.runner import open_comparison
 
 Tiny = Callable[[str], str]
 CITIES = ("London", "Paris", "Berlin", "Rome", "Madrid", "Vienna", "Athens", "Oslo")

@@ -20,10 +20,14 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.engines.rbert import load_rbert
 from hfcf.metrics.scores.relation import micro_f1
+from hfcf.studies.compare import age as age_module
+from hfcf.studies.compare import comparison as comparison_module
+from hfcf.studies.compare.comparison import Comparison, open_comparison
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import parse_comparison
+from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.run import compare
-from hfcf.studies.compare.runner import Comparison, open_comparison, read, score, try_lock
+from hfcf.studies.compare.runner import read, score, try_lock
 from hfcf.systems.ccg.system import CCG
 from hfcf.training import relation
 from hfcf.training.scorers import RELATIONS
@@ -418,3 +422,30 @@ def test_cells_of_older_code_are_shown_marked_or_computed_again_with_a_warning(
     assert "1 requested cells are stored in other or unknown versions of the code" in caplog.text
     assert (len(trainings), "†" in table) == (3, False)
     assert file.read_bytes().startswith(before), "the older line stays"
+
+
+def test_the_version_of_the_comparison_counts_with_that_of_a_system(
+    content: dict[str, Any], tmp_path: Path, trainings: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content["columns"], content["seeds"] = content["columns"][:1], [1]
+    del content["methods"]["empty"]
+    run(content, tmp_path)
+    comparison = opened(content, tmp_path / "results")
+    places = list(comparison.places)
+    keys = {place: comparison.key(place) for place in places}
+    for place in places:
+        method, sample, seed, test_set = comparison.places[place]
+        # The keys that stored cells have: a system's version is where the comparison's would be.
+        parts = {"version": "2", "task": "relation", **sample.definition, "seed": seed}
+        if method.system:
+            parts |= {**sample.making(method), "apart from": [test_set.ids]}
+        assert keys[place] == digest({**parts, **method.definition, "ids": test_set.ids})
+    settings = {place: comparison.settings(place) for place in places}
+
+    for module in (comparison_module, age_module):
+        monkeypatch.setattr(module, "VERSION", "3")
+    assert {comparison.key(place) for place in places}.isdisjoint(keys.values())
+    assert {place: comparison.settings(place) for place in places} == settings
+    found, table = run(content, tmp_path, stored=True)
+    assert (found["missing"], len(trainings)) == (0, len(places)), "nothing is computed, and nothing is lost"
+    assert "- †: **Computed before comparison 3 (its version: 2)**. Cells by method: none (1), swap (1)." in table

@@ -16,6 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.pairs import pair
 from hfcf.core.recipe import RecipeError
 from hfcf.studies.compare import runner
+from hfcf.studies.compare.comparison import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.contamination import (
     START,
     MethodModel,
@@ -29,7 +30,6 @@ from hfcf.studies.compare.contamination import (
 from hfcf.studies.compare.methods import Method, build_methods
 from hfcf.studies.compare.page import provenance
 from hfcf.studies.compare.recipe import parse_comparison
-from hfcf.studies.compare.runner import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.training_sets import label_rows, training_rows
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.ccg.system import CCG

@@ -20,11 +20,11 @@ from hfcf.engines.generator import Generator
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare import runner
+from hfcf.studies.compare.comparison import Comparison, open_comparison
 from hfcf.studies.compare.intrinsic import candidates, claims, intrinsic
 from hfcf.studies.compare.methods import Method, build_methods
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.run import compare
-from hfcf.studies.compare.runner import Comparison, open_comparison
 from hfcf.studies.compare.sets import check_no_overlap, load_sets
 from hfcf.studies.compare.training_sets import training_rows
 from hfcf.systems.race.system import RACE

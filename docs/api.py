@@ -1,0 +1,88 @@
+"""What griffe reads this library with for the API pages: doctests become code, and classes show the settings that they take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING
+from typing import Any
+
+from griffe import Class, Extension, Function, Module, Object, Parameter, ParameterKind, Parameters
+
+from hfcf import metrics
+from hfcf.core import describe
+from hfcf.core.parts import OWN
+from hfcf.core.settings import Setting, settings_of
+from hfcf.core.system import System
+from hfcf.systems import system_class, systems
+
+_DOCTEST = re.compile(r"^( *)>>> .*(?:\n\1(?! *$).*)*", re.MULTILINE)
+_ARGS = re.compile(r"^Args:\n(?:[ ]{4}.*(?:\n|$)|\n)+", re.MULTILINE)
+
+
+class Settings(Extension):
+    """Show doctests as code, a system with the settings of its stages, and a stage or metric with the types of its settings."""
+
+    def on_instance(self, *, node: Any, obj: Object, agent: Any, **kwargs: Any) -> None:
+        """Fence the doctests of a docstring."""
+        del node, agent, kwargs
+        if obj.docstring:
+            obj.docstring.value = _DOCTEST.sub(r"\1```python\n\g<0>\n\1```", obj.docstring.value)
+
+    def on_package(self, *, pkg: Module, loader: Any, **kwargs: Any) -> None:
+        """Give systems, stages and metrics their settings."""
+        del loader, kwargs
+        if pkg.name != "hfcf":
+            return
+        set_signature(pkg["core.system.System"], [*map(declared, OWN.values())])
+        for cls in {*classes()}:
+            shown = pkg[f"{cls.__module__}.{cls.__qualname__}".removeprefix("hfcf.")]
+            set_signature(shown, [*parameters(cls)])
+            if issubclass(cls, System) and shown.docstring:
+                shown.docstring.value = with_settings(shown.docstring.value, cls)
+
+
+def classes() -> Iterator[type[Any]]:
+    """Iterate over the systems, their stages and the metrics."""
+    for name in systems():
+        cls = system_class(name)
+        yield cls
+        yield from (part.stage for part in cls.parts.values())
+    yield from (metrics.load(name, stage=True) for name in metrics.names())
+
+
+def parameters(cls: type[Any]) -> Iterator[tuple[str, str, str | None]]:
+    """Iterate over the names, types and defaults of a class's settings."""
+    return map(declared, (cls.schema if issubclass(cls, System) else settings_of(cls)).values())
+
+
+def declared(setting: Setting) -> tuple[str, str, str | None]:
+    """Return the name, type and default of a setting; None if it must be given."""
+    return setting.name, setting.type, None if setting.default is MISSING else default_text(setting.default)
+
+
+def default_text(default: Any) -> str:
+    """Write a default as text: a string in quotes, a model by its name."""
+    text = describe.show(default)
+    return repr(default) if isinstance(default, str | None) or text == "none" else text
+
+
+def set_signature(shown: Class, settings: list[tuple[str, str, str | None]]) -> None:
+    """Give a class of the pages a constructor with these keyword arguments."""
+    kind = ParameterKind.keyword_only
+    taken = [Parameter(name, annotation=written, kind=kind, default=default) for name, written, default in settings]
+    own = Parameter("self", kind=ParameterKind.positional_or_keyword)
+    more = [Parameter("settings", annotation="Any", kind=ParameterKind.var_keyword)] if shown.name == "System" else []
+    init = Function("__init__", lineno=0, endlineno=0, parent=shown, parameters=Parameters(own, *taken, *more))
+    shown.set_member("__init__", init)
+
+
+def with_settings(docstring: str, cls: type[System]) -> str:
+    """Return a system's docstring with all its settings: what each means, and its values in presets."""
+    lines = ["Args:"]
+    for setting in describe.settings(cls):
+        presets = ", ".join(f"{preset} `{value}`" for preset, value in setting.presets.items())
+        trained = f" `hfcf train {setting.trained_by}` trains this model." if setting.trained_by else ""
+        lines.append(f"    {setting.name}: {setting.meaning}.{f' Presets: {presets}.' if presets else ''}{trained}")
+    arguments = "\n".join(lines) + "\n\n"
+    return _ARGS.sub(lambda _: arguments, docstring) if _ARGS.search(docstring) else f"{docstring}\n\n{arguments}"

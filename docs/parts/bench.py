@@ -1,0 +1,85 @@
+"""Figures of benchmarks: each file of `results/bench/` is what a script of `benchmarks/` wrote with `--json`."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from parts.markdown import table
+from parts.paths import RESULTS
+
+OWN_PAGE = ("end_to_end", "judge_curve", "demo_funnel")
+"""Benchmarks that are not on the page about speed."""
+
+
+def file(name: str) -> Path:
+    """Return where a benchmark's figures are."""
+    return RESULTS / "bench" / f"{name}.json"
+
+
+@cache
+def read(name: str) -> dict[str, Any]:
+    """Read the figures of a benchmark."""
+    return json.loads(file(name).read_text(encoding="utf-8"))
+
+
+def stored() -> list[str]:
+    """List the benchmarks that have figures."""
+    return sorted(path.stem for path in (RESULTS / "bench").glob("*.json"))
+
+
+def printed(name: str) -> str:
+    """Return the table that a benchmark printed, with what made it."""
+    content = read(name)
+    header, *rows = content["table"]
+    return f"{content['title'][:1].upper()}{content['title'][1:]}.\n\n{table(header, rows)}\n\n{origin(name)}"
+
+
+def origin(name: str) -> str:
+    """Say when, by which command and on which machine figures were made."""
+    made = read(name)["made"]
+    return f"`{made['command']}`, {made['date']}, {made['processor']}, torch {made['torch']}, transformers {made['transformers']}."
+
+
+def speed() -> str:
+    """Return the tables of the benchmarks of speed."""
+    return "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in OWN_PAGE) or "No figures are stored."
+
+
+def end_to_end() -> str:
+    """Return the table of accepted and right counterfactuals a minute."""
+    return printed("end_to_end") if file("end_to_end").is_file() else "No figures are stored."
+
+
+def right_per_minute(shares: dict[str, float]) -> list[tuple[str, float, float | None]]:
+    """Return accepted counterfactuals a CPU minute by method, and the right ones: by verdicts on its pairs, else by `shares`.
+
+    Args:
+        shares: of the rated pairs of each system, those that are right in everything.
+    """
+    lines = []
+    for name, figures in read("end_to_end").items():
+        if isinstance(figures, dict) and "accepted_per_minute" in figures:
+            rate, right = figures["accepted_per_minute"], figures["all_right_per_minute"]
+            share = shares.get(name.partition(",")[0].lower())
+            right = rate * share if right is None and share is not None else right
+            lines.append((name, round(rate, 1), None if right is None else round(right, 1)))
+    return lines
+
+
+@cache
+def figures() -> dict[str, str]:
+    """Return the numbers of the benchmarks' files by NAME.KEY.KEY; shares are not turned into percent."""
+    return {".".join([name, *path]): _text(value) for name in stored() for path, value in _leaves(read(name))}
+
+
+def _leaves(content: Any) -> list[tuple[list[str], Any]]:
+    if not isinstance(content, dict):
+        return [([], content)]
+    return [([key, *path], value) for key, inner in content.items() if key != "table" for path, value in _leaves(inner)]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

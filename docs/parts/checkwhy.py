@@ -1,0 +1,32 @@
+"""CheckWhy's tables: the comparison on its tasks, and the ablation of structures."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from hfcf.studies.compare.results import Cells
+from hfcf.studies.compare.run import read_comparison
+from hfcf.studies.compare.structure_page import newest_cells, tables_of
+from parts.markdown import table
+from parts.paths import RESULTS, ROOT
+
+NAME = "compare_checkwhy"
+
+
+def checkwhy_tables() -> str:
+    """Return the tables of `compare_checkwhy` as they are stored, the paper's figures below ours."""
+    asked: Any = read_comparison(NAME, ["preset=offline"])
+    return "\n\n".join(tables_of(asked, newest_cells(asked, RESULTS)))
+
+
+def ablation_table() -> str:
+    """Return the table of benchmarks/structure_tasks.py from its finished cells."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        made = import_module("structure_table")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+    cells = Cells(RESULTS / "structure_tasks.jsonl")
+    return f"{table(made.COLUMNS, made.lines(cells))}\n\n{made.notes(cells)}"

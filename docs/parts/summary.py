@@ -1,0 +1,77 @@
+"""Does it help? One table over all systems, with "not measured" where nothing is stored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hfcf.studies.compare.stats import Difference
+from hfcf.studies.compare.tables import difference_text
+from hfcf.systems import system_class
+from parts import comparisons, ratings
+from parts.markdown import table
+
+SYSTEMS = {
+    "race": ("compare_race", "RACE"),
+    "crossaug": ("compare_crossaug", "CrossAug"),
+    "ccg": ("compare_ccg", "CCG"),
+    "rgf": ("compare_rgf", "RGF"),
+    "checkwhy": ("compare_checkwhy", "CheckWhy"),
+}
+"""The comparison of each system, and what the system is called there."""
+NOT_MEASURED = "not measured"
+
+
+def helps() -> str:
+    """Return the table: what a reader found right in the pairs, and what training on them gains."""
+    pairs = ("right label", "right in everything", "close to its source")
+    header = ("system", *pairs, "gain by training on it", "gain by copies (control)", "comparison")
+    return "\n\n".join([table(header, [_row(*names) for names in SYSTEMS.items()]), _legend()])
+
+
+def _row(system: str, names: tuple[str, str]) -> list[str]:
+    counts = json.loads(ratings.count_ratings()).get(system, {}).get("offline")
+    read = [_share(counts, kind) for kind in ("label", "all", "counterfactual")]
+    name, method = names
+    if name not in comparisons.compared():
+        return [system_class(system).__name__, *read, NOT_MEASURED, NOT_MEASURED, NOT_MEASURED]
+    return [system_class(system).__name__, *read, _gain(name, method), _gain(name, copies(name)), f"`{name}`"]
+
+
+def _share(counts: dict[str, Any] | None, kind: str) -> str:
+    if not counts:
+        return NOT_MEASURED
+    return f"{counts[kind]} of {counts['pairs']} ({counts[kind] / counts['pairs']:.0%})".replace("%", " %")
+
+
+def copies(name: str) -> str | None:
+    """Return the method of a comparison that adds copies with the labels of the counterfactuals, if it has one."""
+    methods = comparisons.stored(name).recipe.methods
+    return next((method for method, part in methods.items() if part and part.copies), None)
+
+
+def _gain(name: str, method: str | None) -> str:
+    """Return the average gain of a method; without averages the gain on each set."""
+    grid = comparisons.stored(name).grid
+    metric = grid.scorer.compared[0]
+    found = [each for each in comparisons.differences_of(name) if (each.method, each.metric) == (method, metric)]
+    shown = [each for each in found if each.corpus is each.setting is None] or found
+    if not shown:
+        return NOT_MEASURED
+    older = any(where == method for where, _ in grid.older)
+    return f"{grid.scorer.metrics[metric]} " + "; ".join(_spoken(each) for each in shown) + ("†" if older else "")
+
+
+def _spoken(difference: Difference) -> str:
+    return (f"{difference.corpus}: " if difference.corpus else "") + difference_text(difference)
+
+
+def _legend() -> str:
+    measured = [name for name, _ in SYSTEMS.values() if name in comparisons.compared()]
+    seeds = {len(comparisons.stored(name).grid.seeds) for name in measured}
+    older = any(comparisons.stored(name).grid.older for name in measured)
+    return (
+        "Gains are in points over training without the counterfactuals: the mean over all evaluation sets, or each set by its "
+        f"name, with a 95 % interval over rows and {min(seeds)} to {max(seeds)} seeds. \\* beyond noise, corrected for all "
+        "differences of the comparison." + (" † some cells are of older versions of the code." if older else "")
+    )
