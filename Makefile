@@ -45,10 +45,11 @@ other-cpu: $(STAMP)  ## The tests of `make test` once more, with the arithmetic 
 
 nightly: test slow other-cpu  ## Every test, and those of `make test` with other arithmetic.
 
-quality: $(STAMP)  ## Lint, types, and imports that run downwards.
+quality: $(STAMP)  ## Lint, types, English, and imports that run downwards.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python docs/check_style.py
 	$(BIN)/python -m pytest -q tests/test_floors.py tests/test_task_literals.py
 
 style: $(STAMP)  ## Format, and fix what the linter can fix.
@@ -62,9 +63,9 @@ $(STAMP).docs: $(STAMP)
 	@$(PIP) --constraint constraints.txt --editable ".[docs]"
 	@touch $@
 
-# A broken link, anchor or reference will be an error: --strict.
+# A broken link, anchor or reference is an error.
 site: $(STAMP).docs  ## Build the site of docs/ into site/; to read it: python3 -m http.server --directory site
-	@NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(STAMP)  ## Run every benchmark in its quick form.
 	for file in benchmarks/*.py; do $(BIN)/python $$file --quick || exit 1; done

@@ -8,13 +8,21 @@ fold; a sentence of a tree may still occur in a tree of another fold. The arms o
 to Task 2. Each arm is trained for the same number of passes on each fold with several seeds, and answers its training rows too: a
 model that has not learned them says nothing about what it was shown.
 
+What the stored results say: Task 2 beats Task 1 by +0.310 (+0.265 to +0.356), and both have learned their training rows. Links
+explain little. Used pieces that are marked, without links, give 0.934, and 0.955 with their conclusions; true links add +0.017
+(+0.000 to +0.035), and wrong links lose 0.035. The premises of the last step alone give 0.972, as much as Task 2. Distractors that
+nobody denied lift Task 1 to 0.946: what it lacks is which "not" counts. A rule that counts "not" beats the classifier in nine of
+ten arms, and where the rule errs, the classifier mostly errs as well. So it helps to know which pieces belong to the argument. This
+does not show that a model reasons over links, and says nothing of CheckWhy, whose labels are not made by "not". It is one small
+encoder, 187 trees, two or three seeds.
+
 The offline encoder starts from its adapter `nli` (CAD-NLI). A finished training is a line of results/structure_tasks.jsonl and is
 not trained again, so that the work can be interrupted. All of it takes minutes on a GPU and many hours on one core; --quick trains
 a few steps of one fold and stores nothing. The models are computed where accelerate puts them, with TF32 on a GPU.
 
 Intervals are of 95 %, by 10,000 resamples of trees and, apart from them, of seeds. The column "best rule" is the accuracy of the
-best of the rules `Arm.opens`, which guess from the parity of "not" without a model; the last lines are the shortcut audit of Task 1
-(`hfcf.metrics.scores.shortcuts`).
+best of the rules `Arm.opens`, which guess from where "not" is without a model, and the next column says how a trained model does on
+the rows where that rule is wrong. The last lines are the shortcut audit of Task 1 (`hfcf.metrics.scores.shortcuts`).
 """
 
 from __future__ import annotations
@@ -40,7 +48,6 @@ from hfcf.core.model import Model
 from hfcf.core.splits import regroup
 from hfcf.engines.base import process_device
 from hfcf.metrics.scores.shortcuts import guess_by, shortcuts
-from hfcf.metrics.shared.bootstrap import mean_interval
 from hfcf.studies.compare.results import Cells, digest
 from hfcf.tasks.verification import LABELS
 from hfcf.training.derived_labels import derive_labels
@@ -49,7 +56,7 @@ from hfcf.training.structures import StructureTrainer, train_structures
 from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import scores
 
-FOLDS, SEEDS, GRAPH_SEEDS = 5, (13, 14, 15, 16, 17), (13, 14, 15)
+FOLDS, SEEDS = 5, (13, 14, 15)
 TWO = LABELS[:2]
 LETTERS = {label: label[0] for label in TWO}
 VERSIONS = {"structure_tasks": VERSION}
@@ -78,8 +85,7 @@ def plan() -> list[Run]:
     for seed in SEEDS:
         kinds = [(arm, "classifier", EPOCHS) for arm in ARMS]
         kinds += [(arm, "classifier", SHORT) for arm in (TASK_1, TASK_2)]
-        if seed in GRAPH_SEEDS:
-            kinds += [(arm, "graph verifier", EPOCHS) for arm in (TASK_1, *(arm for arm in ARMS if arm.task == 2))]
+        kinds += [(arm, "graph verifier", EPOCHS) for arm in (TASK_1, *(arm for arm in ARMS if arm.task == 2))]
         runs += [Run(arm, model, epochs, seed, fold) for arm, model, epochs in kinds for fold in range(FOLDS)]
     return runs
 
@@ -172,21 +178,16 @@ def put_rows(data: Data, cells: Cells) -> None:
         places = data.places(fold)
         numbers = {"groups": [names[data.groups[i]] for i in places], "steps": [steps[i] for i in places]}
         found.append({"kind": "rows", "method": "", "fold": fold, **numbers})
-    labels = list(data.rows["label"])
+    labels, order = list(data.rows["label"]), [i for fold in range(FOLDS) for i in data.places(fold)]
     for arm in ARMS:
-        best = max(
-            ((accuracy(guess_by([rule(row) for row in data.shown(arm)], labels, data.folds), labels), name, len(labels))
-             for name, rule in arm.opens.items()), key=lambda line: line[0],
-        )  # fmt: skip
-        found.append({"kind": "rule", "method": arm.name, **dict(zip(("accuracy", "rule", "rows"), best, strict=True))})
+        guesses = {name: guess_by([rule(row) for row in data.shown(arm)], labels, data.folds) for name, rule in arm.opens.items()}
+        right = {name: [int(guessed[i] == labels[i]) for i in order] for name, guessed in guesses.items()}
+        best = max(right, key=lambda name: sum(right[name]))
+        found.append({"kind": "rule", "method": arm.name, "rule": best, "right": right[best]})
     found += [{"kind": "shortcut", "method": line.pop("shortcut"), **line} for line in shortcuts(data.rows, TWO)]
     for cell in found:
         if cells.get(place := digest([VERSIONS, cell, data.groups])) is None:
             cells.put(place, {**cell, "versions": VERSIONS})
-
-
-def accuracy(guesses: Sequence[str | None], labels: Sequence[str]) -> float:
-    return round(mean_interval([float(one == other) for one, other in zip(guesses, labels, strict=True)], labels)[0], 4)
 
 
 def main() -> None:
@@ -201,13 +202,8 @@ def main() -> None:
     table = lines(cells)
     counts = Counter(map(str, data.folds))
     title = f"{len(set(data.groups))} groups of trees in folds of {', '.join(str(counts[fold]) for fold in sorted(counts))} rows"
-    show(
-        f"{title}; {notes(cells)}",
-        COLUMNS,
-        table,
-        options.json,
-        {"lines": [dict(zip(COLUMNS, line, strict=True)) for line in table]},
-    )
+    figures = {"lines": [dict(zip(COLUMNS, line, strict=True)) for line in table]}
+    show(f"{title}; {notes(cells)}", COLUMNS, table, options.json, figures)
 
 
 if __name__ == "__main__":

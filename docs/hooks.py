@@ -1,8 +1,8 @@
 """What MkDocs asks while it builds the site: the front page from README.md, and links that leave docs/.
 
-The pages are plain Markdown for a code host. The hooks change what a site needs differently: README.md becomes the front page, a
-link to a file outside docs/ leads to `repo_url` (without it, the path is named), and a picture with a source for dark screens
-follows the switch of the site.
+The pages are plain Markdown for a code host. The hooks change what a site needs in another form. README.md becomes the front page.
+A link to a file outside docs/ leads to `repo_url`; without that, the page names the file's path. A picture with a source for dark
+screens follows the switch of the site.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ _LINK = re.compile(
     r"|(?P<image>!?)\[(?P<text>(?:[^][`\\]|\\.|`[^`]*`|!\[[^][]*\]\([^)\s]*\))*)\]\((?P<target>[^)\s]+)\)",
     re.DOTALL | re.MULTILINE,
 )
+_CHANGE = re.compile(r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|`[^`\n]*`)|\]\[(?=[-+])", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"([^>]*)>.*?</picture>', re.DOTALL)
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add README.md as the front page."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    files.append(File.generated(config, FRONT, content=with_links(text, front_link)))
+    files.append(File.generated(config, FRONT, content=f"---\nhide: [navigation]\n---\n{with_links(text, front_link)}"))
     return files
 
 
@@ -37,6 +38,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     del files
     folder = "" if page.file.src_uri == FRONT else posixpath.dirname(f"docs/{page.file.src_uri}")
     markdown = with_links(markdown, lambda link: outside_link(link, folder, config.repo_url))
+    # A difference, [-old-][+new+], looks like a link to a reference.
+    markdown = _CHANGE.sub(lambda found: found[0] if found["code"] else r"]\[", markdown)
     return _PICTURE.sub(r'<img\2src="\3#only-light"\4><img\2src="\1#only-dark"\4>', markdown)
 
 

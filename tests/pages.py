@@ -46,6 +46,13 @@ def blocks(page: Path) -> list[Block]:
     return [Block(one["language"], one["text"], one["mark"] == "runs", one["file"]) for one in found]
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page: headings as code hosts and the site name them, those of raw HTML, and objects of the API."""
+    text = prose(page)
+    headings = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    return {*headings, *re.findall(r'<a id="([^"]+)"', text), *re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
+
+
 def prose(page: Path) -> str:
     """A page without its fenced blocks."""
     return _BLOCK.sub("", text_of(page))

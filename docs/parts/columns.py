@@ -10,6 +10,7 @@ from hfcf.core import schema
 from hfcf.core.stage import Stage
 from hfcf.core.task import get_task, tasks
 from parts.markdown import code, table
+from parts.meanings import COLUMNS, PROVENANCE
 from parts.systems import all_systems, examples
 
 
@@ -32,7 +33,7 @@ def reads(stage: Stage, task: str) -> str:
 
 
 def columns_table() -> str:
-    """List what stages fill: the type, and the stages."""
+    """List what stages fill: the meaning, the type, and the stages."""
     types: dict[str, dict[str, None]] = {}
     stages: dict[str, dict[str, None]] = {}
     for _, cls in all_systems():
@@ -43,8 +44,8 @@ def columns_table() -> str:
     rows = []
     for column in sorted(types):
         by = code(stages[column]) if len(stages[column]) < 5 else f"{len(stages[column])} stages"
-        rows.append((f"`{column}`", " or ".join(types[column]), by))
-    return table(("column", "type", "filled by"), rows)
+        rows.append((f"`{column}`", COLUMNS[column], " or ".join(types[column]), by))
+    return table(("column", "meaning", "type", "filled by"), rows)
 
 
 def tasks_table() -> str:
@@ -58,7 +59,8 @@ def tasks_table() -> str:
 
 
 def provenance_table() -> str:
-    return table(("column", "type"), [(f"`{name}`", type_of(feature)) for name, feature in schema.PROVENANCE.items()])
+    rows = [(f"`{name}`", PROVENANCE[name], type_of(feature)) for name, feature in schema.PROVENANCE.items()]
+    return table(("column", "meaning", "type"), rows)
 
 
 def type_of(feature: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
@@ -81,9 +82,7 @@ def tasks_api() -> str:
 
 def trainers_api() -> str:
     """Show the functions that train a model, and the classes of their settings."""
-    wanted = [
-        thing for thing in public(training) if thing.__name__.startswith("train_") or thing.__name__.endswith("Hyperparameters")
-    ]
+    wanted = [thing for thing in public(training) if re.match("train_|.*Hyperparameters$", thing.__name__)]
     return show(sorted(map(path_of, wanted)))
 
 
@@ -107,16 +106,17 @@ def said(thing: Any) -> str:
 
 
 def recipes_table(kind: str) -> str:
-    """List the shipped recipes of a kind: what each does, the data that it reads, its presets and its command."""
-    rows = []
+    """List the shipped recipes of a kind: what each does, the data that it reads and its presets; then their commands."""
+    rows, commands_of = [], []
     for name in recipe.names():
         lines = recipe.find(name).read_text(encoding="utf-8").splitlines()
         content = yaml.safe_load("\n".join(lines))
         if kind == kind_of(content):
             command, *comment = (line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines))
             presets = dict.fromkeys([content["preset"], *content.get("presets", ())])
-            rows.append((f"`{name}`", first_sentence(" ".join(comment)), data_of(content), ", ".join(presets), f"`{command}`"))
-    return table(("recipe", "what it does", "data", "presets", "command"), rows)
+            rows.append((f"`{name}`", first_sentence(" ".join(comment)), data_of(content), ", ".join(presets)))
+            commands_of.append(command)
+    return "\n".join([table(("recipe", "what it does", "data", "presets"), rows), "", "```sh", *commands_of, "```"])
 
 
 def kind_of(content: Mapping[str, Any]) -> str:

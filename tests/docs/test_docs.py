@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pages import PAGES, ROOT, blocks, code, commands, each_page, prose, shell
+from pages import PAGES, ROOT, anchors, blocks, code, commands, each_page, prose, shell, text_of
 from typer.main import get_command
 
 from hfcf.cli import app
@@ -26,9 +26,23 @@ def test_every_link_has_its_target(page: Path) -> None:
         path, _, anchor = target.partition("#")
         file = page if not path else (page.parent / path).resolve()
         assert file.exists(), target
-        if anchor:
-            headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-            assert anchor in [re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings], target
+        assert not anchor or anchor in anchors(file), target
+
+
+@each_page
+def test_every_python_block_runs_or_says_why_not(page: Path) -> None:
+    before = re.findall(r"(.*)\n```python\n", f"\n{text_of(page)}")
+    unmarked = [line for line in before if not re.fullmatch(r"<!-- (runs|file: \S+|not run: \S.*) -->", line)]
+    assert not unmarked, "write <!-- runs -->, <!-- file: NAME --> or <!-- not run: REASON --> before the block"
+
+
+@each_page
+def test_lists_are_lists_on_the_site(page: Path) -> None:
+    """Python-Markdown, unlike code hosts, needs an empty line before a list and four spaces before a list in a list."""
+    for paragraph in re.split(r"\n\s*\n", re.sub(r"<!--.*?-->", "", prose(page), flags=re.DOTALL)):
+        items = re.findall(r"^ *(?:[-*+]|\d+\.) .*", paragraph, re.MULTILINE)
+        assert not items or paragraph.lstrip("\n").startswith(items[0]), f"an empty line is missing before: {items[0]}"
+        assert not (indented := re.findall(r"^ {1,3}(?:[-*+]|\d+\.) .*", paragraph, re.MULTILINE)), f"needs four spaces: {indented}"
 
 
 @each_page

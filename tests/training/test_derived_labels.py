@@ -89,3 +89,19 @@ def test_every_tree_of_entailment_bank() -> None:
     check(trees, made)
     sizes = [{len(view(row, 1).pieces) for row in made.select(range(i, i + 3))} for i in range(0, len(made), 3)]
     assert sum(len(one) > 1 for one in sizes) <= 5  # trees whose release has too few distractors
+
+
+def test_only_distractors_depend_on_the_share_that_is_denied() -> None:
+    trees = Dataset.from_list(TREES)
+    half, none, every = (derive_labels(trees, denied=share) for share in (0.5, 0.0, 1.0))
+    for one, plain, denied in zip(half, none, every, strict=True):
+        assert one["id"] == plain["id"] == denied["id"]
+        for column in ("claim", "structure", "evidence_info"):
+            assert one[column] == plain[column] == denied[column]
+        pieces = zip(*(each["evidence"] for each in (one, plain, denied)), strict=True)
+        for info, (piece, same, other) in zip(one["evidence_info"], pieces, strict=True):
+            if info["useful"]:
+                assert piece == same == other
+            else:
+                assert piece in (same, other)
+                assert other["text"] == deny(same["text"])

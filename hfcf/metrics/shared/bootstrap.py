@@ -48,7 +48,7 @@ def mean_intervals(
 def repeated_interval(
     values: Sequence[Sequence[float]], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float, float]:
-    """Return the mean over repetitions × rows, and its 95 % interval by resamples of groups and, apart from them, of repetitions.
+    """Return the mean over repetitions × rows and its interval of 95 %, by resamples of groups and, apart from them, repetitions.
 
     Trainings of several seeds on the same rows are repetitions. Few of them understate how much another seed would change.
 
