@@ -92,10 +92,10 @@ def sentences(text: str) -> list[str]:
 
 def plain(markdown: str) -> str:
     """Return Markdown of one paragraph as text: code and quotes become a word each, links their text."""
-    text = _CODE.sub("X", markdown)
+    text = _CODE.sub("Xx", markdown)
     text = re.sub(r"!?\[([^][]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"<[^<>\n]+>", "", text)
-    return " ".join(_QUOTED.sub("X", text).replace("**", "").split())
+    return " ".join(_QUOTED.sub("Xx", text).replace("**", "").split())
 
 
 def of_page(page: str) -> Iterator[tuple[int, str]]:
@@ -156,7 +156,7 @@ def messages(node: ast.AST, told: set[int]) -> Iterator[tuple[int, str]]:
         if isinstance(part, ast.Constant | ast.JoinedStr) and id(part) not in told:
             told.update(map(id, ast.walk(part)))
             values = part.values if isinstance(part, ast.JoinedStr) else [part]
-            text = "".join(str(value.value) if isinstance(value, ast.Constant) else "X" for value in values)
+            text = "".join(str(value.value) if isinstance(value, ast.Constant) else "Xx" for value in values)
             if isinstance(getattr(part, "value", ""), str) and " " in text:
                 yield from paragraphs(text, part.lineno)
 

@@ -58,7 +58,8 @@ class Asked:
         except InvalidAnswer as fault:
             self._attempt += 1
             if self._attempt == self._settings.attempts:
-                self.answer = {"error": f"{self._attempt} attempts and no valid answer: the last one {fault}"}
+                why = _limit_of(raw, self._settings) or fault
+                self.answer = {"error": f"{self._attempt} attempts and no valid answer: the last one {why}"}
             else:
                 self.question = _question(self._settings, self.messages, self._attempt, str(fault))
 
@@ -93,6 +94,20 @@ def _read(raw: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         raise InvalidAnswer(f"is cut off at {settings.max_tokens} tokens")
     answer = {"answer": parse_answer(raw["text"], settings.schema)}
     return {**answer, "logprobs": raw["logprobs"]} if settings.alternatives and "logprobs" in raw else answer
+
+
+def _limit_of(raw: Mapping[str, Any], settings: Settings) -> str | None:
+    """Say that the model's context, or a server's own limit, cut an answer off; None where `max_tokens` did, or nothing.
+
+    The next question does not quote it, since the key of a stored attempt depends on what is quoted.
+    """
+    read, written = ((raw.get("usage") or {}).get(kind, 0) for kind in ("prompt", "completion"))
+    if raw["finish"] != "length" or not 0 < written < settings.max_tokens:
+        return None
+    return (
+        f"is cut off at {written} tokens, fewer than max_tokens ({settings.max_tokens}), because the model's context or the server "
+        f"allows {read + written} tokens with the prompt: shorten the texts or the prompt, or take a model that reads more"
+    )
 
 
 def _question(settings: Settings, messages: Sequence[Message], attempt: int = 0, why: str = "") -> dict[str, Any]:

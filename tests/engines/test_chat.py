@@ -144,6 +144,19 @@ def test_an_answer_that_is_cut_off_is_asked_again_with_the_reason(model: Model, 
     assert texts(short) == ["2 attempts and no valid answer: the last one is cut off at 4 tokens"]
 
 
+def test_an_answer_that_the_context_cuts_off_names_that_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = script(monkeypatch, lambda question: '{"words": ["a')
+    monkeypatch.setattr(chat_engine.grammar, "start_matchers", lambda *_: None)
+    plain = ChatModel(model=Model(f"chat:{chat(tmp_path / 'long')}"), schema=WORDS)
+    prompt = len(encode_prompt(plain.loaded(), ask(1), "m"))
+    short = Model(f"chat:{chat(tmp_path / 'short', positions=prompt + 3)}")
+    answer = texts(ChatModel(model=short, schema=WORDS, attempts=1).run(asks(1)))
+    assert answer[0].startswith("1 attempts and no valid answer: the last one is cut off at 3 tokens, fewer than max_tokens (512)")
+    assert f"allows {prompt + 3} tokens with the prompt: shorten" in answer[0]
+    ChatModel(model=short, schema=WORDS, attempts=2).run(asks(1))
+    assert "Attempt 2" not in str(asked), "the next question is longer, and is not asked"
+
+
 def test_without_llguidance_an_invalid_answer_is_asked_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grammar, "is_installed", lambda: False)
     asked = script(monkeypatch, lambda question: '{"label": "SUPPORTS"}' if question["seed"] > 13 else "Sure! It is true.")

@@ -24,7 +24,7 @@ _SHOWN = 10  # problems in one message
 def import_(out: str | Path, *, partial: bool = False, by: str = PERSON) -> dict[str, Any]:
     """Read the filled sheets of a folder, and write `ratings.json`, `ratings.md` and `rated.jsonl` into it.
 
-    `rated.jsonl` has a line for each row: its id, the beginnings of the texts that were read, their hash, the answers, and `by`.
+    `rated.jsonl` has a line for each row: its id, the beginnings of the texts that were read, their hash, answers, notes, and `by`.
 
     Args:
         out: the folder of `export`.
@@ -93,18 +93,21 @@ def import_(out: str | Path, *, partial: bool = False, by: str = PERSON) -> dict
     results |= {"missing": counts, "not_asked": not_asked, "notes": notes, "answers": complete}
     (folder / RATINGS).write_text(json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(ratings_table(results), encoding="utf-8")
-    lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in _rated(key, complete, by))
+    lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in _rated(key, results, by))
     (folder / RATED).write_text("".join(lines), encoding="utf-8")
     return results
 
 
-def _rated(key: Mapping[str, Any], answers: Mapping[str, Any], by: str) -> Iterable[dict[str, Any]]:
+def _rated(key: Mapping[str, Any], results: Mapping[str, Any], by: str) -> Iterable[dict[str, Any]]:
     """List the rows that were rated one by one; what several methods share has no row."""
+    notes: dict[str, list[str]] = {}
+    for note in results["notes"]:
+        notes.setdefault(note["id"], []).append(note["note"])
     for name, item in key["items"].items():
         if "row" in item:
             texts = {column: text if len(text) <= _CUT else f"{text[:_CUT]}…" for column, text in item["texts"].items()}
             about = {"row": item["row"], "protocol": key["protocol"]["name"], "texts": texts, "read": _hash(item["texts"])}
-            yield {**about, "answers": answers[name], "by": by}
+            yield {**about, "answers": results["answers"][name], "notes": notes.get(name, []), "by": by}
 
 
 def _hash(texts: Mapping[str, str]) -> str:
