@@ -1,12 +1,13 @@
-"""What MkDocs asks while it builds the site: the front page from README.md, and links that leave docs/.
+"""What MkDocs asks while it builds the site: the front page from README.md, links that leave docs/, and pictures of chains.
 
 The pages are plain Markdown for a code host. The hooks change what a site needs in another form. README.md becomes the front page.
 A link to a file outside docs/ leads to `repo_url`; without that, the page names the file's path. A picture with a source for dark
-screens follows the switch of the site.
+screens follows the switch of the site. A chain, which a code host draws by Mermaid, is a list of boxes, without a script.
 """
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 from collections.abc import Callable
@@ -23,6 +24,9 @@ _LINK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _CHANGE = re.compile(r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|`[^`\n]*`)|\]\[(?=[-+])", re.DOTALL | re.MULTILINE)
+_CHART = re.compile(r"^```mermaid\nflowchart LR\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_EDGE = re.compile(r' *(\w+)(?:\["([^"]+)"\])? --> (\w+)(?:\["([^"]+)"\])?')
+_NAME = re.compile(r"^[a-z]+: |\b[a-z]+(?:_[a-z]+)+\b(?:: )?")
 _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"([^>]*)>.*?</picture>', re.DOTALL)
 
 
@@ -39,8 +43,33 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     folder = "" if page.file.src_uri == FRONT else posixpath.dirname(f"docs/{page.file.src_uri}")
     markdown = with_links(markdown, lambda link: outside_link(link, folder, config.repo_url))
     # A difference, [-old-][+new+], looks like a link to a reference.
+    markdown = _CHART.sub(lambda chart: chain(chart[1]), markdown)
     markdown = _CHANGE.sub(lambda found: found[0] if found["code"] else r"]\[", markdown)
     return _PICTURE.sub(r'<img\2src="\3#only-light"\4><img\2src="\1#only-dark"\4>', markdown)
+
+
+def chain(edges: str) -> str:
+    """Return the boxes of a flowchart that is a chain, as HTML; its last edge may lead back.
+
+    >>> print(chain('  a["row"] --> b["judge: a verifier"]'))
+    <ol class="chain"><li>row</li><li><code>judge</code> a verifier</li></ol>
+    """
+    texts: dict[str, str] = {}
+    last, back = "", ""
+    for line in edges.rstrip("\n").split("\n"):
+        edge = _EDGE.fullmatch(line)
+        if edge is None or back or last not in ("", edge[1]):
+            raise ValueError(f"the flowchart is not a chain of boxes, each line an arrow from the box before: {line}")
+        texts.setdefault(edge[1], edge[2] or "")
+        back, last = edge[3] if edge[3] in texts else "", edge[3]
+        texts.setdefault(edge[3], edge[4] or "")
+    boxes = [
+        _NAME.sub(lambda name: f"<code>{name[0].rstrip(': ')}</code>{' ' * name[0].endswith(' ')}", html.escape(text, quote=False))
+        for text in texts.values()
+    ]
+    if back:
+        boxes.append(f"↺ {html.escape(texts[back].partition(':')[0])}")
+    return f'<ol class="chain">{"".join(f"<li>{box}</li>" for box in boxes)}</ol>'
 
 
 def with_links(markdown: str, change: Callable[[re.Match[str]], str]) -> str:
