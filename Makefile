@@ -9,7 +9,7 @@ WORKERS ?= auto
 PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --root-user-action ignore
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help venv demo test slow other-cpu nightly quality style docs site bench notebooks wheels clean
+.PHONY: help venv demo test slow gpu other-cpu nightly quality style docs site bench notebooks wheels clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -35,6 +35,9 @@ test: $(STAMP)  ## Tests and doctests, without those marked slow, one process a 
 
 slow: $(STAMP)  ## The tests marked slow: notebooks, training of Stanza, real models; those of Ray after: pip install -c constraints.txt -e '.[ray]'.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m slow
+
+gpu: $(STAMP)  ## The tests marked gpu, on a machine with a GPU and a CUDA build of torch; elsewhere they are skipped.
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m gpu tests/gpu
 
 # Torch, oneDNN and MKL then compute as on a processor of another kind: last digits of floats differ, and no test may notice.
 other-cpu: export ATEN_CPU_CAPABILITY = default

@@ -19,9 +19,9 @@ from hfcf import prompts
 from hfcf.core import recipe
 from hfcf.core.decisions import batches_of_one
 from hfcf.core.model import Model
+from hfcf.engines.answers import object_schema
 from hfcf.engines.chat import engine as chat_engine
 from hfcf.engines.chat.engine import ChatModel
-from hfcf.engines.remote.answers import object_schema
 from hfcf.prompts.verdicts import CLAIMS
 from hfcf.tasks.verification import LABELS
 

@@ -24,10 +24,10 @@ from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.task import task_of
+from hfcf.engines.answers import InvalidAnswer, parse_answer
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.masked import MaskFiller
 from hfcf.engines.perplexity import Perplexity
-from hfcf.engines.remote.answers import InvalidAnswer, parse_answer
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.systems.baselines._shared.word_edits import STOP_WORDS
 from hfcf.systems.crossaug import OFFLINE

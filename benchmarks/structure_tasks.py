@@ -139,9 +139,9 @@ def train(run: Run, data: Data) -> dict[str, Any]:
     device = process_device()
     return {
         "kind": "run", "method": run.arm.name, "model": run.model, "epochs": run.epochs, "seed": run.seed, "fold": run.fold,
-        "train_rows": len(training), "train_accuracy": scores(training["label"], learned.stored(len(training)), TWO)["accuracy"],
+        "train_rows": len(training), "train_accuracy": scores(training["label"], learned.stored(len(training)))["accuracy"],
         "cut": cut, "ids": digest(list(test["id"])), "letters": LETTERS, "gold": _letters(gold),
-        "predicted": _letters(predicted), **scores(gold, predicted, TWO), "seconds": round(time.perf_counter() - start, 1),
+        "predicted": _letters(predicted), **scores(gold, predicted), "seconds": round(time.perf_counter() - start, 1),
         "device": torch.cuda.get_device_name() if device.type == "cuda" else device.type, "torch": torch.__version__,
         "transformers": transformers.__version__, "versions": VERSIONS,
     }  # fmt: skip

@@ -58,6 +58,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tasks": columns.tasks_table,
     **reference.TABLES,
     "helps": summary.helps,
+    "helps_briefly": summary.helps_briefly,
     "speed": bench.speed,
     "end_to_end": bench.end_to_end,
     **{f"cells_{name}": partial(comparisons.cells_note, name) for name in comparisons.compared()},

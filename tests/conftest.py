@@ -46,6 +46,11 @@ ENVIRON = os.environ
 torch.set_num_threads(1)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+        pytest.skip("there is no GPU: torch.cuda.is_available() is False")
+
+
 def pytest_collection_finish() -> None:
     """Exempt what imports and the collection made from garbage collections: accelerate makes a full one before each training."""
     gc.collect()

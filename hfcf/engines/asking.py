@@ -11,9 +11,9 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from hfcf.engines.answers import InvalidAnswer, parse_answer
 from hfcf.engines.base import Usage, request_key
 from hfcf.engines.cache import RequestCache
-from hfcf.engines.remote.answers import InvalidAnswer, parse_answer
 
 Message = Mapping[str, str]
 

@@ -24,6 +24,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from hfcf.core import progress
 from hfcf.core.decisions import is_alone
+from hfcf.core.faults import NO_DEVICE_MEMORY
 from hfcf.core.model import Model, is_chat, is_prompted
 from hfcf.core.settings import check_numbers
 from hfcf.core.workers import is_worker
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def process_device() -> torch.device:
-    """Return the device of this process: the device that accelerate chooses, or an accelerator by the process number.
+    """Return the device of this process: `HFCF_DEVICE`, else accelerate's choice, or an accelerator by the process number.
 
     Under a launcher, a new `PartialState` waits until every rank has made one. A rank that runs no model (an empty shard, answers
     from the cache) never does, so a launched process joins no process group here: it takes the device of
@@ -42,7 +43,12 @@ def process_device() -> torch.device:
 
     Workers of `Dataset.map(num_proc=…)` inherit the environment of their parent: under a launcher they share its device, else
     each worker takes the next accelerator.
+
+    Raises:
+        RuntimeError: this process was forked from one that uses a GPU, and can't use it.
     """
+    if name := os.environ.get("HFCF_DEVICE"):
+        return _usable(torch.device(name))
     rank = get_int_from_env(["LOCAL_RANK"], -1)
     if not is_worker() and (rank < 0 or torch.distributed.is_initialized()):
         return PartialState().device
@@ -51,7 +57,21 @@ def process_device() -> torch.device:
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     if accelerator is None:
         return torch.device("cpu")
-    return torch.device(accelerator.type, (rank if rank >= 0 else _worker_number()) % torch.accelerator.device_count())
+    return _usable(torch.device(accelerator.type, (rank if rank >= 0 else _worker_number()) % torch.accelerator.device_count()))
+
+
+def _usable(device: torch.device) -> torch.device:
+    if device.type == "cuda" and torch.cuda._is_in_bad_fork():
+        raise RuntimeError(
+            "num_proc: this process has used the GPU, so workers that are forked from it can't: leave num_proc out, or call "
+            'multiprocess.set_start_method("spawn", force=True) before the map'
+        )
+    return device
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Return whether a GPU computes in bfloat16. Those before Ampere (V100, T4) emulate it, which is slower than float32."""
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def limit_threads() -> None:
@@ -309,7 +329,7 @@ class Engine:
         try:
             return self.forward(loaded, batch)
         except RuntimeError as error:
-            if len(batch) == 1 or not should_reduce_batch_size(error):
+            if len(batch) == 1 or not is_out_of_memory(error):
                 raise
         clear_device_cache(garbage_collection=True)
         half = len(batch) // 2
@@ -317,16 +337,19 @@ class Engine:
 
     def device(self) -> torch.device:
         """Return the device of this process: `HFCF_DEVICE`, else the choice of accelerate."""
-        if name := os.environ.get("HFCF_DEVICE"):
-            return torch.device(name)
         return process_device()
 
     def dtype(self) -> torch.dtype:
-        """Return the number type of the first model; "auto" is bfloat16 if the device supports it."""
+        """Return the number type of the first model; "auto" is bfloat16 on a GPU that computes in it."""
         name = next((v.dtype for f in fields(self) if isinstance(v := getattr(self, f.name), Model)), "float32")
         if name != "auto":
             return getattr(torch, name)
-        return torch.bfloat16 if self.device().type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
+        return torch.bfloat16 if has_bfloat16(self.device()) else torch.float32
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Return whether an error says that a batch does not fit into memory."""
+    return should_reduce_batch_size(error) or any(words in str(error) for words in NO_DEVICE_MEMORY)
 
 
 def request_key(head: str, request: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hfcf import prompts
-from hfcf.engines.remote.answers import object_schema
+from hfcf.engines.answers import object_schema
 from hfcf.tasks.structures.model import CLAIM
 from hfcf.tasks.structures.program import to_program
 from hfcf.tasks.task_inputs import WRITTEN, View

@@ -7,7 +7,7 @@ from typing import Any
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.engines.remote.answers import object_schema
+from hfcf.engines.answers import object_schema
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 from hfcf.text.check import text_problem
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.engines.remote.answers import object_schema
+from hfcf.engines.answers import object_schema
 from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
 from hfcf.tasks.rewriting import SentenceRewriting, find, folded, places, plain, split
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from hfcf import prompts
 from hfcf.core.model import Model
+from hfcf.engines.answers import ALTERNATIVES, token_probabilities
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.remote.answers import ALTERNATIVES, token_probabilities
-from hfcf.engines.remote.llm_backend import ask, failure
+from hfcf.engines.llm_backend import ask, failure
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles
 from hfcf.tasks.rewriting import plain
@@ -37,7 +37,7 @@ class VerdictPrompt:
 
     The answer is `{"label": …}`, one of the names in `Model.labels` ({its name in the prompt: our label}), else of the defaults.
     Where the server gives log-probabilities, a label's probability is read from them
-    (`hfcf.engines.remote.answers.token_probabilities`). Where it gives none, the model is asked for `Model.samples` answers at
+    (`hfcf.engines.answers.token_probabilities`). Where it gives none, the model is asked for `Model.samples` answers at
     temperature 1, and the probability is a label's share of the valid ones; with one sample, the default, the label of its greedy
     answer has the probability 1. Evidence is not cut.
 

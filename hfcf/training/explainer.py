@@ -57,7 +57,7 @@ from hfcf.engines.cure import (
 from hfcf.engines.verifier_inputs import join_for
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
 from hfcf.training import steps
-from hfcf.training.trainer import Hyperparameters
+from hfcf.training.trainer import Hyperparameters, in_bfloat16
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
                 group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (number - step) / max(1, number - rising))
             chosen = [pad_batch(tokenizer, part, device) for part in steps.cut(next(batches), size)]
             optimiser.zero_grad()
-            parts = _add_gradients(gates, network, reading, chosen, weights, bf16=hp.bf16)
+            parts = _add_gradients(gates, network, reading, chosen, weights, bf16=in_bfloat16(hp, device))
             if parts:
                 torch.nn.utils.clip_grad_norm_(gates.parameters(), 1.0)
                 optimiser.step()

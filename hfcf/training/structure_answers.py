@@ -14,7 +14,7 @@ from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.classifier_spec import output_names, read_spec
 from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
-from hfcf.engines.remote.llm_backend import engine_for
+from hfcf.engines.llm_backend import engine_for
 from hfcf.prompts import arguments
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program

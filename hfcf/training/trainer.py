@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import torch
 from datasets import Dataset
 from pydantic import Field
 from torch.utils.data import Sampler
@@ -21,7 +22,7 @@ from hfcf.core.model import Model
 from hfcf.core.progress import Bar, is_shown, time_left
 from hfcf.core.redact import short_path
 from hfcf.core.settings import Positive, Seed, Share, check_fields
-from hfcf.engines.base import counted
+from hfcf.engines.base import counted, has_bfloat16, process_device
 from hfcf.engines.networks import PATCH, quiet_peft, save_patch
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training import steps
@@ -249,15 +250,20 @@ def trained_model(hp: Hyperparameters, out: Path) -> Model:
     return Model(start.name, start.revision, adapter=str(out), dtype=start.dtype, inputs=start.inputs)
 
 
-def _precision(hp: Hyperparameters) -> dict[str, Any]:
-    """Return the arguments for mixed precision; a GPU without bfloat16 computes in float32."""
-    from accelerate import PartialState
+def in_bfloat16(hp: Hyperparameters, device: torch.device) -> bool:
+    """Return whether a training computes in bfloat16; a GPU without it computes in float32."""
     from transformers.utils import is_torch_bf16_gpu_available
 
-    if not hp.bf16:
-        return {}
-    on_cpu = PartialState().device.type == "cpu"
-    return {"bf16": on_cpu or is_torch_bf16_gpu_available(), "use_cpu": on_cpu}
+    if device.type == "cuda":
+        return hp.bf16 and has_bfloat16(device)
+    return hp.bf16 and (device.type == "cpu" or is_torch_bf16_gpu_available())
+
+
+def _where(hp: Hyperparameters) -> dict[str, Any]:
+    """Return the arguments for the device and for mixed precision."""
+    device = process_device()
+    on_cpu = device.type == "cpu" and (hp.bf16 or torch.accelerator.is_available())
+    return {"bf16": in_bfloat16(hp, device), "use_cpu": on_cpu}
 
 
 @contextmanager
@@ -344,8 +350,10 @@ def fit(
         num_train_epochs=hp.epochs, max_steps=hp.max_steps or -1, warmup_steps=hp.warmup, weight_decay=hp.weight_decay,
         seed=hp.seed, data_seed=hp.seed,
         save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=10, report_to="none",
-        remove_unused_columns=False, disable_tqdm=True, **_precision(hp),
+        remove_unused_columns=False, disable_tqdm=True, **_where(hp),
     )  # fmt: skip
+    # Else several GPUs of one process share a batch by DataParallel, and a step has `batch_size` rows of each.
+    arguments._n_gpu = min(arguments.n_gpu, 1)
     if loss is not None and loss.order is not None:
         order = Order(loss.order, checkpoint)
     else:

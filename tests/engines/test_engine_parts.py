@@ -10,19 +10,19 @@ import pytest
 import torch
 
 from hfcf.core.model import Model
+from hfcf.engines.answers import find_fault, object_schema, schema_validator, token_probabilities
 from hfcf.engines.attribution import words_of
 from hfcf.engines.cache_admin import parse_size
 from hfcf.engines.classifier_spec import are_of_inference, how_to_type, rename_classes
 from hfcf.engines.cure import OUTSIDE, is_open, membership, not_shut, spread
 from hfcf.engines.entity_types import head_noun, may_be_person
 from hfcf.engines.label_preserving import content_words
+from hfcf.engines.llm_backend import ask, drop_repeats, failure
 from hfcf.engines.markers import parse_markers
 from hfcf.engines.ner import clean
 from hfcf.engines.open_reader import priors
 from hfcf.engines.rbert_fast import read_places
-from hfcf.engines.remote.answers import find_fault, object_schema, schema_validator, token_probabilities
 from hfcf.engines.remote.endpoint import Limiter, is_transient, read_complaint, retry_after
-from hfcf.engines.remote.llm_backend import ask, drop_repeats, failure
 from hfcf.engines.verifier_inputs import join_for, parse_form
 
 

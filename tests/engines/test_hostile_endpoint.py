@@ -18,7 +18,7 @@ import pytest
 from bad_server import Reply, Start, body, claim, say, starter
 
 from hfcf.core.redact import hide, hide_in_body, hide_secrets
-from hfcf.engines.remote.answers import InvalidAnswer, parse_answer, parse_completion
+from hfcf.engines.answers import InvalidAnswer, parse_answer, parse_completion
 from hfcf.engines.remote.endpoint import RemoteError, is_refused, retry_after
 from hfcf.engines.remote.engine import Remote
 

@@ -14,7 +14,7 @@ from datasets import Dataset
 from hfcf.core.candidates import undecided
 from hfcf.core.model import Model
 from hfcf.core.task import get_task
-from hfcf.engines.remote.answers import token_probabilities
+from hfcf.engines.answers import token_probabilities
 from hfcf.metrics.flip_rate import MeasureFlipRate
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import TASK as RELATION

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ from hfcf.training import generator as generator_module
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.generator import evaluate_generator, train_generator
 from hfcf.training.scorers import VERDICTS
-from hfcf.training.trainer import Hyperparameters, trained_model
+from hfcf.training.steps import read_steps
+from hfcf.training.trainer import Hyperparameters, in_bfloat16, trained_model
 from hfcf.training.verifier import add_nei, evaluate_verifier, scores, train_verifier
 
 Tiny = Callable[[str], str]
@@ -269,6 +271,21 @@ def test_mixed_precision_computes_in_bfloat16_and_stores_float32(
     train_verifier(rows(8), settings(tiny_model("classifier"), bf16=bf16), tmp_path)
     assert kinds == {torch.bfloat16 if bf16 else torch.float32}
     assert {tensor.dtype for tensor in load_file(tmp_path / "model.safetensors").values()} == {torch.float32}
+
+
+def test_several_gpus_of_one_process_share_no_batch(tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    train_verifier(rows(8), settings(tiny_model("classifier"), batch_size=4, epochs=1.0), tmp_path)
+    assert read_steps(tmp_path)["steps"] == 2, "by DataParallel, a batch would have 4 rows of each GPU"
+
+
+def test_a_gpu_that_only_emulates_bfloat16_trains_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    hp = settings("me/model", bf16=True)
+    for computes in (False, True):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or computes)  # noqa: B023
+        assert in_bfloat16(hp, torch.device("cuda")) == computes
+    assert in_bfloat16(hp, torch.device("cpu"))
+    assert not in_bfloat16(replace(hp, bf16=False), torch.device("cpu"))
 
 
 @pytest.mark.parametrize(("tune", "weights"), [("lora", "adapter_model.safetensors"), ("lowrank", "patch.safetensors")])

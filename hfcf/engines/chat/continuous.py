@@ -18,8 +18,6 @@ from hfcf.engines.chat.writing import Row, greedy_settings
 
 CHUNK = 256
 """Answers that are handed over, and stored, at once."""
-ROWS = 32
-"""Answers that are written at once without flash attention, whose mask has the keys of all rows for each row."""
 DEVICES = frozenset({"cuda"})
 
 
@@ -28,8 +26,12 @@ class NotContinuousError(RuntimeError):
 
 
 def is_open(loaded: Loaded) -> bool:
-    """Return whether answers may be written so: on a GPU of our own, since the cache takes the free memory, and not in vain."""
-    return loaded.continuous and loaded.network.device.type in DEVICES and not is_worker()
+    """Return whether answers may be written so: on a GPU of our own, since the cache takes the free memory, and not in vain.
+
+    Only with flash attention: without it, Transformers 5.23 on an H200 wrote other tokens than static batches. It prepares a
+    batch on one stream of the GPU and computes on another, which does not wait for the first.
+    """
+    return loaded.continuous and loaded.network.device.type in DEVICES and not is_worker() and has_flash(loaded.network)
 
 
 def write_continuously(loaded: Loaded, rows: Sequence[Row], done: Callable[[Sequence[int]], None]) -> None:
@@ -60,7 +62,7 @@ def _start(loaded: Loaded, rows: Sequence[Row]) -> Any:
         raise NotContinuousError("the network has a sliding window or a recurrent state")
     try:
         manager = loaded.network.init_continuous_batching(
-            generation_config=greedy_settings(loaded, rows), continuous_batching_config=cache_settings(loaded.network)
+            generation_config=greedy_settings(loaded, rows), continuous_batching_config=cache_settings()
         )
     except (ImportError, AttributeError, TypeError, ValueError, RuntimeError) as error:  # another version, or attention
         raise NotContinuousError(f"{type(error).__name__}: {error}") from error
@@ -68,18 +70,18 @@ def _start(loaded: Loaded, rows: Sequence[Row]) -> Any:
     return manager
 
 
-def cache_settings(network: Any) -> Any:
+def cache_settings() -> Any:
     """Return the settings of the paged cache: it shares the blocks of equal beginnings, and takes the memory that is free."""
     from transformers import ContinuousBatchingConfig
 
-    flash = _has_flash(network)
     return ContinuousBatchingConfig(
-        allow_block_sharing=True, auto_switch_to_flash=flash, max_requests_per_batch=None if flash else ROWS,
+        allow_block_sharing=True,
+        auto_switch_to_flash=True,  # versions without it would compute without flash attention, and end here
         disable_nccl_graph_mixing=False,  # else it writes to the environment
-    )  # fmt: skip
+    )
 
 
-def _has_flash(network: Any) -> bool:
+def has_flash(network: Any) -> bool:
     """Return whether flash attention is an installed package. With `kernels` Transformers would run code from the Hub."""
     from transformers.utils import is_flash_attn_2_available, is_kernels_available
 

@@ -17,6 +17,7 @@ from hfcf.core import progress
 from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model, weights_of
 from hfcf.core.settings import Positive, Seed, Weight
+from hfcf.engines.answers import schema_validator
 from hfcf.engines.asking import Asked, Attempts, Message, recall_all, request_name
 from hfcf.engines.base import Engine, Usage, counted, usage
 from hfcf.engines.cache import open_cache
@@ -24,7 +25,6 @@ from hfcf.engines.chat import continuous, grammar
 from hfcf.engines.chat.shared_head import common_head
 from hfcf.engines.chat.weights import ChatWeights, Loaded, encode_prompt
 from hfcf.engines.chat.writing import Prompt, Row, raw_attempt, write
-from hfcf.engines.remote.answers import schema_validator
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +46,9 @@ class ChatModel(Engine):
     schema allows; an answer can then fail by its length alone. Servers get the schema too, and differ in what they do with it.
     Without llguidance an answer is written freely and asked again where it is not valid.
 
-    On a GPU, prompts for more than one batch are written by Transformers' continuous batching (`hfcf.engines.chat.continuous`)
-    where nothing holds them to a schema, the temperature is 0 and no alternatives are asked for. It was tested on a CPU with tiny
-    networks, and never run on a GPU.
+    On a GPU with flash attention (the package flash-attn, in half precision), prompts for more than one batch are written by
+    Transformers' continuous batching (`hfcf.engines.chat.continuous`) where nothing holds them to a schema, the temperature is 0
+    and no alternatives are asked for. It was tested on a CPU with tiny networks, and with flash attention never run.
 
     The model's own settings of sampling, such as a repetition penalty, do not apply: they are for conversations.
 

@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Any
 
 from hfcf.core.redact import hide_in_body
+from hfcf.engines.answers import EXTRA, parse_completion
 from hfcf.engines.asking import Refused
-from hfcf.engines.remote.answers import EXTRA, parse_completion
 from hfcf.engines.remote.endpoint import (
     EndpointSettings,
     Limiter,

@@ -11,10 +11,10 @@ from typing import Any
 
 from hfcf.core import progress
 from hfcf.core.settings import Positive, Seed, Weight
+from hfcf.engines.answers import schema_validator
 from hfcf.engines.asking import Asked, Attempts, Message, Refused, recall_all, request_name
 from hfcf.engines.base import Engine, Usage, counted, usage
 from hfcf.engines.cache import open_cache
-from hfcf.engines.remote.answers import schema_validator
 from hfcf.engines.remote.endpoint import EndpointSettings, Stopped
 
 LAST_ANSWERS = 1.0
@@ -49,7 +49,7 @@ class Remote(Engine):
         seed: of the first attempt.
         attempts: the largest number of attempts at a valid answer.
         alternatives: ask for the log-probabilities of the answer's tokens, and of so many alternatives to each. Where the server
-            gives them, an answer has `logprobs` as well (`hfcf.engines.remote.answers` reads them); None asks for none.
+            gives them, an answer has `logprobs` as well (`hfcf.engines.answers` reads them); None asks for none.
 
     Raises:
         ValueError: the schema is invalid, or `max_tokens` or `attempts` is less than 1.

@@ -17,8 +17,8 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.chat.engine import ChatModel
+from hfcf.engines.llm_backend import engine_for, failure
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import engine_for, failure
 from hfcf.prompts import Prompt
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates

@@ -17,7 +17,7 @@ from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
-from hfcf.engines.remote.llm_backend import ask_texts, failure
+from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of

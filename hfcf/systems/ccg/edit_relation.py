@@ -20,8 +20,8 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.branches import Branches
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
+from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.parser import Parser
-from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.by_sense import Option, Own, Speaker, edits, own_phrases
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining

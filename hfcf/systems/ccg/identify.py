@@ -15,9 +15,9 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import NeedsWeights, NonNegative, Positive, Prompted
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.intervention import Intervention
+from hfcf.engines.llm_backend import ask, failure
 from hfcf.engines.masked import MaskFiller
 from hfcf.engines.parser import Constituents
-from hfcf.engines.remote.llm_backend import ask, failure
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.indicator import (
     CLASSIFIER,

@@ -11,7 +11,7 @@ from datasets import List
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Flat, Positive, check_numbers
 from hfcf.core.stage import Reject
-from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.llm_backend import failure
 from hfcf.systems.checkwhy.causal_claims import PAIR, sentence_problem
 from hfcf.systems.checkwhy.chat import Chat, ChatStage
 from hfcf.text.normalise import normalise

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.llm_backend import failure
 from hfcf.engines.parser import Parser
-from hfcf.engines.remote.llm_backend import failure
 from hfcf.engines.retriever.bm25 import words_of
 from hfcf.systems.checkwhy.chat import ChatStage
 from hfcf.text.check import text_problem

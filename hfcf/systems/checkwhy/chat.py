@@ -12,8 +12,8 @@ from hfcf import prompts
 from hfcf.core.model import CHAT, REMOTE, Model, is_prompted
 from hfcf.core.settings import Flat, NonNegative, Positive, Prompted, check_numbers
 from hfcf.core.stage import Stage
+from hfcf.engines.llm_backend import ask
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import ask
 
 
 @dataclass(frozen=True, kw_only=True)

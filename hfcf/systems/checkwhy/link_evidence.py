@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import NAMES, STRUCTURE, TEXT
 from hfcf.core.stage import Reject
-from hfcf.engines.remote.llm_backend import failure
+from hfcf.engines.llm_backend import failure
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.chat import ChatStage
 from hfcf.tasks.structures.legality import problems, repair

@@ -23,8 +23,8 @@ from hfcf.engines.contradiction import is_negation, why_compatible
 from hfcf.engines.entity_types import shared_depth
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.label_preserving import content_words, why_preserving
+from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.perplexity import Perplexity, perplexity_ratios
-from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.crossaug.modify_evidence import changed_span, occurrences
 from hfcf.systems.crossaug.spacing import spaced_like

@@ -19,7 +19,7 @@ from hfcf.core.settings import Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
-from hfcf.engines.remote.llm_backend import ask, failure
+from hfcf.engines.llm_backend import ask, failure
 from hfcf.engines.verifier_inputs import join_for
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK

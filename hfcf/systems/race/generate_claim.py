@@ -17,7 +17,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.corrector import Corrector, check_corrector
 from hfcf.engines.generator import Generator, restore_words
 from hfcf.engines.label_preserving import why_preserving
-from hfcf.engines.remote.llm_backend import ask_texts, failure
+from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.correct import choose_masks, unsupported
 from hfcf.systems.race.explain import SENTENCES

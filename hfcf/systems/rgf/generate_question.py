@@ -15,9 +15,9 @@ from hfcf.core.edits import plain_words
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import LogProbability, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION
 from hfcf.systems.rgf.retrieve import PROMPTS, WORDS
 from hfcf.tasks.qa import TASK

@@ -16,9 +16,9 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.passage_store import Passages
 from hfcf.core.settings import Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
+from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.reader import Reader, drop_overlapping
 from hfcf.engines.remote.engine import Remote
-from hfcf.engines.remote.llm_backend import ask_texts, failure
 from hfcf.engines.retriever import INDEX, Retriever
 from hfcf.systems.rgf.answer_candidates import (
     ALIASES,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_server import Reply, say, starter
 from structure_rows import dataset, row
 
 from hfcf.core.recipe import RecipeError
@@ -21,7 +22,7 @@ from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.structure_page import as_row, markdown
 from hfcf.studies.compare.structure_recipe import StructureComparison
-from hfcf.studies.compare.structures import Rows, Study, columns_of, open_study, read, shown
+from hfcf.studies.compare.structures import Rows, Study, columns_of, fill, open_study, read, shown
 from hfcf.studies.human.export import export
 from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.structures.model import Structure
@@ -280,6 +281,25 @@ def test_a_language_model_without_an_endpoint_is_not_asked(tmp_path: Path, monke
     assert "any is not asked: HFCF_LLM_URL names no endpoint." in markdown(study, read(study), "hfcf compare")
     monkeypatch.setenv("HFCF_LLM_URL", "http://localhost:1/v1")
     assert len(study.requested) == 6
+
+
+def test_a_language_model_is_asked_for_every_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoder: list[str]) -> None:
+    study = made_study(tmp_path)
+
+    def answer(_: int, asked: dict[str, Any]) -> Reply:
+        prompt = asked["messages"][-1]["content"]
+        program = 'one_to_one_linking(Sentence1, Claim)\nprint("SUPPORTS")'
+        return say(json.dumps({"thoughts": "So.", **({"label": "SUPPORTS"} if '"label": "…"' in prompt else {"program": program})}))
+
+    with starter(monkeypatch) as start:
+        start(answer)
+        fill(study, tmp_path / "work")
+    found = {cell["corpus"]: cell for cell in read(study)}
+    assert (list(found), study.missing) == ([column for _, _, column in study.places], [])
+    assert {cell["accuracy"] for cell in found.values()} == {0.6667}
+    assert found["Task 1"]["predicted"] == "SSS"
+    assert 0 < found["Task 4, at most 2 distractors"]["ss"] < 1
+    assert all(cell["train_rows"] == 0 for cell in found.values())
 
 
 def test_what_a_recipe_can_not_ask(tiny_model: Tiny) -> None:

@@ -17,7 +17,7 @@ import hfcf
 from hfcf import cli, prompts
 from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
-from hfcf.engines.remote.answers import find_fault
+from hfcf.engines.answers import find_fault
 from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import _estimate, dry_run

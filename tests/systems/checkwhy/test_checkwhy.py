@@ -160,7 +160,7 @@ SPOILED: dict[str, tuple[str, str, Any, str, str]] = {
     "no JSON": ("claim", "wind", "The wind closed it.", "write_claim", "the last one is no JSON object"),
     "another key": ("claim", "wind", '{"text": "a"}', "write_claim", "the answer lacks 'claim'"),
     "a number": ("claim", "wind", '{"claim": 3}', "write_claim", "the answer.claim is no string"),
-    "cut off": ("claim", "wind", say('{"claim": "The wi', finish="length"), "write_claim", "is cut off at 10 tokens, fewer than max_tokens (96)"),
+    "cut off": ("claim", "wind", say('{"claim": "The wi', finish="length"), "write_claim", "is cut off at 10 tokens"),
     "an empty claim": ("claim", "wind", {"claim": " "}, "write_claim", "the claim is empty"),
     "the effect": ("claim", "wind", {"claim": ROW["effect"].upper()}, "write_claim", "the claim repeats the effect"),
     "another claim": ("claim", "wind", {"claim": "The wind fell for 4 days."}, "write_claim", "the claim repeats the cause"),

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf.core.model import REMOTE, Model, is_chat
+from hfcf.engines.answers import object_schema
 from hfcf.engines.asking import Message
 from hfcf.engines.chat.engine import ChatModel
-from hfcf.engines.remote.answers import object_schema
 from hfcf.engines.remote.engine import Remote
 
 FAILED = "the language model: {}"
