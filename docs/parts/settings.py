@@ -23,7 +23,7 @@ def settings_table(name: str) -> str:
         for preset, value in one.presets.items():
             others.setdefault(shorten(value), []).append(preset)
         paper = one.presets.get("paper", one.default)
-        changed = "; ".join(f"`{value}`: {', '.join(presets)}" for value, presets in others.items() if presets != ["paper"])
+        changed = "; ".join(f"{', '.join(presets)}: `{value}`" for value, presets in others.items() if presets != ["paper"])
         rows.append((f"`{one.name}`", f"`{shorten(paper)}`" if paper else "must be given", changed, brief(one.meaning)))
     return table(("setting", "paper", "other presets", "meaning"), rows)
 

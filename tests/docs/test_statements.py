@@ -16,7 +16,7 @@ from tagged_rows import row
 import hfcf
 from hfcf.core import pretrained, recipe
 from hfcf.core.artifacts import save_artifact
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_chat
 from hfcf.core.system import System
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.plan import EXACT_CLAUSES
@@ -58,6 +58,36 @@ def test_the_picture_of_a_system_has_its_stages_in_order(name: str) -> None:
     shown = [place for place in places if place >= 0]
     assert len(shown) == len(places)
     assert shown == sorted(shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "expected"),
+    [
+        ("race", "flip", {"paper": "any", "hub": "opposite", "offline": "opposite"}),
+        ("race", "explainer", {"paper": "cure", "hub": "gradient_x_input", "offline": "gradient_x_input", "llm": "llm"}),
+        ("crossaug", "verifier", {"paper": None}),
+        ("crossaug", "num_beams", {"paper": 5}),
+        ("ccg", "verifier", {"paper": None, "hub": None, "offline": None, "llm": None}),
+        ("ccg", "phrases", {"paper": None, "hub": None, "llm": None, "offline": "all"}),
+        ("ccg", "judge_folds", {"paper": 0, "offline": 0}),
+        ("rgf", "retrieval", {"paper": "dense", "hub": "bm25", "offline": "bm25", "llm": "bm25"}),
+        ("mice", "folds", {"paper": 1, "offline": 2}),
+        ("autocad", "folds", {"paper": 1, "offline": 2}),
+        ("coco", "folds", {"paper": 1, "offline": 2}),
+        ("mice", "closed", {"paper": False, "offline": True}),
+        ("autocad", "closed", {"paper": False, "offline": True}),
+    ],
+)
+def test_presets_are_as_the_pages_say(name: str, setting: str, expected: dict[str, Any]) -> None:
+    cls = system_class(name)
+    default = cls.schema[setting].default
+    assert {preset: cls.presets[preset].get(setting, default) for preset in expected} == expected
+
+
+def test_models_that_write_in_hub_are_chat_models() -> None:
+    written = {"race": "generator", "crossaug": "generator", "ccg": "editor", "rgf": "generator", "checkwhy": "model"}
+    for name, setting in written.items():
+        assert is_chat(system_class(name).presets["hub"][setting]), name
 
 
 # --- RACE
