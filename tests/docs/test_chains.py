@@ -30,14 +30,3 @@ def test_the_chain_of_a_page_has_a_box_for_each_text(page: Path, hooks: ModuleTy
             drawn = hooks.chain(block.text.removeprefix("flowchart LR\n"))
             assert drawn.count("<li>") >= block.text.count('["') > 2
             assert '["' not in drawn
-
-
-def test_an_arrow_back_is_named(hooks: ModuleType) -> None:
-    drawn = hooks.chain('  a["row"] --> b["search: <all>"]\n  b --> c["share"]\n  c --> b\n')
-    assert drawn == '<ol class="chain"><li>row</li><li><code>search</code> &lt;all&gt;</li><li>share</li><li>↺ search</li></ol>'
-
-
-@pytest.mark.parametrize("edges", ['  a["x"] --> b["y"]\n  a --> c["z"]\n', "  a -- b\n"])
-def test_what_is_not_a_chain_is_an_error(edges: str, hooks: ModuleType) -> None:
-    with pytest.raises(ValueError, match="not a chain"):
-        hooks.chain(edges)
