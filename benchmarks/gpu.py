@@ -1,0 +1,243 @@
+"""What a GPU does with stages and with a chat model: rows and tokens a second, the share inside models, and ratios to the CPU.
+
+The networks have random weights in the sizes of those that are common: BERT-base for the verifier, T5-base for the generator, and
+for the chat model Qwen2.5-0.5B. So times are those of such models, and texts mean nothing. A random chat model ends no answer;
+here each has a length of its own, as answers have. Without a GPU the script says so, and runs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+os.environ.update(
+    HF_HUB_OFFLINE="1", HFCF_REQUEST_CACHE="off", HF_DATASETS_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false"
+)
+
+import torch
+from common import read_options, show
+from datasets import Dataset, disable_caching
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+import hfcf
+from hfcf.core import recipe
+from hfcf.core.mapping import map_stage
+from hfcf.core.model import Model
+from hfcf.core.stage import Stage
+from hfcf.engines.base import load, usage
+from hfcf.engines.chat.continuous import is_open, write_continuously
+from hfcf.engines.chat.weights import Loaded
+from hfcf.engines.chat.writing import Prompt, Row, write
+from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim
+from hfcf.systems.race.explain import Explain
+from hfcf.tasks.verification import LABELS
+
+VOCABULARY = 30_000
+BATCH = 128
+DEMO = recipe.folder() / "demo"
+
+
+def tokenizer(pair: bool) -> PreTrainedTokenizerFast:
+    """Words of the demo, and made ones up to the size of a common vocabulary."""
+    ds = hfcf.load("hover", data_dir=DEMO, split="train")
+    split = pre_tokenizers.BertPreTokenizer()
+    texts = [*ds["claim"], *(piece["text"] for evidence in ds["evidence"] for piece in evidence)]
+    words = sorted({word for text in texts for word, _ in split.pre_tokenize_str(text)})
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words, *(f"word{n}" for n in range(VOCABULARY))][:VOCABULARY]
+    made = Tokenizer(models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
+    made.pre_tokenizer = split
+    one, two = ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1") if pair else ("$A [SEP]", None)
+    made.post_processor = processors.TemplateProcessing(one, pair=two, special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    inputs = ["input_ids", "token_type_ids", "attention_mask"] if pair else ["input_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", eos_token="[SEP]",
+        model_max_length=512, model_input_names=inputs,
+    )  # fmt: skip
+
+
+def save(make: Callable[[], Any], pair: bool, folder: Path) -> str:
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        network = make()
+    network.save_pretrained(folder)
+    tokenizer(pair).save_pretrained(folder)
+    return str(folder)
+
+
+def verifier() -> Any:
+    names: dict[str, Any] = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
+    return BertForSequenceClassification(BertConfig(vocab_size=VOCABULARY, **names))
+
+
+def generator() -> Any:
+    sizes: dict[str, Any] = {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
+    ids: dict[str, Any] = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 3}
+    return T5ForConditionalGeneration(T5Config(vocab_size=VOCABULARY, **sizes, **ids))
+
+
+@contextmanager
+def on(device: str) -> Iterator[None]:
+    os.environ["HFCF_DEVICE"] = device
+    try:
+        yield
+    finally:
+        del os.environ["HFCF_DEVICE"]
+
+
+class Busy:
+    """In how much of the time the GPU computed, as its driver says: the mean over a block."""
+
+    def __enter__(self) -> Busy:
+        self.shares: list[int] = []
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.05):
+            self.shares.append(torch.cuda.utilization())
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    @property
+    def mean(self) -> float:
+        return sum(self.shares) / max(1, len(self.shares)) / 100
+
+
+def demo_rows(number: int) -> Dataset:
+    """The demo's rows again and again, with claims and ids of their own."""
+    ds = hfcf.load("hover", data_dir=DEMO, split="train")
+    rows = [{**ds[i % len(ds)], "id": f"r{i}", "claim": f"{ds[i % len(ds)]['claim']} word{i}"} for i in range(number)]
+    return Dataset.from_list(rows, features=ds.features)
+
+
+def timed(stage: Stage, rows: Dataset) -> dict[str, float]:
+    """Run a stage whose model is loaded and warm."""
+    ds = hfcf.prepare(rows, stage)
+    map_stage(ds.select(range(1)), stage, {})
+    usage().clear()
+    start = time.perf_counter()
+    map_stage(ds, stage, {})
+    seconds = time.perf_counter() - start
+    inside, tokens = (sum(getattr(one, name) for one in usage().values()) for name in ("seconds", "tokens"))
+    return {"rows_per_second": len(ds) / seconds, "model_over_stage": inside / seconds, "tokens_per_second": tokens / seconds}
+
+
+def time_stages(folder: Path, rows: int) -> dict[str, dict[str, float]]:
+    """Time stages on the GPU, and on a few rows on the CPU."""
+    judge, writer = Model(save(verifier, True, folder / "verifier")), Model(save(generator, False, folder / "generator"))
+    explain = Explain(verifier=judge, explainer="gradient_x_input")
+    negate = GenerateNegativeClaim(generator=writer, num_beams=5, max_new_tokens=32)
+    found = {}
+    for stage, many, few in ((explain, rows, 16), (negate, rows // 16, 1)):
+        with on("cuda"), Busy() as busy:
+            there = timed(stage, demo_rows(many))
+        load.cache_clear()
+        with on("cpu"):
+            here = timed(stage, demo_rows(few))
+        load.cache_clear()
+        found[stage.name] = {**there, "gpu_busy": busy.mean, "to_cpu": there["rows_per_second"] / here["rows_per_second"]}
+    return found
+
+
+def chat_model() -> Loaded:
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14,
+        num_key_value_heads=2, max_position_embeddings=8192, bos_token_id=None, pad_token_id=0, eos_token_id=None,
+    )  # fmt: skip
+    with torch.device("cuda"):
+        network: Any = LlamaForCausalLM(config)
+    return Loaded(network.to(torch.bfloat16).eval(), tokenizer(False), frozenset({VOCABULARY}), 8192)
+
+
+def chat_rows(number: int) -> list[Row]:
+    """Prompts of a common head of 400 tokens and 60 of their own, with answers of 8 to 128 tokens, most of them short."""
+    rng, head = Random(0), [7 + i % 900 for i in range(400)]
+    tails = [[rng.randrange(10, 900) for _ in range(60)] for _ in range(number)]
+    limits = [8 * 2 ** rng.choice([0, 1, 1, 2, 2, 3, 4]) for _ in range(number)]
+    return [Row(Prompt([*head, *tail], {}, head=400, limit=limit), rng) for tail, limit in zip(tails, limits, strict=True)]
+
+
+def written(run: Callable[[list[Row]], None], rows: list[Row]) -> float:
+    """Return the tokens a second that a way writes."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    run(rows)
+    return sum(len(row.ids) for row in rows) / (time.perf_counter() - start)
+
+
+def time_chat(number: int) -> dict[str, dict[str, float]]:
+    """Time the ways to write: on the GPU, and one row on the CPU."""
+    loaded = chat_model()
+
+    def alone(rows: list[Row]) -> None:
+        for row in rows:
+            write(loaded, [row], 0.0, 0)
+
+    def batches(rows: list[Row]) -> None:
+        for start in range(0, len(rows), BATCH):
+            write(loaded, rows[start : start + BATCH], 0.0, 0)
+
+    def continuous(rows: list[Row]) -> None:
+        write_continuously(loaded, rows, lambda _: None)
+
+    ways: dict[str, tuple[Callable[[list[Row]], None], int]] = {"one by one": (alone, 3), f"batches of {BATCH}": (batches, number)}
+    if is_open(loaded):
+        ways["continuous"] = continuous, number
+    alone(chat_rows(1))
+    found = {}
+    for name, (run, many) in ways.items():
+        with Busy() as busy:
+            found[name] = {"tokens_per_second": written(run, chat_rows(many)), "gpu_busy": 0.0}
+        found[name]["gpu_busy"] = busy.mean
+    loaded.heads.clear()
+    loaded.network.to("cpu", torch.float32)
+    found["one by one, CPU"] = {"tokens_per_second": written(alone, chat_rows(1)), "gpu_busy": 0.0}
+    first = found["one by one"]["tokens_per_second"]
+    return {name: {**values, "ratio": values["tokens_per_second"] / first} for name, values in found.items()}
+
+
+def main() -> None:
+    options = read_options(__doc__ or "")
+    if not torch.cuda.is_available():
+        print("there is no GPU here: torch.cuda.is_available() is False")
+        return
+    disable_caching()
+    figures: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        figures["stages"] = time_stages(Path(folder), 1024 if options.quick else 8192)
+    rows = [[name, *values.values()] for name, values in figures["stages"].items()]
+    columns = ["stage", "rows/s", "model/stage", "tokens/s", "GPU busy", "to CPU"]
+    show(f"Stages on {figures['device']}, bfloat16", columns, rows, options.json, figures)
+    figures["chat"] = time_chat(BATCH if options.quick else 4 * BATCH)
+    rows = [[name, *values.values()] for name, values in figures["chat"].items()]
+    columns = ["way", "tokens/s", "GPU busy", "to one by one"]
+    show("A chat model of 0.5 billion weights, greedily", columns, rows, options.json, figures)
+
+
+if __name__ == "__main__":
+    main()
