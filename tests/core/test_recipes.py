@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
 from hfcf.studies.compare.structure_recipe import StructureComparison
 from hfcf.studies.compare.training_settings import hyperparameters
+from hfcf.studies.human.collect import rated_correct
 from hfcf.training.trainer import Hyperparameters
 
 
@@ -135,6 +137,18 @@ def test_collections_of_question_systems_hold_no_passage_that_is_scored() -> Non
         assert collections
         for source in itertools.chain(*collections):
             assert source["corpus"] not in first or 0 < source["take"] <= first[source["corpus"]], f"{name}: {source}"
+
+
+def test_rated_pairs_that_ship_say_who_read_them() -> None:
+    content = recipe.read(recipe.find("compare_rgf"), ["preset=offline"])
+    (path,) = [pairs["ratings"] for one in content["evaluate"] if "ratings" in (pairs := one.get("pairs", {}))]
+    file = recipe.resolve_folder(path)
+    assert file is not None
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert {line["by"] for line in lines} == {"one language model, no person"}
+    assert all(line["answers"].keys() == {"fluency", "correctness"} for line in lines)
+    right = rated_correct(file)
+    assert 0 < len(right) < len(lines) == len({line["row"] for line in lines})
 
 
 def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
