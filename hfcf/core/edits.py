@@ -23,7 +23,7 @@ def replace_text(text: str, edits: Sequence[Mapping[str, Any]]) -> str:
         if not 0 <= edit["start"] <= edit["end"] <= last:
             raise ValueError(f"the edit at {edit['start']}–{edit['end']} overlaps another, or lies outside the text")
         if text[edit["start"] : edit["end"]] != edit["before"]:
-            raise ValueError(f"at {edit['start']} stands {text[edit['start'] : edit['end']]!r}, not {edit['before']!r}")
+            raise ValueError(f"the text at {edit['start']} is {text[edit['start'] : edit['end']]!r}, not {edit['before']!r}")
         text = text[: edit["start"]] + edit["after"] + text[edit["end"] :]
         last = edit["start"]
     return text

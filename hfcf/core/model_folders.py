@@ -62,8 +62,8 @@ def explain_folder(folder: str) -> str | None:
         return None
     if MODULES in names:
         return (
-            f"it holds modules of sentence-transformers ({MODULES}), which are no classifier in one module: give a cross-encoder "
-            "of AutoModelForSequenceClassification"
+            f"it holds modules of sentence-transformers ({MODULES}), which are not a classifier in one module: give a "
+            "cross-encoder of AutoModelForSequenceClassification"
         )
     inner = sorted(file.parent for file in path.glob(f"*/{CONFIG}"))
     if inner:

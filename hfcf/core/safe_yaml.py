@@ -114,5 +114,5 @@ def _check_keys(node: yaml.MappingNode, reader: PlainLoader) -> None:
             lines[key.value if is_merge else reader.construct_object(key)].append(key.start_mark.line + 1)
     for name, at in lines.items():
         if len(at) > 1:
-            stands = f"stands {len(at)} times, in the lines {', '.join(map(str, at))}"
-            raise yaml.MarkedYAMLError(problem=f"the key {str(name)[:80]!r} {stands}: leave one")
+            places = f"is there {len(at)} times, in the lines {', '.join(map(str, at))}"
+            raise yaml.MarkedYAMLError(problem=f"the key {str(name)[:80]!r} {places}: leave one")

@@ -182,7 +182,7 @@ def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     for prefix, column in _TERMS.items():
         terms = record.get(f"{prefix}_shortest_betweenness")
         if terms is not None and not (isinstance(terms, list) and all(type(i) is int and 0 <= i < len(tokens) for i in terms)):
-            raise BadRow(f"{prefix}_shortest_betweenness is {terms!r}: no list of places in the {len(tokens)} tokens")
+            raise BadRow(f"{prefix}_shortest_betweenness must be a list of places in the {len(tokens)} tokens, got {terms!r}")
         row[column] = None if terms is None else sorted(terms)
 
 

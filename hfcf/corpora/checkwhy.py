@@ -79,7 +79,7 @@ class CheckWhy(Corpus):
         """Return the files of each split, with two classes or with three."""
         classes = str(options.get("classes", CLASSES[0]))
         if classes not in CLASSES:
-            raise ValueError(f"classes={classes!r}: use {' or '.join(map(repr, CLASSES))}")
+            raise ValueError(f"classes must be {' or '.join(map(repr, CLASSES))}, got {classes!r}")
         if "classes" in options and data_files is not None:
             raise ValueError(f"classes={classes!r} chooses files in data_dir; data_files already names the files")
         files, resources = super().locate(name, data_dir=data_dir, data_files=data_files, options=options)
@@ -123,7 +123,7 @@ class CheckWhy(Corpus):
         row["structure"] = structure.to_columns()
         leaves = set(structure.leaves())
         if any(info["leaf"] != (info["id"] in leaves) for info in row["evidence_info"]):
-            self.note("rows marked other leaves than those of their structure, from which they were taken")
+            self.note("rows marked leaves that differ from the leaves of their structure, which were taken")
         row["evidence_info"] = [{**info, "leaf": info["id"] in leaves} for info in row["evidence_info"]]
 
 

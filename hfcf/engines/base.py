@@ -265,7 +265,7 @@ class Engine:
             if not record.cut:
                 kind, most = type(self).__name__, getattr(self, "max_length", None)
                 log.warning(
-                    "%s: %d of the first %d texts have more than max_length=%s tokens and are cut; later ones may be, too",
+                    "%s: %d of the first %d texts have more than max_length=%s tokens and are cut; later texts may be cut as well",
                     kind, cut, len(encoded), most,
                 )  # fmt: skip
             record.cut += cut

@@ -89,7 +89,10 @@ class Continuation(Engine):
         if positions is None:
             return self.max_length
         if self.max_new_tokens >= positions:
-            raise ValueError(f"{self.model.name} has {positions} positions: set max_new_tokens={self.max_new_tokens} lower")
+            raise ValueError(
+                f"max_new_tokens must be less than the {positions} positions of {self.model.name}, got "
+                f"{self.max_new_tokens}: lower it"
+            )
         return min(self.max_length, positions if config.is_encoder_decoder else positions - self.max_new_tokens)
 
 

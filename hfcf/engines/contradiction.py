@@ -13,7 +13,7 @@ from hfcf.engines.wordnet import Synset, wordnet
 from hfcf.text.bounds import are_opposite, interval, number
 from hfcf.text.entities import form
 
-COMPATIBLE = "may be true beside the claim"
+COMPATIBLE = "may be true together with the claim"
 NAMED_AGAIN = "puts a name in a second place that the claim names already"
 _NEGATIONS = {"not", "never", "no", "nobody", "nothing", "none", "neither", "nor", "without", "cannot"}
 _LIGHT = {"do", "does", "did", "has", "have", "had", "any", "ever", "yet", "at", "all"}
@@ -76,7 +76,7 @@ def why_compatible(claim: str, other: str) -> str | None:
     >>> why_compatible("He was born in 1979.", "He was born in 1984."), why_compatible("It is a film.", "It is an island.")
     (None, None)
     >>> why_compatible("He is an actor.", "He is a singer."), why_compatible("He won.", "He won in Rome.")
-    ('may be true beside the claim', 'may be true beside the claim')
+    ('may be true together with the claim', 'may be true together with the claim')
     """
     before, after = content_words(claim), content_words(other)
     if is_negation(before, after):

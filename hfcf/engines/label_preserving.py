@@ -14,7 +14,7 @@ from hfcf.text.words import split
 
 INFLECTED = "differs from the claim only in articles, case or inflection"
 SYNONYM = "differs from the claim only by a synonym or a broader word"
-LISTED = "replaces words by some that stand in the evidence already"
+LISTED = "replaces words by words that are already in the evidence"
 _ARTICLES = {"a", "an", "the"}
 _SIGN = re.compile(r"[+%‰°$€£¥#<>=]|(?<!\w)[-−](?=\d)")
 """Signs that carry meaning: "-5" is not "5", "C++" not "C", "5 %" not "$ 5"."""
@@ -43,7 +43,7 @@ def why_preserving(
     >>> why_preserving("He has a dog.", "He has an animal."), why_preserving("He has a dog.", "He has a cat.")
     ('differs from the claim only by a synonym or a broader word', None)
     >>> why_preserving("He saw Delhi.", "He saw Mumbai.", ["He saw Pune, Delhi and Mumbai."], listed=True)
-    'replaces words by some that stand in the evidence already'
+    'replaces words by words that are already in the evidence'
     """
     before, after = content_words(claim), content_words(other)
     changes = [

@@ -172,7 +172,7 @@ def _windows(ids: list[int], special: list[int], gaps: list[_Gap], most: int) ->
     tail = special[::-1].index(0)
     room, stop = most - head - tail, len(ids) - tail
     if room < 1:
-        raise ValueError(f"max_length={most} leaves no room for text")
+        raise ValueError(f"max_length must be more than the {head + tail} special tokens, got {most}: raise it")
     windows: list[_Window] = []
     while gaps:
         first = gaps[0].place

@@ -178,7 +178,7 @@ EDIT = {"field": "claim", "piece": -1, "start": 0, "end": 2, "before": "It", "af
         ("so " * 9_000, None, "the claim has 27,000 characters; the limit is 20,000"),
         ("He is old.", [{**EDIT, "piece": 4}], "its edits do not fit the row: edits of places that the row does not have"),
         ("He is old.", [{**EDIT, "end": 99}], "its edits do not fit the row: the edit at 0–99"),
-        ("He is old.", [{**EDIT, "before": "We"}], "its edits do not fit the row: at 0 stands 'It'"),
+        ("He is old.", [{**EDIT, "before": "We"}], "its edits do not fit the row: the text at 0 is 'It'"),
         ("He is old.", [{**EDIT, "start": None}], "its edits do not fit the row"),
         ("He is old.", [EDIT], None),
     ],

@@ -340,7 +340,7 @@ def test_lists_in_csv_that_are_no_json_are_no_texts(tmp_path: Path) -> None:
         (b"claim;evidence;label\nC, and so on.;E.;SUPPORTS\n", r"';'.*commas"),
         (b'\xef\xbb\xbf"claim";"evidence"\r\n', "separated by ';'"),
         (b'{"claim": "C."}\n{"claim": "D."}\n', "JSON lines .*corpus=jsonl"),
-        (b'"claim"x,evidence\n', "no CSV header"),
+        (b'"claim"x,evidence\n', "not a CSV header"),
         (b"claim\tevidence\tlabel\nC.\tE.\tSUPPORTS\n", r"'\\t'.*commas"),
         ("claim,evidence,label\nC.,E.,SUPPORTS\n".encode("utf-16"), r"UTF-16.*CSV UTF-8"),
         (b"PK\x03\x04\x14\x00", r"Excel.*CSV UTF-8"),

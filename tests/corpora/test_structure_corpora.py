@@ -116,7 +116,7 @@ def test_checkwhy_names_the_files_of_the_other_classes(tmp_path: Path) -> None:
     shutil.copy(FIXTURES / "checkwhy" / "dev.json", tmp_path)
     with pytest.raises(CorpusError, match=r"no file has 3 classes; dev\.json"):
         hfcf.load("checkwhy", data_dir=tmp_path, classes="3")
-    with pytest.raises(ValueError, match="classes='4': use '2' or '3'"):
+    with pytest.raises(ValueError, match="classes must be '2' or '3', got '4'"):
         hfcf.load("checkwhy", data_dir=tmp_path, classes=4)
     named = hfcf.load("checkwhy", data_files=FIXTURES / "checkwhy" / "train_nei.json", split="train")
     assert named["label"] == [SUPPORTS, REFUTES, NEI]
@@ -225,7 +225,7 @@ def test_checkwhy_counts_leaves_that_the_structure_decides(changed: Callable[...
         "checkwhy", data_dir=changed("checkwhy", "train.json", set_in(0, "evidences", 3, "leaf", to=True)), split="train"
     )
     assert ds.to_list() == load("checkwhy", "train").to_list()
-    assert "train: 1 rows marked other leaves" in ds.info.description
+    assert "train: 1 rows marked leaves that differ" in ds.info.description
 
 
 # --- WikiWhy

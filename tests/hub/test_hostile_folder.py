@@ -37,9 +37,9 @@ HOSTILE = {
     "long": ("name: " + "x" * LONGEST, "more than 262,144 characters"),
     "a number": ("seed: " + "9" * 5000, "can't be read"),
     "a date": ("name: 2001-99-99", "can't be read"),
-    "a key three times": ("seed: 1\nseed: 2\nseed: 3\n", "the key 'seed' stands 3 times, in the lines 3, 4, 5: leave one"),
-    "a key twice below": ("stages: {a: 1, b: 2, a: 3}\n", "the key 'a' stands 2 times, in the lines 3, 3"),
-    "a number twice": ("labels: {1: SUPPORTS, 0x1: REFUTES}\n", "the key '1' stands 2 times"),
+    "a key three times": ("seed: 1\nseed: 2\nseed: 3\n", "the key 'seed' is there 3 times, in the lines 3, 4, 5: leave one"),
+    "a key twice below": ("stages: {a: 1, b: 2, a: 3}\n", "the key 'a' is there 2 times, in the lines 3, 3"),
+    "a number twice": ("labels: {1: SUPPORTS, 0x1: REFUTES}\n", "the key '1' is there 2 times"),
     "an object": ("name: !!python/object/apply:os.system ['touch proof']", "could not determine a constructor"),
     "a module": ("name: !!python/module:antigravity", "could not determine a constructor"),
 }
@@ -83,7 +83,7 @@ def test_honest_aliases_are_read() -> None:
 def test_other_yaml_files_name_what_is_wrong_and_where(tmp_path: Path, read: Callable[[str], object]) -> None:
     path = tmp_path / "SOURCE.yaml"
     for text, message in (
-        ("title: [a]\ntitle: [b]\n", "'title' stands 2 times, in the lines 1, 2"),
+        ("title: [a]\ntitle: [b]\n", "'title' is there 2 times, in the lines 1, 2"),
         ("title: [", r"\(line 1, column 9\)"),
     ):
         path.write_text(text)

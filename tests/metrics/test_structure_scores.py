@@ -402,7 +402,7 @@ def test_fewer_layers(engine: Matching) -> None:
     number = network.config.num_hidden_layers
     assert Matching(model=engine.model, layer=number).run(request) == engine.run(request)
     assert Matching(model=engine.model, layer=1).run(request) != engine.run(request)
-    with pytest.raises(ValueError, match=f"layer={number + 1}.*1 to {number}"):
+    with pytest.raises(ValueError, match=f"layer must be between 1 and {number}, .*got {number + 1}"):
         Matching(model=engine.model, layer=number + 1).run(request)
 
 

@@ -97,7 +97,7 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
             try:
                 header = next(reader, [])
             except csv.Error as error:
-                raise _unreadable_file(path, f"its first line is no CSV header: {error}") from None
+                raise _unreadable_file(path, f"its first line is not a CSV header: {error}") from None
             while True:
                 start = reader.line_num + 1
                 try:

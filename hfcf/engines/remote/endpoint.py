@@ -54,7 +54,7 @@ class EndpointSettings:
         except ValueError:
             valid = False
         if not valid:
-            raise RemoteError(f"HFCF_LLM_URL={shown!r} is not an http or https address, such as http://localhost:8000/v1")
+            raise RemoteError(f"HFCF_LLM_URL must be an http or https address, such as http://localhost:8000/v1, got {shown!r}")
         if "@" in parts.netloc:
             raise RemoteError("HFCF_LLM_URL has a name or password before its @: remove it, and set HFCF_LLM_KEY instead")
         path = parts.path.rstrip("/") or "/v1"
@@ -86,7 +86,7 @@ def _number(name: str, default: float, least: float = 0) -> float:
     except ValueError:
         number = -1.0
     if not least <= number < float("inf"):
-        raise RemoteError(f"HFCF_LLM_{name}={value!r} is not a number of at least {least:g}")
+        raise RemoteError(f"HFCF_LLM_{name} must be a number of at least {least:g}, got {value!r}")
     return number
 
 

@@ -96,7 +96,7 @@ class Retriever(Engine):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r}: use {' or '.join(map(repr, METHODS))}")
+            raise ValueError(f"method must be {' or '.join(map(repr, METHODS))}, got {self.method!r}")
         if self.method != "dense" and (given := self._index()):
             what = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise ValueError(f"{what}: {self.method} has an index of its own; leave it out, or use dense retrieval")

@@ -49,7 +49,7 @@ class Encoder(Engine):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pooling not in POOLINGS:
-            raise ValueError(f"pooling={self.pooling!r}: use {', '.join(map(repr, POOLINGS))}")
+            raise ValueError(f"pooling must be one of {', '.join(map(repr, POOLINGS))}, got {self.pooling!r}")
 
     def load(self, device: torch.device) -> Any:
         import transformers

@@ -66,7 +66,9 @@ class Matching(Engine):
         config = read_config(self.model)
         if self.layer is not None:
             if not 1 <= self.layer <= config.num_hidden_layers:  # further layers would get random weights
-                raise ValueError(f"layer={self.layer}: {self.model.name} has layers 1 to {config.num_hidden_layers}")
+                raise ValueError(
+                    f"layer must be between 1 and {config.num_hidden_layers}, the layers of {self.model.name}, got {self.layer}"
+                )
             config.num_hidden_layers = self.layer
         network = read_weights(AutoModel, self.model, config=config, dtype=self.dtype())
         return network.to(device).eval(), read_tokenizer(self.model)
