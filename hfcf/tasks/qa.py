@@ -33,7 +33,7 @@ class QuestionAnswering(Task):
 
     >>> row = {"question": "who?", "context": "Ada wrote it.", "answers": {"text": ["Ada"], "answer_start": [0]}}
     >>> TASK.validate(row), TASK.validate({**row, "answers": {"text": ["Ada"], "answer_start": [4]}})
-    (None, "the answer 'Ada' does not stand at character 4 of the context, where 'wro' stands")
+    (None, "the answer 'Ada' is not at character 4 of the context, where 'wro' is")
     """
 
     def validate(self, row: Row) -> str | None:
@@ -150,7 +150,7 @@ def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
         if start is None or start < 0 or context[start : start + len(text)] != text:
             at = "null" if start is None else f"character {start}"
             there = context[start : start + len(text)] if start is not None and start >= 0 else ""
-            why = f"the answer {text!r} does not stand at {at} of the context, where {there!r} stands"
+            why = f"the answer {text!r} is not at {at} of the context, where {there!r} is"
             return why + _other_unit(context, text, start)
     return None
 
@@ -169,7 +169,7 @@ def span_problem(row: Row) -> str | None:
         return "the row has no context"
     if not row["answers"]["text"]:
         return "the row has no answer"
-    return None if row["answers"]["answer_start"] else "its answers are no spans of its context"
+    return None if row["answers"]["answer_start"] else "its answers are not spans of its context"
 
 
 def answers_text(answers: Mapping[str, Any]) -> str:

@@ -60,7 +60,7 @@ class Relation(Task):
             if span is None or span["start"] is None or span["end"] is None:
                 return f"the {name} has no place"
             if not 0 <= span["start"] < span["end"]:
-                return f"the {name} is at {span['start']}–{span['end']}, which is no span"
+                return f"the {name} is at {span['start']}–{span['end']}, which is not a span"
             if span["end"] > len(tokens):
                 return f"the {name} is at {span['start']}–{span['end']}, outside the {len(tokens)} tokens"
         if "label" in row and (row["label"] is None or not row["label"].strip()):
@@ -172,8 +172,8 @@ def _edited(row: Row, edits: Sequence[Row]) -> dict[str, Any]:
         start, end = edit["start"], edit["end"]
         if not 0 <= start <= end <= last:
             raise ValueError(f"the edit at {start}–{end} overlaps another, or lies outside the sentence")
-        if (stands := " ".join(tokens[start:end])) != edit["before"]:
-            raise ValueError(f"at {start} stands {stands!r}, not {edit['before']!r}")
+        if (there := " ".join(tokens[start:end])) != edit["before"]:
+            raise ValueError(f"the text at {start} is {there!r}, not {edit['before']!r}")
         after = edit["after"].split()
         tokens[start:end], last = after, start
         for name, span in spans.items():

@@ -83,7 +83,7 @@ def problem(row: Mapping[str, Any], task: int, distractors_shown: int | None = N
         return "the row does not say which of its pieces are distractors"
     known = {CLAIM, *(info["id"] for info in row["evidence_info"] or [])}
     unknown = (name for step in row["structure"] or [] for name in (*step["premises"], step["conclusion"]) if name not in known)
-    return next((f"its structure names {name!r}, which is no piece of evidence" for name in unknown), None)
+    return next((f"its structure names {name!r}, which is not a piece of evidence" for name in unknown), None)
 
 
 def view(row: Mapping[str, Any], task: int, *, seed: int = 13, distractors_shown: int | None = None) -> View:
@@ -150,7 +150,7 @@ def views(
     for i, row in enumerate(rows):
         why = problem(row, task, distractors_shown)
         if why is None and row["label"] not in labels:
-            why = f"the label {row['label']} is none of {', '.join(labels)}"
+            why = f"the label must be one of {', '.join(labels)}, got {row['label']}"
         if why:
             left_out[i] = why
         else:

@@ -68,7 +68,7 @@ class Verification(Task):
                     return why
         # A label alone may be another task's.
         if "label" in row and row["label"] not in LABELS and ("claim" in row or "evidence" in row):
-            return f"the label {row['label']!r} is none of {', '.join(LABELS)}"
+            return f"the label must be one of {', '.join(LABELS)}, got {row['label']!r}"
         return None
 
     def segments(self, row: Row) -> list[Segment]:
@@ -117,7 +117,7 @@ class Verification(Task):
         if source["claim"] != row["claim"] and source["evidence"] != row["evidence"]:
             raise ValueError("claim and evidence are both changed, so the two have no text in common")
         if SUPPORTS not in (source["label"], row["label"]):
-            raise ValueError(f"neither of the two is {SUPPORTS}")
+            raise ValueError(f"the label of one row must be {SUPPORTS}, got {source['label']} and {row['label']}")
         good, bad = (source, row) if source["label"] == SUPPORTS else (row, source)
         if source["claim"] != row["claim"]:
             return join(source["evidence"])[0], good["claim"], bad["claim"]

@@ -63,7 +63,7 @@ def train_relation(
         raise ValueError("an R-BERT is trained and stored whole: tune: full, and a model without adapter")
     labels = sorted(set(rows["label"])) if labels is None else list(labels)
     if unknown := sorted(set(rows["label"]) - set(labels)):
-        raise ValueError(f"labels: rows are labelled {unknown[0]!r}, which is none of {', '.join(labels)}")
+        raise ValueError(f"labels must have every label of the rows, got {', '.join(labels)} without {unknown[0]!r}: add it")
     set_seed(hp.seed)  # the new head's weights too
     tokenizer = load_tokenizer(hp.model)
     with quiet_weights(report=True):

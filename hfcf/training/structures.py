@@ -130,7 +130,7 @@ def train_graph_verifier(
     if not requests:
         raise ValueError("there is nothing to train on: no row is left")
     if unknown := sorted(set(answers) - set(labels)):
-        raise ValueError(f"labels: rows are labelled {unknown[0]!r}, which is none of {', '.join(labels)}")
+        raise ValueError(f"labels must have every label of the rows, got {', '.join(labels)} without {unknown[0]!r}: add it")
     set_seed(hp.seed)  # the new weights too
     tokenizer = read_tokenizer(hp.model)
     if hp.model.adapter:

@@ -203,7 +203,7 @@ def _evaluation(
         results, notes = without_macro_f1(scores(true, likeliest), true)
         results["majority"] = round(max(map(true.count, set(true))) / len(true), 4)
     masked, absent = ([one for one in some if one not in others] for some, others in ((classes, labels), (labels, classes)))
-    notes += [f"{label} is no answer here, although the model has that class: no row that is scored has it" for label in masked]
+    notes += [f"{label} is not an answer here, although the model has that class: no row that is scored has it" for label in masked]
     notes += [f"the model has no class {label}: its rows count as wrong" for label in absent if label in true]
     predicted = [said.get(i) for i in range(len(gold))]
     details = spread([label_details(answer) for answer in answers], kept, len(gold))

@@ -87,7 +87,7 @@ def test_a_model_of_three_classes_is_scored_on_all_rows(tiny_model: Callable[[st
     answer = shown(tiny_model("classifier"), "--corpus", mine, "--ways", "2")
     assert "jsonl (test): 2 of 4 rows are scored, on SUPPORTS, REFUTES." in answer
     assert "jsonl (test): 2 of 4 rows are left out: ways=2 leaves NOT ENOUGH INFO out." in answer
-    assert "NOT ENOUGH INFO is no answer here, although the model has that class" in answer
+    assert "NOT ENOUGH INFO is not an answer here, although the model has that class" in answer
     refused = CliRunner().invoke(app, ["evaluate", tiny_model("classifier"), "--corpus", mine, "--ways", "4"])
     assert str(refused.exception).startswith("ways must be 2 or 3, got 4")
 

@@ -55,7 +55,7 @@ def test_changed_evidence_has_the_claim_as_anchor() -> None:
     [
         ({"label": "SUPPORTS"}, "the label stays"),
         ({"evidence": [{"title": "", "text": "It is old."}]}, "claim and evidence are both changed"),
-        ({"label": "NOT ENOUGH INFO", "old": "REFUTES"}, "neither of the two is SUPPORTS"),
+        ({"label": "NOT ENOUGH INFO", "old": "REFUTES"}, "the label of one row must be SUPPORTS, got REFUTES and NOT ENOUGH INFO"),
         ({"claim": OLD["claim"].upper()}, "two of its texts are the same"),
         ({"label": None}, "one of the two has no label"),
     ],

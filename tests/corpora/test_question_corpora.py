@@ -101,11 +101,11 @@ def test_squad_v2_has_rows_without_an_answer(copied: Callable[[str], Path]) -> N
 
 
 BAD_PLACES: list[tuple[str, Any, str]] = [
-    ("one before", 90, r"the answer 'its church' does not stand at character 90 of the context, where ' its churc' stands"),
+    ("one before", 90, r"the answer 'its church' is not at character 90 of the context, where ' its churc' is"),
     ("UTF-16", 92, "it counts UTF-16 code units"),
     ("bytes", 94, "it counts bytes of UTF-8"),
-    ("before the text", -1, "does not stand at character -1"),
-    ("after the text", 10_000, "does not stand at character 10000"),
+    ("before the text", -1, "is not at character -1"),
+    ("after the text", 10_000, "is not at character 10000"),
     ("text", "91", "answer_start of answer 0 is .*'91'"),
     ("null", None, "answer_start of answer 0 is null"),
     ("a fraction", 91.0, "answer_start of answer 0 is a number"),

@@ -73,14 +73,14 @@ def test_forms_of_answers(tmp_path: Path) -> None:
     assert [problem(row) for row in ds.to_list() if problem(row)] == []
     reasons = [span_problem(row) for row in ds.to_list()]
     assert reasons[:10] == [None] * 10
-    assert reasons[10:14] == ["its answers are no spans of its context"] * 4
+    assert reasons[10:14] == ["its answers are not spans of its context"] * 4
     assert reasons[14:] == ["the row has no context"] * 2 + ["the row has no answer"] * 3
 
 
 BAD: list[tuple[Any, str]] = [
-    ({"answers": {"text": ["Bled"], "answer_start": [16]}}, "'Bled' does not stand at character 16 .* UTF-16 code units"),
+    ({"answers": {"text": ["Bled"], "answer_start": [16]}}, "'Bled' is not at character 16 .* UTF-16 code units"),
     ({"answers": {"text": ["Bled"], "answer_start": [18]}}, "it counts bytes of UTF-8"),
-    ({"answers": {"text": ["Oslo"], "answer_start": [0]}}, "'Oslo' does not stand at character 0 .*'Ada '"),
+    ({"answers": {"text": ["Oslo"], "answer_start": [0]}}, "'Oslo' is not at character 0 .*'Ada '"),
     ({"answers": {"text": ["Ada", "Bled"], "answer_start": [0]}}, "2 answers and 1 places"),
     ({"answers": {"text": ["Ada"], "answer_start": ["0"]}}, "answer_start of answer 0 is .*'0'.*, not a whole number"),
     ({"answers": {"text": ["Ada"], "answer_start": 0}}, "both are lists"),

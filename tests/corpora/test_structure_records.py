@@ -89,7 +89,7 @@ def test_parquet_of_loaded_rows_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"structure": "(E1, E9) → E3 → Claim"}, "E9, which is no id"),
+        ({"structure": "(E1, E9) → E3 → Claim"}, "E9, which is not an id"),
         ({"structure": "(E1, E2) → E3"}, "illegal: .*[Cc]laim"),
         ({"structure": "(E1, E2 → Claim"}, "can't be read, with evidence named E1, E2, E3, E4: line 1, column"),
         ({"structure": "__import__('os').remove('x') or one_to_one_linking(E1, Claim)"}, "can't be read.*line 1"),

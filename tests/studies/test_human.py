@@ -612,7 +612,7 @@ def test_terms_are_what_an_edit_takes_out_where_no_column_has_them(tmp_path: Pat
                      "label": candidate["label"], "edits": candidate["edits"]})  # fmt: skip
     made[4]["edits"] = [{**made[4]["edits"][0], "before": "went"}]
     found = export({"ccg": made}, "ccg_terms", tmp_path, sources=rows)
-    assert found["methods"]["ccg"]["left_out"] == {"at 3 stands 'moved', not 'went'": 1}
+    assert found["methods"]["ccg"]["left_out"] == {"the text at 3 is 'moved', not 'went'": 1}
     assert [item["terms"] for item in _items(tmp_path)] == [{"ccg": [3, 5]}] * 4
     assert {item["texts"]["relation"] for item in _items(tmp_path)} == {"₁–₂: entity-destination"}
 

@@ -95,8 +95,8 @@ def test_a_proof() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "reason"),
     [
-        ("sent1 & -> hypothesis;", (1, 1), "no step"),
-        ("sent1 -> hypothesis;\n nonsense;", (1, 20), "no step"),
+        ("sent1 & -> hypothesis;", (1, 1), "not a step"),
+        ("sent1 -> hypothesis;\n nonsense;", (1, 20), "not a step"),
         ("sent1 -> int1: a; sent1 -> int1: b;", (1, 19), "another sentence"),
         ("sent9 -> hypothesis;", (1, 1), "no sentence sent9"),
         ("x" * 300_000, (1, 1), "characters"),

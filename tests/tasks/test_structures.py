@@ -49,7 +49,7 @@ def test_it_is_told_apart_from_verification() -> None:
     ("change", "reason"),
     [
         ({"claim": ""}, "the claim is empty"),
-        ({"label": "TRUE"}, "the label 'TRUE' is none of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+        ({"label": "TRUE"}, "the label must be one of SUPPORTS, REFUTES, NOT ENOUGH INFO, got 'TRUE'"),
         ({"cause": " "}, "the cause is empty"),
         ({"evidence_info": INFO[:-1]}, "there are 7 pieces of evidence and 6 entries in evidence_info: they go together"),
         ({"evidence_info": [*INFO[:-1], None]}, "the id of evidence piece 6 is null"),
@@ -58,7 +58,7 @@ def test_it_is_told_apart_from_verification() -> None:
             {"evidence_info": [*INFO[:-1], {"id": "claim", "useful": False, "leaf": False}]},
             "the id of evidence piece 6 is 'claim', which is the name of the root",
         ),
-        ({"structure": [*SUP["structure"], step("s9", to="claim")]}, "the structure names s9, which is no id in evidence_info"),
+        ({"structure": [*SUP["structure"], step("s9", to="claim")]}, "the structure names s9, which is not an id in evidence_info"),
         (
             {"structure": [*SUP["structure"], step("d1", to="claim")]},
             "the structure names d1, and evidence_info says that it is not useful",

@@ -33,7 +33,7 @@ class Structures(Task):
     >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "structure": [{"premises": ["s2"], "conclusion": "claim"}],
     ...        "evidence_info": [{"id": "s1", "useful": True, "leaf": True}]}
     >>> TASK.validate(row)
-    'the structure names s2, which is no id in evidence_info'
+    'the structure names s2, which is not an id in evidence_info'
     """
 
     @property
@@ -145,7 +145,7 @@ def _structure_problem(row: Row) -> str | None:
     infos = {info["id"]: info for info in row["evidence_info"] or []}
     for name in structure.nodes():
         if name != CLAIM and name not in infos:
-            return f"the structure names {name}, which is no id in evidence_info"
+            return f"the structure names {name}, which is not an id in evidence_info"
         if name != CLAIM and infos[name].get("useful") is False:
             return f"the structure names {name}, and evidence_info says that it is not useful"
     illegal = problems(structure, [name for name, info in infos.items() if info.get("useful")])

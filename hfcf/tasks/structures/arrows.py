@@ -28,7 +28,7 @@ def parse_arrows(text: str) -> Structure:
     [('G2', 'G1'), ('G2', 'G3'), ('G1', 'G5'), ('G3', 'G5'), ('G4', 'claim'), ('G5', 'claim')]
     """
     if len(text) > MAX_LENGTH:
-        raise StructureError(f"the text has {len(text)} characters, more than {MAX_LENGTH}: these are no arrows of a structure")
+        raise StructureError(f"the text must have at most {MAX_LENGTH} characters to be the arrows of a structure, got {len(text)}")
     steps: list[Step] = []
     for chain in _chains(text):
         for (premises, _), (conclusions, offset) in pairwise(chain):

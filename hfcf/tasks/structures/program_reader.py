@@ -112,7 +112,7 @@ class ProgramReader:
             case ast.Call(func=ast.Name(id="FACT"), args=[ast.Constant(value=str(text))], keywords=[]):
                 name = self.name(name, node)
             case _:
-                self.refuse(f'{name} is no sentence: write {name} = FACT("…") with its text in quotes', value)
+                self.refuse(f'{name} is not a sentence: write {name} = FACT("…") with its text in quotes', value)
         if self.texts.get(name, text) != text:
             self.refuse(f"{name} has another sentence already: give one of the two another name", node)
         if not text.strip() or NO_TEXT.search(text):
@@ -204,7 +204,7 @@ def program_lines(text: str) -> tuple[list[str], list[int]]:
     Lines outside the fence and the function's header are left empty, so that line numbers stay.
     """
     if len(text) > MAX_LENGTH:
-        raise StructureError(f"the text has {len(text)} characters, more than {MAX_LENGTH}: this is no program of links")
+        raise StructureError(f"the text must have at most {MAX_LENGTH} characters to be a program of links, got {len(text)}")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if (at := NO_TEXT.search(text)) is not None:
         raise StructureError.at("here is a character that no text has (NUL, or half of a pair): take it out", text, at.start())

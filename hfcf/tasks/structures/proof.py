@@ -21,7 +21,7 @@ _END = re.compile(rf";(?=\s*(?:$|{_PREMISES}\s*->))")
 def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
     """Read the field `proof` of EntailmentBank; the sentences of intermediate conclusions are in `Structure.texts`."""
     if len(text) > MAX_LENGTH:
-        raise StructureError(f"the text has {len(text)} characters, more than {MAX_LENGTH}: this is no proof")
+        raise StructureError(f"the text must have at most {MAX_LENGTH} characters to be a proof, got {len(text)}")
     steps: list[tuple[Step, int]] = []
     sentences, offset = dict(texts or {}), 0
     while (offset := offset + len(_SPACE.match(text, offset)[0])) < len(text):  # type: ignore[index]
@@ -29,7 +29,7 @@ def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
         stop = len(text) if end is None else end.start()
         match = _STEP.fullmatch(text, offset, stop)
         if match is None:
-            cure = "this is no step: write sent1 & sent2 -> int1: its sentence; or … -> hypothesis;"
+            cure = "this is not a step: write sent1 & sent2 -> int1: its sentence; or … -> hypothesis;"
             sound = _STEP.match(text, offset, stop)
             raise StructureError.at(cure, text, sound.end() if sound else offset)
         conclusion, sentence = _name(match["conclusion"]), (match["text"] or "").strip()

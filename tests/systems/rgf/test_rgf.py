@@ -108,7 +108,7 @@ def test_nothing_is_lost(name: str, passages: Passages) -> None:
     assert not lost.keys() & set(made["source_id"])
     assert lost["no answer"] == "the row has no answer"
     assert lost["no question"] == "the question is empty"
-    assert lost["misplaced"].startswith("the answer 'Cotchin' does not stand at character 3")
+    assert lost["misplaced"].startswith("the answer 'Cotchin' is not at character 3")
     if name == "rgf":
         assert lost["unknown words"] == "the retriever finds no passage for the question"
         assert "open" in set(made["source_id"])
