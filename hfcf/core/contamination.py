@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,27 @@ def save_seen(out: Path, training: Dataset, start: Model) -> None:
 
     The hashes of the model to start from are added, if known. The hashes are 64 bits wide, so they give no text away
     and two texts share one about once in 10^9 lookups. A passage of 100 words adds about 200 bytes (`hfcf.core.passages`). Models
-    that were trained before n-grams were stored are known by whole texts alone.
+    that were trained before n-grams were stored, such as the shipped adapters, are known by whole texts alone (`knows_parts`).
     """
+    before = load_seen(start)
     hashes = {value for row in row_hashes(training) for value in row}
+    if before is None or knows_parts(before):
+        hashes.add(_PARTS)
     for texts in _passages(training):
         for text in texts:
             hashes.update(hash_runs(text).tolist())
-    before = load_seen(start)
     np.save(out / SEEN, np.array(sorted(hashes | (before or frozenset())), dtype=np.uint64), allow_pickle=False)
+
+
+def knows_parts(seen: Set[int]) -> bool:
+    """Say whether the hashes of what a model was trained on hold the n-grams of its passages, and not only whole texts."""
+    return _PARTS in seen
+
+
+def whole_texts_alone(model: Model) -> bool:
+    """Say whether a model has a record of what it was trained on without the n-grams of its passages."""
+    seen = load_seen(model)
+    return seen is not None and not knows_parts(seen)
 
 
 def load_seen(model: Model) -> frozenset[int] | None:
@@ -94,3 +107,7 @@ def _passages(ds: Dataset) -> Iterator[list[str]]:
 def _hash(key: Iterable[Any]) -> int:
     digest = hashlib.sha256("\x1f".join(map(str, key)).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big")
+
+
+_PARTS = _hash(("n-grams of passages",))
+"""The hash that files with n-grams have."""

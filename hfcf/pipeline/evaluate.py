@@ -13,7 +13,7 @@ from datasets import Dataset, DatasetDict
 
 from hfcf import corpora
 from hfcf.core import trainer
-from hfcf.core.contamination import seen_rows
+from hfcf.core.contamination import seen_rows, whole_texts_alone
 from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.core.recipe import is_dataset
@@ -36,12 +36,14 @@ class Scored:
         rows: the rows, those that are left out included.
         result: what the model answered.
         seen: how many rows have a group or a text that the model was trained on.
+        whole: nothing is known of the parts of the passages that the model was trained on.
     """
 
     title: str
     rows: Dataset
     result: Evaluation
     seen: int = 0
+    whole: bool = False
 
     def lines(self) -> Iterator[str]:
         """Say how many rows were scored, on what labels, why others were left out, and what else readers of the scores need."""
@@ -58,6 +60,11 @@ class Scored:
             yield (
                 f"{self.title}: the model was trained on the group or a text of {self.seen} of the {there} rows: its scores there "
                 "are too good"
+            )
+        if self.whole:
+            yield (
+                f"{self.title}: the model's record of its training rows has whole texts alone: rows that share a part of a passage "
+                "with them are not counted as seen"
             )
 
     def as_json(self) -> dict[str, Any]:
@@ -124,7 +131,7 @@ def evaluate(
             reasons = "; ".join(f"{number} rows: {why}" for why, number in Counter(result.left_out.values()).most_common())
             raise ValueError(f"{title}: no row is left to score: {reasons or 'there are no rows'}")
         seen = sum(seen_rows(rows.select([i for i in range(len(rows)) if i not in result.left_out]), model) or ())
-        results[title] = Scored(title, rows, result, seen)
+        results[title] = Scored(title, rows, result, seen, bool(task_of(rows.features).passages) and whole_texts_alone(model))
     if predictions is not None:
         write_lines(Path(predictions), (line for each in results.values() for line in each.predictions()))
     return list(results.values())

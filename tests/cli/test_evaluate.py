@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import own_models
 import pytest
 from datasets import Dataset, DatasetDict
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 from hfcf.cli import app
 from hfcf.core.contamination import save_seen
-from hfcf.core.model import Model
+from hfcf.core.model import SEEN, Model
 from hfcf.core.model_checks import read_length
 from hfcf.core.task import get_task
 from hfcf.core.trainer import evaluate, used_labels
@@ -206,6 +207,9 @@ def test_relations_and_questions_say_what_is_scored(tiny_model: Callable[[str], 
     ]
     mine, out = f"questions={write(tmp_path / 'questions.jsonl', questions)}:test", tmp_path / "questions.json"
     assert "questions (test): 2 of 2 rows are scored." in shown(tiny_model("reader"), "--corpus", mine, "--out", str(out))
+    model = str(shutil.copytree(tiny_model("reader"), tmp_path / "reader"))
+    np.save(Path(model) / SEEN, np.array([7], dtype=np.uint64), allow_pickle=False)  # as models have it that were trained earlier
+    assert "record of its training rows has whole texts alone" in " ".join(shown(model, "--corpus", mine).split())
     (found,) = json.loads(out.read_text())["sets"]
     assert "classes" not in found
     assert found["predictions"][0]["gold"] == ["Ann"]

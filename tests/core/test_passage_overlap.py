@@ -6,13 +6,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from datasets import Dataset
 
-from hfcf.core.contamination import save_seen, seen_rows
-from hfcf.core.model import Model
+from hfcf.core.contamination import load_seen, row_hashes, save_seen, seen_rows, whole_texts_alone
+from hfcf.core.model import SEEN, Model
 from hfcf.core.pairs import pair
 from hfcf.core.passages import PassageIndex, hash_runs
 from hfcf.core.task import get_task
+from hfcf.studies.compare.contamination import MethodModel, overlap_table
 from hfcf.training.data import drop_overlap, drop_related, unrelated
 
 TASK = get_task("qa")
@@ -85,6 +87,24 @@ def test_a_model_knows_windows_of_what_it_was_trained_on(tmp_path: Path) -> None
     assert seen is not None
     # "longer" is trained text for 180 of its 380 words, which is not half of it.
     assert [name for name, own in zip(WINDOWS, seen, strict=True) if own] == ["inside", "marks", "most"]
+
+
+def test_a_record_without_n_grams_says_so_and_so_do_models_that_start_from_it(tmp_path: Path) -> None:
+    """The shipped adapters were trained before n-grams were stored: their record holds whole texts alone."""
+    old, new, later = (tmp_path / name for name in ("old", "new", "later"))
+    for folder in (old, new, later):
+        folder.mkdir()
+    trained = rows(trained=PARAGRAPH)
+    np.save(old / SEEN, np.array(sorted(*map(sorted, row_hashes(trained))), dtype=np.uint64), allow_pickle=False)
+    assert seen_rows(rows(**WINDOWS), Model(str(old))) == [False] * len(WINDOWS)
+    assert seen_rows(trained, Model(str(old))) == [True]
+    save_seen(new, trained, Model("offline:minilm"))
+    save_seen(later, rows(more=text(11)), Model(str(old)))
+    assert [whole_texts_alone(Model(str(folder))) for folder in (old, new, later, tmp_path)] == [True, False, True, False]
+    models = [MethodModel(name, ("a",), load_seen(Model(str(tmp_path / name)))) for name in ("old", "new")]
+    assert "Compared by whole texts alone" in (noted := overlap_table([], models, passages=True))
+    assert noted.endswith("parts of their passages: old.")
+    assert "whole texts" not in overlap_table([], models)
 
 
 def test_other_tasks_have_no_passages() -> None:

@@ -82,7 +82,7 @@ class Comparison:
         every = {overlap.name: overlap for sample in self.samples for overlap in sample.overlaps}
         every |= {test_set.name: test_set.overlap for test_set in self.sets if test_set.overlap}
         models = {model.name: model for sample in self.samples for model in sample.models}
-        return overlap_table(list(every.values()), list(models.values()))
+        return overlap_table(list(every.values()), list(models.values()), passages=bool(self.task.passages))
 
     @cached_property
     def places(self) -> dict[Place, tuple[Method, Sample, int, EvaluationSet]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.contamination import load_seen, mark_rows
+from hfcf.core.contamination import knows_parts, load_seen, mark_rows
 from hfcf.core.model import Model, named
 from hfcf.core.settings import Trains, settings_of
 from hfcf.core.system import System
@@ -120,8 +120,11 @@ def count_overlap(
     return Overlap(name, there, removed, len(used), counts)
 
 
-def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel]) -> str:
-    """Return the seen rows by model: a column for each model whose training rows are known, the others by name."""
+def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel], *, passages: bool = False) -> str:
+    """Return the seen rows by model: a column for each model whose training rows are known, the others by name.
+
+    With `passages`, rows are also compared by parts of their passages, and models whose parts are not known are named.
+    """
     if not models:
         return "No method uses a model."
     known = [model for model in models if model.seen is not None]
@@ -137,6 +140,8 @@ def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel]) ->
         alike = "they are" if len(unknown) > 1 else "it is"
         were = "were" if len(unknown) > 1 else "was"
         notes.append(f"Not known what {names} {were} trained on: {alike} not counted, which is not the same as 0.")
+    if passages and (whole := [model.name for model in known if model.seen is not None and not knows_parts(model.seen)]):
+        notes.append(f"Compared by whole texts alone, since nothing is known of parts of their passages: {', '.join(whole)}.")
     if not known:
         return tables.bullets(notes)
     about = (
