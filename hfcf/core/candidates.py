@@ -50,12 +50,12 @@ def scored(name: str, value: float) -> dict[str, Any]:
 
 
 def log_probability(text: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the scores of a candidate whose text a model wrote: none where the model gives none, as over an endpoint."""
+    """Return the scores of a candidate whose text a model wrote; [] where the model gives no scores, as behind an endpoint."""
     return [] if text["score"] is None else [scored("log-probability", text["score"])]
 
 
 def settle(candidates: Sequence[Candidate], nothing: str, **outputs: Any) -> dict[str, Any] | Reject:
-    """Return a stage's answer for a row whose candidates it judged: the row is rejected when none is left."""
+    """Return a stage's answer for a row whose candidates it judged; the row is rejected when no candidate is left."""
     columns = {"candidates": list(candidates), **outputs}
     if any(candidate["status"] is None or candidate["status"]["accepted"] for candidate in candidates):
         return columns

@@ -17,24 +17,24 @@ VERIFIER, JUDGE = "MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli", "cross-encoder
 READERS = ("deepset/roberta-base-squad2", "deepset/deberta-v3-base-squad2", "deepset/electra-base-squad2")
 ENCODER, MASKED, TRANSLATOR = "sentence-transformers/all-mpnet-base-v2", "FacebookAI/roberta-base", "google/madlad400-3b-mt"
 SIZE, SIZES = "size", ("1.5b", "7b")
-"""The word by which a preset is given the size of the chat model that writes, and the sizes; the first is the default."""
+"""The keyword by which a preset gets the size of its chat model, and the sizes; the first size is the default."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What the pages of a checkpoint state; nothing was measured here, since no checkpoint was ever loaded here.
+    """Hold what the pages of a checkpoint state. Nothing here was measured, because no checkpoint was loaded here.
 
     Args:
         name: its Hub id.
-        revision: the pinned commit, 40 hexadecimal digits; None if no page states one.
+        revision: the pinned commit, 40 hexadecimal digits; None if no page states a commit.
         purpose: what the presets use it for.
         licence: the licence of its card, as the Hub abbreviates it.
         parameters: counted from the shapes in its configuration.
         download_bytes: of its safetensors and tokenizer, as the page of its files rounds them.
         architecture: its class in Transformers.
         tokenizer: the class of its tokenizer in Transformers.
-        labels: its own names of its classes, in the order of its configuration; empty if it is not a classifier.
-        max_length: the tokens that it reads; None if its pages state none.
+        labels: the model's own names of its classes, in the order of its configuration; empty if it is not a classifier.
+        max_length: the number of tokens that it reads; None if its pages do not state it.
         inputs: what it reads, in order; for a verifier, the value of `Model.inputs`.
         pages: (what the page states, its address).
     """
@@ -65,7 +65,7 @@ def checkpoints() -> tuple[Checkpoint, ...]:
 
 
 def checkpoint_of(name: str) -> Checkpoint | None:
-    """Return the checkpoint of a model's name, with or without "chat:"; None for a model of other people.
+    """Return the checkpoint of a model's name, with or without "chat:"; None if the model is not in the table.
 
     >>> checkpoint_of("chat:Qwen/Qwen2.5-7B-Instruct").licence
     'apache-2.0'
@@ -76,10 +76,10 @@ def checkpoint_of(name: str) -> Checkpoint | None:
 
 
 def pinned(name: str) -> Model:
-    """Return the model of a checkpoint with its pinned revision; a classifier with the meaning of its classes and its input order.
+    """Return the model of a checkpoint with its pinned revision; a classifier also gets its class names and its input order.
 
     Raises:
-        ValueError: it is not one of the checkpoints.
+        ValueError: the name is not in the table of checkpoints.
     """
     if (one := checkpoint_of(name)) is None:
         raise ValueError(
@@ -93,7 +93,7 @@ def chat_model(size: str = SIZES[0]) -> Model:
     """Return the chat model of a size, with its pinned revision.
 
     Raises:
-        ValueError: there is no such size.
+        ValueError: the size is not in `SIZES`.
 
     >>> chat_model("7b").name
     'chat:Qwen/Qwen2.5-7B-Instruct'
@@ -107,7 +107,7 @@ def sized(preset: Mapping[str, Any], size: str, where: str) -> dict[str, Any]:
     """Return a preset with the chat model of a size.
 
     Raises:
-        ValueError: there is no such size, or the preset has no chat model.
+        ValueError: the size is not in `SIZES`, or the preset has no chat model.
 
     >>> sized({"generator": chat_model(), "k": 3}, "7b", "the preset hub")["generator"] == chat_model("7b")
     True

@@ -1,7 +1,7 @@
-"""Read columns as plain Python values, of whatever form `Dataset.map`, a stream or Ray hands rows in.
+"""Read columns as plain Python values, in whatever form `Dataset.map`, a stream or Ray passes the rows.
 
-Rows without a format are lazy, and are read from their Arrow table here: what `map` decodes itself it also encodes again, though
-nobody changed it, and its decoding takes three times as long.
+Rows without a format are lazy and are read from their Arrow table here. `map` encodes again whatever it decodes itself, even if
+nothing changed, and its decoding takes three times as long.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from datasets.iterable_dataset import ArrowExamplesIterable
 
 _TEXTS = (pa.types.is_string, pa.types.is_large_string)
 _FLAT = (*_TEXTS, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
-"""Kinds whose values NumPy hands over as they are, with nulls and without."""
+"""Kinds whose values NumPy passes on unchanged, with and without nulls."""
 Rows = TypeVar("Rows", Dataset, IterableDataset, DatasetDict)
 TABLE_ROWS = 1000
 """Rows of a table of `as_tables`."""
 CURE = "take the format off: ds = ds.with_format(None)"
 _ARRAYS = ("torch", "tensorflow", "jax", "jaxlib", "pandas", "polars")
-"""Packages whose values have lost what the rows hold: which number was null, which list was short."""
+"""Packages whose values no longer show what the rows hold: which number was null, or which list was short."""
 
 
 class FormatError(ValueError):
-    """Rows in a format from which the values of the columns can't be told."""
+    """The rows are in a format from which the values of the columns can't be read."""
 
 
 def without_format(ds: Rows) -> Rows:
-    """Return rows of a dataset with a format ("pandas", "torch" …) as plain Python values; any others as they are."""
+    """Return rows of a dataset with a format ("pandas", "torch" …) as plain Python values; return other rows unchanged."""
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: without_format(part) for split, part in ds.items()})
     if isinstance(ds, Dataset):
@@ -45,10 +45,10 @@ def without_format(ds: Rows) -> Rows:
 
 
 def as_tables(ds: IterableDataset) -> IterableDataset:
-    """Return a stream that hands its rows over as Arrow tables of its features: itself, if it does, as those of files do.
+    """Return a stream that passes its rows on as Arrow tables of its features; a stream of files does so already and is returned.
 
-    If Python makes the rows of a stream (a generator, or a mapped function), `datasets` would turn each row into its own table, and
-    null in one table does not fit a text in the next. The new stream has one shard.
+    If Python makes the rows of a stream (a generator, or a mapped function), `datasets` turns each row into its own table. A null
+    in such a table does not fit a text in the next table. The new stream has one shard.
     """
     # Only the private source of a stream shows whether it makes tables, and only such a source can make them.
     if getattr(ds._ex_iterable, "iter_arrow", None) is not None:
@@ -65,13 +65,13 @@ def _typed_tables(ds: IterableDataset, size: int) -> Iterator[tuple[int, pa.Tabl
 
 
 class Columns:
-    """Columns of the rows that a function of `map` gets, as lists of plain values; each is read when it is asked for.
+    """Hold the columns of the rows that a function of `map` gets, as lists of plain values; each column is read on first use.
 
     Args:
-        rows: one row or a batch of them: a mapping, or a table of a dataset with the format "arrow".
+        rows: one row or a batch of rows: a mapping, or a table of a dataset with the format "arrow".
 
     Raises:
-        FormatError: they come in another form.
+        FormatError: the rows have another form.
 
     >>> Columns({"id": ["1", "2"]})["id"], Columns({"id": "1"})["id"], Columns(pa.table({"id": ["1"]}))["id"]
     (['1', '2'], ['1'], ['1'])
@@ -149,7 +149,7 @@ def tables(ds: Dataset, names: Sequence[str], size: int = 1000) -> Iterator[pa.T
 
 
 def with_label_names(ds: Dataset) -> Dataset:
-    """Turn a published set's classes into strings, as in the library; other sets stay as they are."""
+    """Turn a published set's classes into strings, as in the library; return other sets unchanged."""
     if not isinstance(label := ds.features.get("label"), ClassLabel):
         return ds
     names = [None if number is None or number < 0 else label.names[number] for number in ds["label"]]
@@ -163,10 +163,10 @@ def has_repeats(ds: Dataset, name: str) -> bool:
 
 
 def encode(table: pa.Table, columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> pa.Table:
-    """Return a table with other values in some of its columns.
+    """Return a table with new values in some of its columns.
 
-    Each column is one chunk: a stream names each chunk of a batch by all rows of that batch, so that after two maps over batches of
-    thousand small chunks the names alone would take gigabytes.
+    Each column is one chunk. A stream names each chunk of a batch by all rows of that batch. After two maps over batches of a
+    thousand small chunks, the names alone would take gigabytes.
     """
     table = table.combine_chunks()
     kinds = Features({name: features[name] for name in columns}).arrow_schema

@@ -16,7 +16,7 @@ from hfcf.core.passages import hash_runs, mostly_within, passages_of
 from hfcf.core.splits import text_keys
 
 OWN_FILES = ("jsonl", "csv", "parquet", "own", "questions", "relations", "structures", "texts")
-"""Corpora of a user's own files: ids of rows in two files may be equal by chance."""
+"""Corpora of a user's own files: rows in two files may have equal ids by chance."""
 
 
 def save_seen(out: Path, training: Dataset, start: Model) -> None:
@@ -66,10 +66,10 @@ def _path(source: str, revision: str | None = None) -> str | None:
 
 
 def row_hashes(ds: Dataset) -> list[set[int]]:
-    """Hash each row's group and the texts by which it repeats another row; a pair has the texts of both sides.
+    """Hash each row's group and the texts by which it repeats another row; a pair also has the texts of its source.
 
-    See `hfcf.core.splits.text_keys`. In a user's own files, a group that equals the row's id is left out: two files that
-    number their rows from 1 have nothing in common.
+    See `hfcf.core.splits.text_keys`. In a user's own files, a group that equals the row's id is left out. Two files may both number
+    their rows from 1 and have nothing in common.
     """
     ids = ds["id"] if "id" in ds.column_names else [None] * len(ds)
     groups = [
@@ -83,13 +83,13 @@ def row_hashes(ds: Dataset) -> list[set[int]]:
 
 
 def seen_rows(ds: Dataset, model: Model) -> list[bool] | None:
-    """Say for each row whether a model was trained on its group, a text of its identity or most of a passage; None: not known."""
+    """Return for each row whether a model was trained on its group, a text of its identity or most of a passage; None: unknown."""
     seen = load_seen(model)
     return None if seen is None else mark_rows(ds, [seen])[0]
 
 
 def mark_rows(ds: Dataset, seen: Sequence[frozenset[int]]) -> list[list[bool]]:
-    """Say for each of several models, by the hashes of what it was trained on, which rows it was trained on."""
+    """Return which rows each of several models was trained on, by the hashes of its training rows."""
     marks: list[list[bool]] = [[] for _ in seen]
     for hashes, texts in zip(row_hashes(ds), _passages(ds), strict=True):
         for own, of_model in zip(marks, seen, strict=True):
@@ -98,7 +98,7 @@ def mark_rows(ds: Dataset, seen: Sequence[frozenset[int]]) -> list[list[bool]]:
 
 
 def _passages(ds: Dataset) -> Iterator[list[str]]:
-    """Yield the passages of each row; a pair has those of both sides."""
+    """Yield the passages of each row; a pair also has the passages of its source."""
     if not is_paired(ds):
         return passages_of(ds)
     return (own + other for own, other in zip(passages_of(ds), passages_of(sources(ds)), strict=True))

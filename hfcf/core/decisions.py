@@ -1,10 +1,11 @@
-"""Decisions on scores: which scores are equal, and what decides in a batch as it does alone.
+"""Decisions on scores: which scores are equal, and how a row gets the same decision in a batch as alone.
 
-A batch, its padding and the processor move the last digits of a score, in float32 by about 1e-6. So scores within `TOLERANCE` of
-each other are equal, a score within it of a floor reaches the floor, and of equal candidates the least text is the best.
-A tolerance moves the edge and does not remove it: a score that a batch could carry over the edge of a floor is computed once more,
+A batch, its padding and the processor change the last digits of a score, in float32 by about 1e-6. So scores within `TOLERANCE` of
+each other are equal, and a score within `TOLERANCE` of a floor reaches the floor. Among equal candidates, the alphabetically first
+text is the best.
+A tolerance moves the edge and does not remove it. A score that a batch could carry over the edge of a floor is computed again,
 alone in its batch, and that score decides (`settled`). A score of four digits as a threshold therefore accepts the row that shows
-it. A choice between candidates (`best`, `ranked`) has the tolerance alone: two scores about 1e-4 apart may still change places.
+it. A choice between candidates (`best`, `ranked`) has only the tolerance: two scores about 1e-4 apart may still change places.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 TOLERANCE = 1e-4
-"""Scores that differ by no more are equal: batches and processors move them."""
+"""Scores that differ by at most this are equal: batches and processors change the last digits."""
 DIGITS = 4
 """Decimals of the scores of candidates that rows publish."""
 
@@ -39,14 +40,14 @@ def exceeds(score: float, limit: float) -> bool:
 
 
 def is_close(score: float, edge: float) -> bool:
-    """Say whether a batch could move a score across the edge that `reaches` and `exceeds` have about a threshold."""
+    """Say whether a batch could move a score across the edge that `reaches` and `exceeds` use for a threshold."""
     return abs(score - edge) <= 2 * TOLERANCE
 
 
 def ranked(items: Iterable[Item], score: Callable[[Item], float], text: Callable[[Item], Any]) -> list[Item]:
     """Sort items, the highest score first; equal scores are in the order of their texts.
 
-    Nearness is not transitive: each group of equals is what lies within `TOLERANCE` of the highest score that is left.
+    Nearness is not transitive: a group of equal items is what lies within `TOLERANCE` of the highest score that is left.
 
     >>> ranked(["b", "a", "c"], {"a": 0.49995, "b": 0.5, "c": 0.9}.get, str)
     ['c', 'a', 'b']
@@ -62,7 +63,7 @@ def ranked(items: Iterable[Item], score: Callable[[Item], float], text: Callable
 
 
 def best(items: Iterable[Item], score: Callable[[Item], float], text: Callable[[Item], Any]) -> Item:
-    """Return the item with the least text of those whose score is within `TOLERANCE` of the highest.
+    """Return the item whose score is within `TOLERANCE` of the highest; of several, the item with the alphabetically first text.
 
     Raises:
         ValueError: there are no items.
@@ -73,12 +74,12 @@ def best(items: Iterable[Item], score: Callable[[Item], float], text: Callable[[
 
 
 def settled(ask: Callable[[Sequence[Any]], Sequence[Any]], requests: Sequence[Any], in_doubt: Callable[..., bool]) -> list[Any]:
-    """Ask about all requests together, and once more, each alone in its batch, about those whose answer is in doubt.
+    """Ask about all requests together; ask again about each request whose answer is in doubt, alone in its batch.
 
     Args:
         ask: returns an answer for each request.
         requests: what is asked.
-        in_doubt: whether another batch could change what an answer decides; it is called with the answer and its request.
+        in_doubt: whether another batch could change the decision on an answer; it is called with the answer and its request.
     """
     answers = list(ask(requests))
     again = [i for i, answer in enumerate(answers) if in_doubt(answer, requests[i])]
@@ -91,7 +92,7 @@ def settled(ask: Callable[[Sequence[Any]], Sequence[Any]], requests: Sequence[An
 
 @contextmanager
 def batches_of_one() -> Iterator[None]:
-    """Let engines put each request into a batch of its own, inside the `with` block."""
+    """Put each request of an engine into a batch of its own inside the `with` block."""
     token = _alone.set(True)
     try:
         yield
@@ -100,5 +101,5 @@ def batches_of_one() -> Iterator[None]:
 
 
 def is_alone() -> bool:
-    """Say whether each request is to have a batch of its own."""
+    """Say whether each request needs a batch of its own."""
     return _alone.get()

@@ -16,7 +16,7 @@ from hfcf.core.task import Task, task_of
 from hfcf.text.normalise import dedup_key
 
 TWIN = "the same counterfactual as that of row"
-"""How the reason begins; the id of the earlier row follows."""
+"""The beginning of the reason; the id of the earlier row follows."""
 
 
 def reject_duplicates(ds: Dataset, stage: str) -> Dataset:
@@ -25,8 +25,8 @@ def reject_duplicates(ds: Dataset, stage: str) -> Dataset:
     Two counterfactuals are equal if their texts (`Task.identity`) have the same `dedup_key`, so that "1.5" is not "15", and if
     their spans are equal. Labels do not count. Equal counterfactuals of one source stay. Memory holds a hash of each of them.
 
-    Only a `Dataset` is searched: a stream has no end, and ranks do not see each other's rows. A limit does not change the decisions
-    on the rows before it.
+    Only a `Dataset` is searched: a stream has no end, and processes do not see each other's rows. A limit does not change the
+    decisions on the rows before it.
     """
     twins = find_duplicates(ds)
     if not twins:

@@ -1,4 +1,4 @@
-"""Describe a system's settings: types, defaults, those of each preset, and meanings."""
+"""Describe a system's settings: types, defaults, values in presets, and meanings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Description(NamedTuple):
     default: str
     """As text; "" if the setting must be given."""
     presets: dict[str, str]
-    """The values in presets that differ from the default, by preset; those of a task by "TASK rows"."""
+    """The values in presets that differ from the default, by preset; "TASK rows" is the key of a value that a task sets."""
     meaning: str
     """The first sentence of the docstring's text."""
     trained_by: str
@@ -28,9 +28,9 @@ class Description(NamedTuple):
 
 
 def settings(cls: type[System]) -> list[Description]:
-    """Describe the settings of a system, in the order of its stages, those of every system last.
+    """Describe the settings of a system in the order of its stages; the settings that every system has come last.
 
-    The text of a setting is that of the system's docstring, else of the first stage that has it.
+    The text of a setting comes from the system's docstring, else from the first stage that has the setting.
 
     >>> from hfcf.systems import system_class
     >>> next(text for text in settings(system_class("race")) if text.name == "max_new_tokens")._replace(presets={})

@@ -1,7 +1,8 @@
-"""Edits of a source row's text: apply them, and describe a change by them.
+"""Edits of a source row's text: apply edits, and describe a change as edits.
 
-An edit is `{field, piece, start, end, before, after}`: end-exclusive code-point offsets into the source's text; `piece` is -1
-where the field is not a list. A row's edits are sorted and disjoint, so applied from right to left each one's offsets hold.
+An edit is `{field, piece, start, end, before, after}`. Its offsets are end-exclusive code points in the source's text; `piece` is
+-1 where the field is not a list. A row's edits are sorted and disjoint, so each offset stays valid when they are applied from right
+to left.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def replace_text(text: str, edits: Sequence[Mapping[str, Any]]) -> str:
     last = len(text)
     for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
         if not 0 <= edit["start"] <= edit["end"] <= last:
-            raise ValueError(f"the edit at {edit['start']}–{edit['end']} overlaps another, or lies outside the text")
+            raise ValueError(f"the edit at {edit['start']}–{edit['end']} overlaps another edit, or lies outside the text")
         if text[edit["start"] : edit["end"]] != edit["before"]:
             raise ValueError(f"the text at {edit['start']} is {text[edit['start'] : edit['end']]!r}, not {edit['before']!r}")
         text = text[: edit["start"]] + edit["after"] + text[edit["end"] :]
@@ -38,32 +39,32 @@ def by_place(edits: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], list[M
 
 
 def refuse_rest(places: Mapping[tuple[str, int], Any]) -> None:
-    """Raise `ValueError` if edits are left whose text the row does not have."""
+    """Raise `ValueError` if edits remain whose text the row does not have."""
     if places:
         raise ValueError(f"edits of places that the row does not have: {sorted(places)}")
 
 
 def rewrite(field: str, before: str, after: str) -> list[Edit]:
-    """Return the one edit of a text that was generated anew."""
+    """Return one edit over the whole of a text that was generated again."""
     return [{"field": field, "piece": -1, "start": 0, "end": len(before), "before": before, "after": after}]
 
 
 def words(text: str) -> list[str]:
-    """Split a text into words and punctuation marks with the white space before them: joined, they are the text."""
+    """Split a text into words and punctuation marks, each with the white space before it; joined, they are the text."""
     return _word(text.isascii()).findall(text)[:-1] if text else []
 
 
 @lru_cache(maxsize=2)
 def _word(ascii_only: bool) -> re.Pattern[str]:
     # Combining marks are part of their word, which `re` does not know: a vowel sign of Hindi, a single accent.
-    # English is read four times as fast without them.
+    # English needs no combining marks and is read four times as fast without this pattern.
     others = () if ascii_only else map(chr, range(0x300, 0x20000))
     marks = "".join(character for character in others if unicodedata.category(character)[0] == "M")
     return re.compile(rf"\s*(?:[\w{marks}]+(?:['’.,-][\w{marks}]+)*|[^\w\s]|$)")
 
 
 MOST_WORK = 5_000_000
-"""Pairs of equal words that `opcodes` looks at."""
+"""The number of pairs of equal words that `opcodes` looks at."""
 
 
 class _Matcher(SequenceMatcher[str]):
@@ -83,8 +84,8 @@ class _Matcher(SequenceMatcher[str]):
 def opcodes(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
     """Compare two lists of words as `difflib.SequenceMatcher.get_opcodes` does, in bounded time.
 
-    Lists that would take longer (a thousand times the same word in both) are compared at their ends alone: what lies between the
-    words with which both begin and those with which both end is one replacement.
+    Lists that would take longer (such as the same word a thousand times in both) are compared only at their ends. The common first
+    words and the common last words are equal; the words between are one replacement.
     """
     try:
         return list(_Matcher(None, old, new, autojunk=False).get_opcodes())
@@ -102,8 +103,8 @@ def opcodes(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int,
 def diff(before: str, after: str) -> list[tuple[str, str]]:
     """Compare two texts word by word, as ("same" | "out" | "in", text) parts.
 
-    Of long texts whose words repeat so often that to compare them would take seconds, everything between the first and the last
-    difference is one change; see `opcodes`.
+    Some long texts repeat their words so often that the comparison would take seconds. Then everything between the first and the
+    last difference is one change; see `opcodes`.
     """
     old, new = words(before), words(after)
     parts: list[tuple[str, str]] = []
@@ -117,7 +118,7 @@ def diff(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def find_edits(field: str, piece: int, before: str, after: str) -> list[Edit]:
-    """Return the edits, word by word, that make one text another."""
+    """Return the edits, word by word, that turn the first text into the second."""
     edits: list[Edit] = []
     place, open_edit = 0, False
     for kind, text in diff(before, after):
@@ -134,7 +135,7 @@ def find_edits(field: str, piece: int, before: str, after: str) -> list[Edit]:
 
 
 def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int]) -> list[Edit]:
-    """Return the edits that lead from the edited texts back to the source's."""
+    """Return the edits that turn the edited texts back into the source's texts."""
     back = []
     shifts: dict[tuple[str, int], int] = {}
     for edit in sorted(edits, key=lambda edit: edit["start"]):
@@ -155,7 +156,7 @@ def plain_words(text: str) -> list[str]:
 def word_distance(before: str, after: str) -> int:
     """Count the fewest words to insert, delete or replace that turn one text into the other (Levenshtein).
 
-    Words are those of `plain_words`: case and punctuation do not count.
+    A text is split by `plain_words`: case and punctuation do not count.
 
     >>> word_distance("who is the captain of richmond", "Who was the first captain of Richmond?")
     2

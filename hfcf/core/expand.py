@@ -1,4 +1,4 @@
-"""Dataset verbs around a system: a small sample before it; after it, one row for each counterfactual or rejection."""
+"""Dataset verbs around a system: a small sample before it; afterwards, one row for each counterfactual or rejection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def expand(ds: AnyDataset) -> AnyDataset:
     """Make one row of the task's columns, with provenance, for each counterfactual.
 
     Args:
-        ds: rows on which a system ran; several splits, or a stream, give the same kind.
+        ds: rows on which a system ran; several splits, or a stream, return the same kind.
 
     Returns:
         The rows of the `counterfactuals` lists, in order; the other columns of `ds` are dropped. If a verification system ran on
@@ -66,7 +66,7 @@ def expand(ds: AnyDataset) -> AnyDataset:
 
 
 def _map(ds: Dataset, function: Callable[..., Any], features: Features, *, cached: bool = True, **kwargs: Any) -> Dataset:
-    """Map rows to their counterfactuals; return these without a format."""
+    """Map rows to their counterfactuals, and return the counterfactuals without a format."""
     if not len(ds):
         return schema.no_rows(features)
     with quiet_few(len(ds)):
@@ -79,7 +79,7 @@ def _map(ds: Dataset, function: Callable[..., Any], features: Features, *, cache
 
 def _refuse_stream(ds: object) -> None:
     if isinstance(ds, IterableDatasetDict):
-        raise ValueError("these are streams: read the rows of each first, ds = Dataset.from_list(list(ds[split]))")
+        raise ValueError("ds holds streams: read the rows of each stream first, ds = Dataset.from_list(list(ds[split]))")
     if isinstance(ds, IterableDataset):
         raise ValueError("this is a stream: read its rows first, ds = Dataset.from_list(list(ds), features=ds.features)")
 
@@ -140,14 +140,14 @@ def is_sound(row: Mapping[str, Any]) -> bool:
 def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
     """List each rejected source and each rejected candidate as a row, with the stage and the reason.
 
-    A source is rejected (`level` "row") exactly when none of its candidates is accepted; its rejected candidates have rows of
-    their own (`level` "candidate") in either case. `source` is a struct of the source's canonical columns, `candidate` a struct of
-    the candidate without its verdict, null where the level is "row". Several splits give several splits.
+    A source is rejected (`level` "row") exactly when none of its candidates is accepted. Its rejected candidates have rows of their
+    own (`level` "candidate") in either case. `source` is a struct of the source's canonical columns. `candidate` is a struct of the
+    candidate without its verdict, and null where the level is "row". Several splits give several splits.
 
     Args:
         ds: rows on which a system ran, or some of its stages.
-        system: the system's name. None reads it from the counterfactuals, or finds the one system that has all stages that decided
-            and whose columns the rows have; the column `system` is null if none or several do.
+        system: the system's name. None reads it from the counterfactuals. If there are none, it is the only system that has every
+            stage that decided and whose columns the rows have. The column `system` is null if no system or several systems fit.
 
     Raises:
         ValueError: no stage ran on the rows, or they are a stream.
@@ -176,7 +176,7 @@ def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
 
 
 def _find_system(ds: Dataset) -> str | None:
-    """Find the name of the system that worked on `ds`; None where it can't be told."""
+    """Find the name of the system that worked on `ds`; None where it can't be found."""
     stages = set[str]()
     columns = [column for column in ("candidates", "counterfactuals", "status") if column in ds.features]
     for row in iterate(ds, columns):
@@ -194,7 +194,7 @@ def _find_system(ds: Dataset) -> str | None:
 
 
 def _outputs(cls: type[System]) -> set[str]:
-    """Return the columns that the stages of a system fill, without those that depend on settings."""
+    """Return the columns that the stages of a system fill, without the columns that depend on settings."""
     outputs = (part.stage.outputs for part in cls.parts.values())
     return {column for own in outputs if isinstance(own, Mapping) for column in own}
 
@@ -249,11 +249,11 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     smaller sample. If `n` is not a multiple of the number of labels, the alphabetically first labels get an extra row. Rows without
     labels give a plain sample.
 
-    Source: Lee et al. 2021, CrossAug, section 3.6, which samples each size anew.
+    Source: Lee et al. 2021, CrossAug, section 3.6; the paper draws each size independently.
     """
     _refuse_stream(ds)
     if n < 1:
-        raise ValueError(f"a sample of {n} rows: 1 or more")
+        raise ValueError(f"n must be at least 1, got {n}")
     ds = without_format(ds)
     ids, labels = list(ds["id"]), list(ds["label"]) if "label" in ds.features else [""] * len(ds)
     available = dict(sorted(Counter(labels).items()))
@@ -261,7 +261,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     quota = {label: share + (i < more) for i, label in enumerate(available)}
     if not available or any(quota[label] > available[label] for label in available):
         if "label" not in ds.features:
-            raise ValueError(f"a sample of {n:,} rows needs as many; there are {len(ds):,}")
+            raise ValueError(f"n must be at most {len(ds):,}, the number of rows, got {n:,}")
         counts = ", ".join(f"{rows:,} {label}" for label, rows in available.items()) or "no rows"
         needed = max(quota.values(), default=n)
         raise ValueError(f"a class-balanced sample of {n:,} rows needs {needed:,} of each label; there are {counts}")

@@ -16,7 +16,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def find_fault(error: BaseException) -> str | None:
-    """Say which fault of the disk or the memory is behind an error, whatever library's error wraps it; None: neither."""
+    """Say which fault of the disk or the memory caused an error, whatever library's error wraps it; None: neither."""
     retry = "and the same command continues from here"
     seen: set[int] = set()
     cause: BaseException | None = error
@@ -52,10 +52,10 @@ def is_panic(error: BaseException) -> bool:
 
 
 def is_a_users(error: BaseException) -> bool:
-    """Say whether an error is a user's mistake.
+    """Say whether a user's mistake caused an error.
 
-    A `TypeError` is a mistake if this library raised it with its own message. A `RecursionError` is a mistake if a parser raised
-    it, because a file or a value is nested too deeply; any other is a bug.
+    A `TypeError` is a mistake if this library raised it with its own message. A `RecursionError` from a parser is a
+    mistake: a file or a value is nested too deeply. Any other `RecursionError` is a bug.
     """
     if isinstance(error, RecursionError):
         return _is_of_deep_input(error)

@@ -1,4 +1,4 @@
-"""The form in which a person gives one row of a task: its entries, and texts of several pieces, a line each."""
+"""The form in which a person enters one row of a task: its entries, and texts of several pieces, one piece a line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Entry:
     """Describe one text of a form.
 
     Args:
-        name: by which the task reads it.
-        title: what a person reads above it.
-        lines: how many are shown at once.
-        hint: how to write it.
-        choices: the only values, if they are few.
-        setting: whether it holds pieces for the system's setting of this name, and not a part of the row.
+        name: by which the task reads the entry.
+        title: what a person reads above the entry.
+        lines: how many lines are shown at once.
+        hint: how to write the entry.
+        choices: the only allowed values, if they are few.
+        setting: whether the entry holds pieces for the system's setting of this name, and not a part of the row.
     """
 
     name: str

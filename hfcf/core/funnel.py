@@ -1,4 +1,4 @@
-"""How many rows and candidates each stage let through, and why not the others: counted from the columns afterwards."""
+"""Count from the columns of a finished run how many rows and candidates each stage accepted, and why it rejected the rest."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def short(reason: str) -> str:
-    """Shorten a reason by what is particular to its row: counts, positions, another row, the list of candidates.
+    """Shorten a reason by what is particular to its row: counts, positions, another row's id, the list of candidates.
 
     >>> short("is over 2.0 times as perplexing: 812.4, 300 at most"), short("judge 2 says REFUTES, 0.41, 0.5 at least")
     ('is over N times as perplexing: N, 300 at most', 'judge 2 says REFUTES, N, 0.5 at least')

@@ -1,4 +1,4 @@
-"""The HTTP library that huggingface_hub sends requests with, whose exceptions it raises: another one since its second version."""
+"""The HTTP library that huggingface_hub uses and whose exceptions it raises; since its second version it is another library."""
 
 try:
     from huggingface_hub.utils import httpx

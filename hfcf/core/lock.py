@@ -15,16 +15,16 @@ from filelock import FileLock, Timeout
 from hfcf.core.workers import process_number
 
 LOCK = ".hfcf.lock"
-"""The file in a folder that is held. The operating system frees it when its process ends, also by a kill: the file may stay."""
+"""The locked file in a folder. The operating system frees it when its process ends, also after a kill: the file may stay."""
 
 
 class FolderInUseError(ValueError):
-    """Another process writes to the folder."""
+    """Another process is writing to the folder."""
 
 
 @contextmanager
 def hold_folder(folder: str | Path, command: str) -> Iterator[None]:
-    """Hold a folder, which is made if it does not exist; processes of one run on several GPUs share it.
+    """Hold a folder, which is made if it does not exist; the processes of one run on several GPUs share it.
 
     Entering it also shows, before hours of work, that the folder can be written to.
     """

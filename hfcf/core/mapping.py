@@ -1,4 +1,4 @@
-"""Map one stage over rows: with its types, a bar, and a map cache whose damaged files are computed again."""
+"""Map one stage over rows: with its types, a progress bar, and a map cache whose damaged files are computed again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def map_rows(ds: Dataset, function: Any, **kwargs: Any) -> Dataset:
 
 
 def read_cached(read: Callable[[], Rows]) -> Rows:
-    """Read what `load_dataset` caches; quarantine damaged folders of its cache with a warning, and read again."""
+    """Read what `load_dataset` caches; quarantine damaged folders of its cache with a warning, and read the source again."""
     try:
         return read()
     except Exception as error:
@@ -83,7 +83,7 @@ def first_rows(ds: Any, limit: int | None) -> Any:
 
 
 def _set_aside_damaged(ds: Dataset) -> bool:
-    """Quarantine the damaged files in the cache of a dataset's maps; return whether there was one."""
+    """Quarantine the damaged files in the cache of a dataset's maps; return whether there was a damaged file."""
     damaged = False
     for folder in {Path(file["filename"]).parent for file in ds.cache_files}:
         for path in folder.glob("cache-*.arrow"):
@@ -94,7 +94,7 @@ def _set_aside_damaged(ds: Dataset) -> bool:
 
 
 def _fault(path: Path) -> str | None:
-    """Say what is wrong with an Arrow file; its batches are not read, only where they are."""
+    """Say what is wrong with an Arrow file; only the positions of its batches are read, not the batches."""
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
             stream.read_all()

@@ -17,7 +17,7 @@ from hfcf.core.names import check_settings
 REMOTE = "llm:"
 """The prefix of the name of a model behind an endpoint."""
 CHAT = "chat:"
-"""The prefix of the name of a model in this process that is asked by prompts, as one behind an endpoint is."""
+"""The prefix of the name of a model that runs in this process and answers prompts, as a model behind an endpoint does."""
 SEEN = "seen.npy"
 """The file in a model's folder with hashes of what it was trained on: see `hfcf.core.contamination`."""
 
@@ -27,15 +27,16 @@ class Model:
     """A reference to weights, with everything that changes their answers.
 
     Args:
-        name: a Hub id ("me/roberta-hover"), a local folder (of a PEFT adapter too, which names its base, and of a cross-encoder in
-            modules of sentence-transformers), or "offline:NAME" (`hfcf.core.offline` lists them). Where a system takes a language
-            model that is asked by prompts: "llm:NAME" for one behind an endpoint (`hfcf.engines.remote.engine.Remote`), or
-            "chat:NAME" for one in this process, where NAME is one of the former: a Hub id, a folder or offline:NAME.
+        name: a Hub id ("me/roberta-hover"), a local folder, or "offline:NAME" (`hfcf.core.offline` lists the names). The folder may
+            hold a PEFT adapter, which names its base, or a cross-encoder in modules of sentence-transformers. Some settings of
+            systems also take a language model that answers prompts. "llm:NAME" is a model behind an endpoint
+            (`hfcf.engines.remote.engine.Remote`). "chat:NAME" is a model in this process, where NAME is a Hub id, a folder or
+            offline:NAME.
         revision: the Hub revision; pin it, or a new upload changes your results.
         adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one of the package hfcf-offline.
         dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
-        labels: for a classifier whose classes have names of its own: {its name: our name}, {"LABEL_0": "REFUTES", …}. Stored as
-            pairs, because a reference must be hashable.
+        labels: for a classifier whose classes have names of its own: {its name: our name}, such as {"LABEL_0": "REFUTES", …}.
+            Stored as pairs, because a reference must be hashable.
         inputs: the input format of your own classifier, if it differs from ours.
         samples: for "llm:NAME" as a judge, the number of answers to request if the server gives no log-probabilities. The
             probability of a label is its share of the answers; with 1 answer, its label has the probability 1. "chat:NAME" always
@@ -43,8 +44,8 @@ class Model:
         prompts: for "llm:NAME" and "chat:NAME", a folder with prompts of your own, asked instead of ours of the same names.
 
     Raises:
-        ValueError: `samples` is less than 1; it is more than 1, or `prompts` is set, for a model that is not asked by prompts; the
-            name ends after "llm:" or "chat:".
+        ValueError: `samples` is less than 1. Or a model that does not answer prompts has `samples` above 1 or sets `prompts`. Or
+            the name ends after "llm:" or "chat:".
 
     >>> Model.of("t5-base").name
     't5-base'
@@ -160,17 +161,17 @@ def is_chat(model: Model) -> bool:
 
 
 def is_prompted(model: Model) -> bool:
-    """Return whether a model is asked by prompts: behind an endpoint, or in this process."""
+    """Return whether a model answers prompts: behind an endpoint, or in this process."""
     return model.name.startswith((REMOTE, CHAT))
 
 
 def weights_of(model: Model) -> Model:
-    """Return the weights of a chat model, without what says how it is asked."""
+    """Return the weights of a chat model, without the settings of its prompts."""
     return Model(model.name.removeprefix(CHAT), revision=model.revision, adapter=model.adapter, dtype=model.dtype)
 
 
 def _check_prompted(name: str) -> None:
-    """Raise `ValueError` for the name of a language model that has a prefix and nothing usable after it."""
+    """Raise `ValueError` for the name of a language model that has only a prefix, or an unusable name after it."""
     prefix = REMOTE if name.startswith(REMOTE) else CHAT
     own = name.removeprefix(prefix)
     if not own.strip():
@@ -195,7 +196,7 @@ def source_of(name: str) -> str:
 
 
 def commit(model: Model) -> str | None:
-    """Return the commit of a Hub model as the cache has it, else the revision of the `Model`; None for a folder."""
+    """Return the commit of a Hub model in the cache, else the revision of the `Model`; None for a folder."""
     return _commit(model.name, model.revision)
 
 

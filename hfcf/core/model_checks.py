@@ -24,13 +24,13 @@ class NotCached(ValueError):
 
 
 FOLDERS = ("/", "./", "../", "~", "out/")
-"""How names begin that are folders and not Hub ids; the last is where this library's commands write."""
+"""The beginnings of names that are folders and not Hub ids; the last is where this library's commands write."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
 """Types of models with relative positions: the length in their configuration is not a limit."""
 _TOKENIZER = ("tokenizer", "vocab", "spiece", "sentencepiece", "spm", "merges")
-"""Every tokenizer has a file with one of these in its name."""
+"""Every tokenizer has a file whose name contains one of these texts."""
 _ANY_LENGTH, _USUAL = 1_000_000, 512
-"""From this length on, a tokenizer names none; such a model reads what the encoders of the papers read."""
+"""A tokenizer with this length or more states no limit; its model reads what the encoders of the papers read."""
 _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
 """Types of models whose first positions, up to the padding id, hold no token."""
 
@@ -124,7 +124,7 @@ def check_hub_id(name: str, where: str) -> None:
         raise ValueError(f"{where}: there is no folder {name}, and the Hub has no such names") from error
     if constants.HF_HUB_OFFLINE and not in_cache(name):
         raise NotCached(
-            f"{where}: there is no folder {name}, and offline mode is on, but the Hub's cache does not hold that name: unset "
+            f"{where}: there is no folder {name}; offline mode is on and the Hub's cache does not have it: unset "
             "HF_HUB_OFFLINE, give a folder or offline:NAME"
         )
 
@@ -143,7 +143,7 @@ def is_package(name: str) -> bool:
 
 
 def can_configure(model: Model) -> bool:
-    """Return whether a classifier's configuration can be read: it is on this machine, or the Hub may be asked for it."""
+    """Return whether a classifier's configuration can be read: it is on this machine, or the Hub may be reached."""
     from huggingface_hub import constants
 
     return not is_prompted(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
@@ -164,16 +164,16 @@ def longest_input(model: Model) -> int | None:
 
 
 def check_length(model: Model, max_length: int | None) -> None:
-    """Raise `ValueError` for a length that the model has no positions for; the positions past its own would be wrong."""
+    """Raise `ValueError` for a length that the model has no positions for; further positions would give wrong results."""
     longest = longest_input(model)
     if max_length and longest and max_length > longest:
         raise ValueError(f"max_length must be at most {longest}, the tokens that {model.name} reads, got {max_length}")
 
 
 def read_length(model: Model, max_length: int | None = None) -> int:
-    """Return the tokens of an input that are read: `max_length`, else as many as the model can.
+    """Return how many tokens of an input are read: `max_length`, else as many as the model can read.
 
-    A model with relative positions says by its tokenizer how long its texts were. A prompt is never cut.
+    The tokenizer of a model with relative positions states how long its training texts were. A prompt is never cut.
     """
     if is_prompted(model):
         return max_length or 0
@@ -188,7 +188,7 @@ def read_length(model: Model, max_length: int | None = None) -> int:
 
 
 def _config(model: Model) -> dict[str, Any]:
-    """Read `config.json` where it is on this machine."""
+    """Read `config.json` if it is on this machine."""
     from huggingface_hub import try_to_load_from_cache
 
     if is_remote(model):

@@ -1,4 +1,4 @@
-"""Folders of models that hold no model at their top: PEFT adapters, and the modules of sentence-transformers."""
+"""Folders of models without a model at the top level: PEFT adapters, and the modules of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WEIGHTS = (".safetensors", ".gguf", ".bin")
 
 
 def find_base(folder: str) -> tuple[str, str | None] | None:
-    """Return the base of a PEFT adapter's folder, and its revision; None of another folder, and where it names none.
+    """Return the base of a PEFT adapter's folder, and its revision; None for another folder, or if no base is named.
 
     A folder with weights of its own is a model, although an adapter may lie in it.
     """
@@ -25,9 +25,9 @@ def find_base(folder: str) -> tuple[str, str | None] | None:
 
 
 def find_module(folder: str) -> str | None:
-    """Return the subfolder of a cross-encoder that sentence-transformers stored as modules; None of another folder.
+    """Return the subfolder of a cross-encoder that sentence-transformers stored as modules; None for another folder.
 
-    It must be a classifier in a single module with weights: what further modules compute would be left out.
+    It must be a classifier in a single module with weights: this library would leave out what further modules compute.
     """
     path = Path(folder)
     if (path / CONFIG).is_file() or not (path / MODULES).is_file():
@@ -44,7 +44,7 @@ def find_module(folder: str) -> str | None:
 
 
 def explain_folder(folder: str) -> str | None:
-    """Say why a folder of weights is no model that can be loaded, and the line to type; None of a folder without a fault."""
+    """Say why a folder of weights can't be loaded as a model, and the line to type; None for a folder without a fault."""
     path = Path(folder)
     names = {file.name for file in path.iterdir()}
     whole = names & {"model.safetensors", "model.safetensors.index.json"}

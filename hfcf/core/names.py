@@ -10,7 +10,7 @@ from typing import Any
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Suggest the nearest of some names; return "" if none is near."""
+    """Suggest the nearest of some names; return "" if no name is near."""
     by_lower = {known.lower(): known for known in names}
     near = difflib.get_close_matches(str(name).lower(), by_lower, 1)
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -70,7 +70,7 @@ def adapter(name: str) -> Path:
 
 
 def _find(package: str, inside: str) -> Path | None:
-    """Return a path in an installed package, or None where it is not there."""
+    """Return a path in an installed package; None if it does not exist."""
     spec = importlib.util.find_spec(package)
     root = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
     return root / inside if root is not None and (root / inside).exists() else None
@@ -95,7 +95,8 @@ _FORM = "2"  # raise it when a conversion changes
 
 
 def _smollm2(source: Path, out: Path) -> None:
-    """Convert GGUF to safetensors: the loaded GGUF model counts as quantised and can't be saved, so its weights move to another."""
+    """Convert GGUF to safetensors; a loaded GGUF model counts as quantised and can't be saved, so a second model gets its
+    weights."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

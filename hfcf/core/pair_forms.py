@@ -23,9 +23,9 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "triplet": ("anchor", "positive", "negative"),
     "preference": ("prompt", "chosen", "rejected"),
 }
-"""The forms, each with its columns in order: sentence-transformers reads columns by place."""
+"""The forms, each with its columns in order: sentence-transformers reads columns by position."""
 _TRIES = 20
-"""How many originals of a label are drawn before it has no other text."""
+"""How many originals of a label are drawn before the label counts as having no different text."""
 Texts = tuple[str, ...]
 
 
@@ -40,12 +40,12 @@ def shape(pairs: Dataset, originals: Dataset, form: str, *, seed: int = 13) -> D
 
     Args:
         pairs: counterfactuals with their originals in `source`, labels as strings.
-        originals: among which a triplet's positive is drawn, where it must be a third row.
+        originals: the rows from which a triplet's positive is drawn, where it must be a third row.
         form: a key of `FORMS`.
         seed: of the draw.
 
     Returns:
-        Texts alone, each row once. How many counterfactuals give none is logged, with the reasons.
+        Only the texts, each row once. How many counterfactuals give no such row is logged, with the reasons.
     """
     check_form(form)
     task, rows, reasons = task_of(originals.features), dict[Texts, None](), Counter[str]()
@@ -71,7 +71,8 @@ def shape(pairs: Dataset, originals: Dataset, form: str, *, seed: int = 13) -> D
 
 
 def _preferences(task: Task, source: Row, row: Row) -> Iterator[Texts]:
-    """Yield one row for the counterfactual and one for its source: the right answer of each is the other's wrong one."""
+    """Yield one row for the counterfactual and one for its source: the right answer to each is the wrong answer to the other
+    row."""
     for one, other in ((row, source), (source, row)):
         yield task.prompt(one), f" {task.right_answers(one)[0]}", f" {task.right_answers(other)[0]}"
 
@@ -93,7 +94,7 @@ class _Triplets:
         yield triplet
 
     def _draw(self, source: Row, row: Row) -> Row | None:
-        """Draw another original of the source's label, of another group and with other texts."""
+        """Draw another original of the source's label, from another group and with different texts."""
         places, draw = self.places.get(source["label"], []), random.Random(f"{self.seed}:triplet:{row['id']}")
         texts = {normalise(self.task.as_text(one)) for one in (source, row)}
         for i in draw.sample(places, min(_TRIES, len(places))):

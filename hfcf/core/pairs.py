@@ -1,4 +1,4 @@
-"""Paired sets: each row is a counterfactual with the original row in its column `source`, so that the two are never out of step."""
+"""Paired sets: each row is a counterfactual with its original row in the column `source`, so that the two never get separated."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ def pair(
     """Join each counterfactual with its original.
 
     Source: Paranjape et al. 2022, RGF, section 6.1. Quoref's contrast set pairs a perturbed question with the original that it
-    names: `on="original_id"`. The output of a system, `hfcf.expand(ds)`, names it in `source_id`. AdversarialQA names none: the
-    paper draws "an original question q and a generated question q′ from the same passage": `on=("context", "context")`. The paper
-    does not say how many it draws: here each q′ comes once, with an original that its id and the seed draw.
+        names: `on="original_id"`. The output of a system, `hfcf.expand(ds)`, names the original in `source_id`. AdversarialQA names
+        no original. There the paper draws "an original question q and a generated question q′ from the same passage":
+        `on=("context", "context")`. The paper does not say how many it draws. Here each q′ comes once, with an original that its id
+        and the seed draw.
 
     Args:
         counterfactuals: rows of a task.
         originals: rows of the same task.
-        on: the column of the counterfactuals that has the originals' `id`; or a column of each side, whose texts are equal but for
-            case, spaces and punctuation.
-        form: "triplet" gives the columns `anchor`, `positive` and `negative`, which sentence-transformers reads; "preference" gives
+        on: the column of the counterfactuals that has the originals' `id`. Or a column of each side, whose texts are equal except
+            for case, spaces and punctuation.
+        form: "triplet" gives the columns `anchor`, `positive` and `negative`, which sentence-transformers reads. "preference" gives
             `prompt`, `chosen` and `rejected`, which TRL's `DPOTrainer` reads, in one row for the counterfactual and one for its
-            original. What each of them is, the task says: see docs/how-to/publish.md#triplets-and-preference-pairs.
+            original. The task decides what each text is: see docs/how-to/publish.md#triplets-and-preference-pairs.
         seed: which original is drawn where several match.
 
     Returns:
-        The rows of `counterfactuals` in order, with the column `source`; with a form, its columns alone. With a pair of columns,
-        those without a match are left out; with a form, those that have no sound one, and a warning counts them with the reasons.
+        The rows of `counterfactuals` in order, with the column `source`; with a form, only its columns. With a pair of columns, a
+        counterfactual without a match is left out. With a form, a counterfactual without a sound row is left out, and a warning
+        counts such rows with the reasons.
 
     Raises:
-        ValueError: a column is not there, the two are of different tasks, a counterfactual's original is not there, or there is no
-            such form.
+        ValueError: a column does not exist, the two sets are of different tasks, a counterfactual's original does not exist, or
+            `form` is unknown.
 
     >>> old = {"id": "1", "claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
     >>> new = {**old, "id": "2", "claim": "Rome is new.", "label": "REFUTES", "original_id": "1"}
@@ -75,8 +77,8 @@ def pair(
             chosen.append((i, random.Random(f"{seed}:pairs:{row_id}").choice(here)))
         elif by_id:
             raise ValueError(
-                f"pairs: row {row_id!r}: its {left} is {value!r}, which is not an id of the originals: give the set that "
-                "it was made from, or select the rows whose originals you have"
+                f"pairs: row {row_id!r}: its {left} is {value!r}, which is not an id of the originals. Pass the set from which "
+                "it was made, or select the rows whose originals you have"
             )
     if by_id and "edits" in counterfactuals.features:
         for i, j in chosen:
@@ -86,9 +88,9 @@ def pair(
 
 
 def check_source(task: Task, source: Mapping[str, Any], row: Mapping[str, Any], where: str = "") -> None:
-    """Raise `ValueError` unless a counterfactual's edits lead back to the texts of its source; rows of two sets may share ids.
+    """Raise `ValueError` unless a counterfactual's edits lead back to the texts of its source; two sets may use the same ids.
 
-    A counterfactual whose edits are null says nothing of its source.
+    A counterfactual whose edits are null does not describe its source and passes.
     """
     if row["edits"] is None:
         return
@@ -98,8 +100,8 @@ def check_source(task: Task, source: Mapping[str, Any], row: Mapping[str, Any], 
         texts = {}
     if not texts or any(_plain(text) != _plain(source[name]) for name, text in texts.items()):
         raise ValueError(
-            f"{where}the counterfactual {row['id']!r} was not made from the row {source['id']!r}, which has another text: give the "
-            "rows that it was made from"
+            f"{where}the counterfactual {row['id']!r} was not made from the row {source['id']!r}, which has different texts: "
+            "pass the rows from which it was made"
         )
 
 
@@ -113,22 +115,22 @@ def _plain(value: Any) -> Any:
 
 
 def pair_within(rows: Dataset, by: str | Sequence[str], *, seed: int = 13) -> Dataset:
-    """Draw two rows of each group, and take one as the original, the other as the counterfactual.
+    """Draw two rows of each group: one becomes the original, the other row becomes the counterfactual.
 
     Source: Paranjape et al. 2022, RGF, section 6.1: "For AmbigQA, we pair two disambiguated questions". The paper does not say
-    which two of several, nor which is the original: here the group's name and the seed draw both.
+        which two of several questions it pairs, nor which of them is the original. Here the group's name and the seed draw both.
 
     Args:
-        rows: of a task.
-        by: the column that rows of a group have in common, such as the ambiguous question, or several. Rows that lack one are in no
-            group: of AmbigQA, `by=("group_id", "annotation")` leaves out questions that are not ambiguous.
+        rows: rows of a task.
+        by: the column, or columns, whose value the rows of a group share, such as the ambiguous question. A row that lacks a value
+            is in no group: for AmbigQA, `by=("group_id", "annotation")` leaves out questions that are not ambiguous.
         seed: of the draw.
 
     Returns:
-        A row for each group that has two different rows or more, in the order of the groups, with the column `source`.
+        A row for each group that has at least two different rows, in the order of the groups, with the column `source`.
 
     Raises:
-        ValueError: the column is not there.
+        ValueError: the column does not exist.
 
     >>> row = {"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
     >>> ds = Dataset.from_list([{**row, "id": name, "case": name[0]} for name in ("a1", "a2", "b1")])
@@ -166,7 +168,7 @@ def _check(ds: Dataset, column: str, name: str) -> None:
 
 
 def _join(counterfactuals: Dataset, originals: Dataset) -> Dataset:
-    # A column that both sides have belongs to their rows; others are a system's work, but for further right answers.
+    # A column that both sides have belongs to their rows; other columns come from a system, except those of further right answers.
     task, shared = task_of(originals.features), {*counterfactuals.features} - {SOURCE, "status"}
     own_columns = {*task.features, *task.answer_columns}
     columns = [name for name in originals.features if name in own_columns or name in shared]

@@ -46,7 +46,7 @@ def signature(settings: Mapping[str, Setting]) -> inspect.Signature:
 
 
 def collect_settings(cls: type[Any]) -> dict[str, Setting]:
-    """Collect the settings of a system from its stages in order; those of every system come last."""
+    """Collect the settings of a system from its stages in order; the settings that every system has come last."""
     tasks_of_stages = [settings["task"] for part in cls.parts.values() if "task" in (settings := settings_of(part.stage))]
     own = OWN if cls.task else {**OWN, "task": tasks_of_stages[0]}
     found: dict[str, Setting] = {}

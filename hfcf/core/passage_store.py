@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "title", "text")
 _BATCH = 1_000
-"""Rows that are hashed and written at once; part of the hash."""
+"""The number of rows that are hashed and written at once; it is part of the hash."""
 
 Row = tuple[str, str, str]
 
@@ -31,7 +31,7 @@ class RepeatedIds(ValueError):
     """Several passages have the same id.
 
     Args:
-        hashes: `hash` of each of these ids, in this process. The ids themselves are not kept: 21 million take gigabytes.
+        hashes: the `hash` of each of these ids, in this process. The ids themselves are not kept: 21 million ids take gigabytes.
     """
 
     def __init__(self, hashes: frozenset[int]) -> None:
@@ -41,7 +41,7 @@ class RepeatedIds(ValueError):
 
 @dataclass(frozen=True)
 class Passages:
-    """A reference to a passage collection in the cache, by the hash of its rows; without texts, so it is cheap to pickle.
+    """A reference to a passage collection in the cache, by the hash of its rows; it holds no texts, so it is cheap to pickle.
 
     Args:
         sha: the hash; `Passages.of` and `store` compute it.
@@ -83,7 +83,7 @@ class Passages:
         return _file(self.sha).parent
 
     def open(self) -> Dataset:
-        """Return the rows as a memory-mapped `Dataset` of `id, title, text`; a passage's number is its place, from 0."""
+        """Return the rows as a memory-mapped `Dataset` of `id, title, text`; a passage's number is its position, from 0."""
         return _open(_file(self.sha), self.sha)
 
 
@@ -158,7 +158,7 @@ def remember(source: str, passages: Passages, notes: str = "") -> None:
 
 
 def recall(source: str) -> tuple[Passages, str] | None:
-    """Return the collection that a source gave, and the notes, while the cache has it."""
+    """Return the collection that a source gave, and the notes, if the cache has it."""
     if not (path := _note(source)).is_file():
         return None
     sha, _, notes = path.read_text(encoding="utf-8", errors="replace").partition("\n")
@@ -195,4 +195,4 @@ def _repeated(ds: Dataset, hashes: frozenset[int]) -> str:
             if name in firsts:
                 return f"row {number} of the passages: its id {name!r} is also that of row {firsts[name]}; ids must differ"
             firsts[name] = number
-    raise RuntimeError("two ids that differ have the same hash of 64 bits: leave the column id out")
+    raise RuntimeError("two different ids have the same 64-bit hash: leave the column id out")

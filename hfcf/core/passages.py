@@ -17,16 +17,16 @@ from hfcf.core.task import task_of
 from hfcf.text.normalise import BRACKET_NAMES
 
 VERSION = "1"
-"""Raise it when other passages count as repeated: it is part of the key of a comparison's cells."""
+"""Raise it when different passages count as repeated: it is part of the key of a comparison's cells."""
 RUN = 8
-"""Words of an n-gram: PaLM's length (Chowdhery et al. 2022, section 8). Shorter ones are phrases, which many texts share."""
+"""Words of an n-gram: PaLM's length (Chowdhery et al. 2022, section 8). Many texts share shorter phrases by chance."""
 SAMPLED = 4
-"""One n-gram of so many is kept, by its hash: the same ones in every text."""
+"""One n-gram of this many is kept, chosen by its hash: every text keeps the same n-grams."""
 THRESHOLD = 0.5
-"""The share of the n-grams of the shorter passage that must be in the other one. PaLM has 0.7, for whole texts; a window may begin
-in one paragraph and end in the next."""
+"""The share of the shorter passage's n-grams that must be in the longer passage. PaLM has 0.7, for whole texts. Here it is lower,
+because a window may begin in one paragraph and end in the next."""
 LEAST = 3
-"""N-grams that must be shared: fewer are one quotation. Passages of about 20 words or less are therefore compared whole only."""
+"""N-grams that must be shared: fewer are one quotation. Passages of about 20 words or less are therefore only compared whole."""
 
 Hashes = NDArray[np.uint64]
 _BREAK = re.compile(r"[\W_]+")
@@ -54,7 +54,7 @@ def passages_of(ds: Dataset) -> Iterator[list[str]]:
 
 
 class PassageIndex:
-    """Find whether passages repeat one of many; memory: 12 bytes for each n-gram that is kept, about 300 for 100 words."""
+    """Find whether passages repeat one of many; it needs 12 bytes for each n-gram that is kept, about 300 for 100 words."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         known, parts = set[int](), list[Hashes]()
@@ -69,7 +69,7 @@ class PassageIndex:
         self._owners = np.repeat(np.arange(len(parts), dtype=np.int32), self._sizes)[order]
 
     def repeats(self, text: str) -> bool:
-        """Say whether a text shares enough n-grams with one of the passages; the longer of the two may hold other text."""
+        """Say whether a text shares enough n-grams with one of the passages; the longer of the two may hold further text."""
         own = hash_runs(text)
         first, last = (np.searchsorted(self._hashes, own, side) for side in ("left", "right"))
         owners = np.concatenate([np.empty(0, np.int32), *(self._owners[i:j] for i, j in zip(first, last, strict=True) if i < j)])
@@ -93,6 +93,6 @@ def repeated_rows(ds: Dataset, of: Dataset) -> list[bool]:
 
 
 def mostly_within(text: str, hashes: Set[int]) -> bool:
-    """Say whether enough n-grams of a text are among those of many passages, of which it is not known which came from which."""
+    """Say whether enough n-grams of a text occur in many passages, where it is unknown which n-gram comes from which passage."""
     own = hash_runs(text)
     return sum(value in hashes for value in own.tolist()) >= max(LEAST, THRESHOLD * len(own))

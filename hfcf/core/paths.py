@@ -1,4 +1,4 @@
-"""Files that can be made again: the folder that holds them, safe writing, and what happens to damaged files."""
+"""Files that can be made again: the folder that holds them, safe writing, and the quarantine of damaged files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from random import SystemRandom
 log = logging.getLogger(__name__)
 
 DAMAGED = ".damaged"
-"""What the name of a damaged file ends in when it is set aside."""
+"""The ending of the name of a quarantined file."""
 SEAL = ".sizes.json"
-"""The file in a folder that has the sizes of its files."""
+"""The file in a folder that records the sizes of its files."""
 
 
 def cache_dir() -> Path:
@@ -26,7 +26,7 @@ def cache_dir() -> Path:
 
 
 def part_name(name: str) -> str:
-    """Return a name for a file while it is written: hidden, and one that no other process uses."""
+    """Return a name for a file while it is written: the name is hidden, and no other process uses it."""
     return f".{name}.{SystemRandom().getrandbits(32):08x}.part"
 
 
@@ -43,14 +43,14 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 
 def remove_parts(folder: Path, *names: str) -> None:
-    """Remove what killed processes left of files that `replace_file` writes; call it while no other process writes there."""
+    """Remove unfinished files of `replace_file` after processes were killed; call it while no other process writes there."""
     for name in names:
         for part in folder.glob(f".{name}.????????.part"):
             part.unlink(missing_ok=True)
 
 
 def inside(folder: str | Path, path: str) -> Path:
-    """Return the path of a file that a folder's own content names; refuse a path outside of the folder."""
+    """Return the path of a file that a folder's own content names; refuse a path outside the folder."""
     if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
         raise ValueError(f"{folder} names the file {path!r}, which is outside of it and is not read")
     return Path(folder) / path
@@ -59,8 +59,8 @@ def inside(folder: str | Path, path: str) -> Path:
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     """Make and fill a folder unless it exists, and return it.
 
-    It is filled under a hidden name and then renamed, so that neither a kill nor a second process leaves half a folder. A folder
-    whose files were cut off or removed since is quarantined, and filled again.
+    The folder is filled under a hidden name and then renamed, so that neither a kill nor a second process leaves half a folder. A
+    folder whose files were cut off or removed since is quarantined, and filled again.
     """
     if not is_intact(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
 
 
 def seal(folder: Path, *patterns: str) -> None:
-    """Record the sizes of a folder's files, or of those that patterns name, for `is_intact`."""
+    """Record the sizes of a folder's files, or of the files that match patterns, for `is_intact`."""
     files = [path for pattern in patterns or ["*"] for path in folder.rglob(pattern) if path.is_file()]
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
     with replace_file(folder / SEAL) as part:
@@ -92,7 +92,7 @@ def is_sealed(folder: Path) -> bool:
 
 
 def is_intact(folder: Path) -> bool:
-    """Say whether a folder exists and, if it is sealed, has its files as they were sealed; one that has not is quarantined."""
+    """Say whether a folder exists and, if it is sealed, has its files as they were sealed; quarantine a folder that does not."""
     if name := changed_file(folder):
         quarantine(folder, f"{name} is not as it was written")
     return folder.exists()
@@ -112,7 +112,7 @@ def changed_file(folder: Path) -> str | None:
 
 
 def quarantine(path: Path, why: object, *others: Path) -> Path:
-    """Rename a damaged file or folder to NAME.damaged, which replaces an older one, and warn."""
+    """Rename a damaged file or folder to NAME.damaged, replacing an older NAME.damaged, and warn."""
     target = path
     for old in (path, *others):
         new, number = old.with_name(old.name + DAMAGED), 1

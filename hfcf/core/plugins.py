@@ -20,7 +20,7 @@ def discover_modules(package: str) -> dict[str, str]:
 
 
 def with_plugins(own: dict[str, str], group: str) -> dict[str, str]:
-    """Add the entry points of a group ("module:attribute") to this library's names, none of which they replace."""
+    """Add the entry points of a group ("module:attribute") to this library's names; an entry point replaces none of these names."""
     return {**own, **{name: value for name, value in _entry_points(group, tuple(sys.path)) if name not in own}}
 
 
@@ -34,7 +34,7 @@ def files_of(variable: str) -> dict[str, Path]:
     """Map the names of the Python files that an environment variable lists to their paths; a recipe can't set it.
 
     Raises:
-        ValueError: there is no such file, or its name is no name of a module.
+        ValueError: the file does not exist, or its name is not a valid name for a module.
     """
     files: dict[str, Path] = {}
     for part in filter(None, os.environ.get(variable, "").split(os.pathsep)):

@@ -1,7 +1,7 @@
-"""Check before the first stage of a system all that can be known then: columns, labels, models, lengths, disk.
+"""Check before the first stage of a system all that can be known by then: columns, labels, models, lengths, disk.
 
-A stage that fails after hours of model calls costs them. `System` calls `check` and `check_rows`; `hfcf run` and its
-dry run call `check` before they read rows. Both read configurations and a few rows, and load no weights.
+A stage that fails after hours of model calls wastes them. `System` calls `check` and `check_rows`; `hfcf run` and its dry run call
+`check` before they read rows. Both functions read configurations and a few rows, and load no weights.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yo
 
 
 def check(system: Any, folders: Iterable[str | Path] = ()) -> None:
-    """Raise for what would stop a system after its start, whatever the rows are."""
+    """Raise for everything that would stop a system after its start, for any rows."""
     check_disk(folders)
     check_models(system)
 
@@ -45,7 +45,7 @@ def check_rows(system: Any, ds: Any) -> None:
 
 
 def warn_of_language(task: Task, ds: Any) -> None:
-    """Log how many rows are plainly not English, which all presets' models, prompts and lists of words are for."""
+    """Log how many rows are plainly not in English; the models, prompts and word lists of all presets are for English."""
     rows = ds.take(HEAD) if isinstance(ds, IterableDataset) else ds
     read = {
         row["id"]: looks_foreign(" ".join(segment.text for segment in task.segments(row)))  # of bad rows too, which stages reject
@@ -53,14 +53,14 @@ def warn_of_language(task: Task, ds: Any) -> None:
     }
     if foreign := [name for name, found in read.items() if found]:
         log.warning(
-            "%d of %s%d rows are not in English, such as %r: models, prompts and lists of words of all presets are for English, so "
-            "take these rows out, or read all that is made of them",
+            "%d of %s%d rows are not in English, such as %r. The models, prompts and word lists of all presets are for "
+            "English: remove these rows, or check all counterfactuals that are made of them",
             len(foreign), "the first " * (rows is not ds), len(read), foreign[0],
         )  # fmt: skip
 
 
 def check_disk(folders: Iterable[str | Path] = ()) -> None:
-    """Raise when a run can't write to a folder, or when the disk of one, or of a cache, is almost full."""
+    """Raise when a run can't write to its folder, or when the disk of the folder or of a cache is almost full."""
     from datasets import config
 
     for folder in (*folders, cache_dir(), config.HF_DATASETS_CACHE):
@@ -72,18 +72,18 @@ def check_disk(folders: Iterable[str | Path] = ()) -> None:
             raise ValueError(f"{existing} may not be written to: choose another folder, or change who may write there")
         if (free := shutil.disk_usage(existing).free) < LEAST_DISK:
             raise ValueError(
-                f"the disk of {path} has {free / 1e6:.0f} MB left, and a run needs {LEAST_DISK / 1e6:.0f} MB: free space, or set "
+                f"{path} must have {LEAST_DISK / 1e6:.0f} MB of free disk for a run, got {free / 1e6:.0f} MB. Free space, or set "
                 "HFCF_CACHE and HF_DATASETS_CACHE to folders on another disk"
             )
 
 
 def _other_preset(system: Any) -> str:
-    """Name the preset whose models ship, where the system has it."""
+    """Name the preset whose models are installable packages, if the system has it."""
     return ", or choose preset='offline' (--set preset=offline), whose models are there" if "offline" in system.presets else ""
 
 
 def check_models(system: Any) -> None:
-    """Raise for a model of a system that is not there, or that reads less than a stage hands it."""
+    """Raise for a model of a system that does not exist, or that reads fewer tokens than a stage passes to it."""
     try:
         check_trained(system)
         _check_stages(system)
@@ -109,7 +109,7 @@ def _check_stages(system: Any) -> None:
 
 
 def check_trained(system: Any) -> None:
-    """Raise for models of one's own that are not there, with the commands that train them."""
+    """Raise for the user's own models that do not exist yet, with the commands that train them."""
     missing: dict[str, str] = {}
     for name, setting in system.schema.items():
         if not (recipe := system.recipe_of(setting)):
@@ -128,7 +128,7 @@ def check_trained(system: Any) -> None:
 
 
 def check_columns(stages: Iterable[Stage], ds: Any) -> None:
-    """Raise unless each stage finds its columns among those of the rows and those that stages fill."""
+    """Raise unless each column that a stage reads is in the rows or is filled by a stage."""
     there, readers, declared = dict(ds.features), dict[str, str](), dict[str, Any]()
     stages = list(stages)
     filled = {column for stage in stages for column in stage.outputs}
@@ -150,7 +150,7 @@ def check_columns(stages: Iterable[Stage], ds: Any) -> None:
 
 
 def check_labels(task: Task, ds: Any) -> None:
-    """Raise when no row, or none of a stream's first rows, has a label of the task: all of them would be rejected."""
+    """Raise when no row, or no row at the beginning of a stream, has a label of the task: all rows would be rejected."""
     if not task.labelled or task.labels is None or "label" not in (ds.features or {}):
         return
     columns = [column for column in ("label", "status") if column in ds.features]

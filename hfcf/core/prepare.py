@@ -1,7 +1,7 @@
-"""Make the columns of rows ready for a run: add those that stages fill, typed, and clear what an earlier run filled.
+"""Prepare the columns of rows for a run: add each typed column that a stage fills, and clear what an earlier run filled.
 
-A column that stays null for the first thousand rows has no type that `Dataset.map` could infer, and the first filled row
-then crashes the run. So every column that a system's stages fill exists, null and typed, before the first stage runs.
+A column that stays null for the first thousand rows has no type that `Dataset.map` could infer. The first filled row then crashes
+the run. So every column that a system's stages fill exists, null and typed, before the first stage runs.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _add_nulls(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
 def clear_outputs(ds: Any, stages: Iterable[Any]) -> Any:
     """Set the columns that stages fill, and the status, to null if an earlier run filled them.
 
-    Without this, a stage skips a row that the earlier run rejected, and a row that the later run rejects keeps the
-    counterfactuals of the earlier run. A column that a stage reads before any stage fills it belongs to the rows and stays.
+    Without this, a stage skips a row that the earlier run rejected. A row that the later run rejects would keep the counterfactuals
+    of the earlier run. A column that a stage reads before any stage fills it belongs to the rows and stays.
     """
     columns = [column for column in _filled(stages) if column in (ds.features or ())]
     if not columns or (isinstance(ds, Dataset) and not _has_result(ds, columns)):

@@ -1,8 +1,7 @@
 """Read pretrained weights, configurations and tokenizers, and never the code or the pickles of a folder or a Hub repository.
 
-No other module calls `from_pretrained`, but for the conversion of `hfcf.core.offline`: so `trust_remote_code` and
-`use_safetensors` are set here. Where they are left out, Transformers asks at a terminal whether to run a repository's code, and
-reads a `pytorch_model.bin`.
+No other module calls `from_pretrained`, except the conversion of `hfcf.core.offline`: so `trust_remote_code` and `use_safetensors`
+are set here. Without them, Transformers asks at a terminal whether to run a repository's code, and reads a `pytorch_model.bin`.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from typing import Any
 from hfcf.core.model import Model, find_file
 
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
-"""Files that may run code when they are read: weights are never stored in them, and never read from them."""
+"""Files that may run code when they are read: the library stores no weights in such files, and never reads them."""
 PEFT = "adapter_model.safetensors"
 _HEADS = ("classifier.weight", "classifier.out_proj.weight", "classification_head.out_proj.weight", "score.weight")
-"""How the names of a classifier's last weights end."""
+"""The endings of the names of a classifier's last weights."""
 _SAFE = (".safetensors", ".gguf")
 _WEIGHTS = ("pytorch_model", "adapter_model", "tf_model", "flax_model")
-"""How the names of files begin that Transformers and PEFT take for weights."""
+"""The beginnings of the names of files that Transformers and PEFT take for weights."""
 _NO_CODE = ("peft_type", "XLORA"), ("megatron_config", None)
 """Settings of an adapter that make PEFT read further adapters, or import a module that the adapter names."""
 _CONVERT = (
@@ -50,7 +49,7 @@ def read_weights(auto: Any, model: Model, **settings: Any) -> Any:
 
 
 def read_config(model: Model) -> Any:
-    """Return the configuration of a model; that of its adapter is not read."""
+    """Return the configuration of a model; the configuration of its adapter is not read."""
     return _read_config(model.source(), model.revision, model.name)
 
 
@@ -64,7 +63,7 @@ def _read_config(source: str, revision: str | None, name: str) -> Any:
 def read_tuned_config(model: Model) -> Any:
     """Return the configuration of a model, or of its adapter, which names the classes of the tuned model.
 
-    PEFT stores none: then it is the base's, with as many outputs as the head in the adapter has.
+    PEFT stores no configuration: then it is the configuration of the base, with as many outputs as the head in the adapter has.
     """
     if (adapter := model.adapter_source()) is None:
         return read_config(model)
@@ -77,7 +76,7 @@ def read_tuned_config(model: Model) -> Any:
 
 
 def _head_size(path: str) -> int | None:
-    """Return the number of outputs of a classifier's head in an adapter's file; None where there is none."""
+    """Return the number of outputs of a classifier's head in an adapter's file; None if there is no head."""
     from safetensors import safe_open
 
     with safe_open(path, "np") as weights:
@@ -110,7 +109,7 @@ def read_adapter(network: Any, folder: str | Path, name: str) -> Any:
 
 
 def refuse_pickles(source: str, name: str) -> None:
-    """Raise where a folder has its weights in a pickle only; of what is on the Hub, Transformers reads safetensors alone."""
+    """Raise if a folder has its weights only in a pickle; on the Hub, Transformers reads only safetensors."""
     if not os.path.isdir(source):
         return
     paths = sorted(Path(source).iterdir())

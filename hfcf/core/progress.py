@@ -1,4 +1,4 @@
-"""Show on a terminal or in a notebook how far something is, and what is left; a log stays without bars.
+"""Show on a terminal or in a notebook how far a step is, and how much is left; a log stays without bars.
 
 `TQDM_DISABLE=1` turns the bars off.
 """
@@ -26,7 +26,7 @@ def is_shown() -> bool:
 
 
 def duration(seconds: float) -> str:
-    """Say how long something takes.
+    """Say how long a step takes.
 
     >>> duration(59), duration(61), duration(3 * 3600 + 61)
     ('less than 1 min', 'about 2 min', 'about 3 h 2 min')
@@ -38,7 +38,7 @@ def duration(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
-    """Say how long something will take."""
+    """Say how long a step will take."""
     return f"{duration(seconds)} left"
 
 
@@ -90,7 +90,7 @@ class StageBar(Bar):
         self._show("", 0.0)
 
     def report(self, engine: str, done: int, total: int) -> None:
-        """Show what an engine has answered of the requests of a run; one with 0 begins a run."""
+        """Show how many requests of a run an engine has answered; a call with 0 begins a run."""
         self.runs += done == 0
         share = (self.runs - 1 + done / total) / max(self.runs, self.expected)
         self._show(f", {engine} {done} of {total}", share)
@@ -128,7 +128,7 @@ def quiet_map() -> Iterator[None]:
 
 
 def quiet_few(rows: int) -> AbstractContextManager[None]:
-    """Silence the bars of `datasets` around bookkeeping, unless there are so many rows that somebody waits for them."""
+    """Silence the bars of `datasets` around bookkeeping, unless there are so many rows that a person has to wait."""
     return nullcontext() if rows >= _MANY and is_shown() else quiet_map()
 
 
@@ -145,7 +145,7 @@ def row_batch(rows: int) -> Iterator[None]:
 
 @contextmanager
 def count_requests(engine: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show how many of its requests an engine has answered: in the stage's bar, else in a bar of its own after two seconds."""
+    """Show how many requests an engine has answered: in the stage's bar, else in a bar of its own after two seconds."""
     stage = _stage_bar.get()
     if stage is not None:
         stage.report(engine, 0, total)

@@ -28,7 +28,7 @@ class RecipeError(ValueError):
 
 
 class Recipe(BaseModel):
-    """A recipe, or a part of one, as a type: unknown keys and values of other types are errors. Make one with `parse`.
+    """A recipe, or a part of a recipe, as a type: unknown keys and values of wrong types are errors. `parse` makes it.
 
     Values are not converted (`"3"` is not a number, a list is not a tuple), but a float field takes an integer. A validator that
     raises `ValueError` names the key itself.
@@ -39,7 +39,7 @@ class Recipe(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_keys(cls, content: Any) -> Any:
-        """Raise on unknown keys before any value is looked at: a misspelt key is the reason of most other errors."""
+        """Raise on unknown keys before any value is checked: a misspelt key causes most other errors."""
         if isinstance(content, Mapping):
             try:
                 check(map(str, content), (field.alias or name for name, field in cls.model_fields.items()), "")
@@ -74,7 +74,7 @@ def _model(value: Any) -> Any:
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number"]})]
 """A string that YAML may read as a number, or that Python code gives as a path: `split: 2012`."""
 Files = Annotated[str | list[str] | dict[str, str | list[str]], BeforeValidator(_files)]
-"""A file, several, or a mapping of splits to files."""
+"""A file, several files, or a mapping of splits to files."""
 _MODEL_FIELDS = {
     **{key: {"type": "string"} for key in ("name", "revision", "adapter", "dtype", "inputs", "prompts")},
     "samples": {"type": "integer", "minimum": 1},
@@ -106,7 +106,7 @@ def takes(config: type[Any], *, without: Sequence[str] = ()) -> Callable[[type[R
 
 
 def parse(model: type[R], content: Any, where: str) -> R:
-    """Make a recipe's model of its content."""
+    """Make the model of a recipe from its content."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
@@ -115,7 +115,7 @@ def parse(model: type[R], content: Any, where: str) -> R:
 
 
 def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
-    """Write an error of pydantic as one line: the place, the key, what it takes, and its value."""
+    """Write an error of pydantic as one line: the place, the key, the allowed values, and the value."""
     *_, (path, annotation) = [((), model), *_steps(model, error["loc"])]
     kind, value = error["type"], error["input"]
     if kind == "missing":
@@ -144,7 +144,7 @@ def _at(where: str, path: Sequence[str | int]) -> str:
 
 
 def _steps(model: Any, loc: Iterable[str | int]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the keys on the way to an error with their types; pydantic's names of union members are no keys."""
+    """Yield the keys on the way to an error with their types; the names that pydantic gives to members of a union are left out."""
     path: tuple[str | int, ...] = ()
     member = False  # whether the name of the member of a union has been read
     for part in loc:
@@ -200,8 +200,8 @@ def type_name(annotation: Any) -> str:
 
 
 class Loader(PlainLoader):
-    """Reads two things as YAML 1.2 does: 5e-5 is a number, for version 1.1 a text; and yes, no, on and off, names of labels, are
-    texts, for version 1.1 true and false."""
+    """Reads two kinds of values as YAML 1.2 does: 5e-5 is a number, which version 1.1 reads as a text. The labels yes, no, on and
+    off are texts, which version 1.1 reads as true and false."""
 
 
 _BOOL = "tag:yaml.org,2002:bool"
@@ -213,7 +213,7 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+
 
 
 def find(name: str) -> Path:
-    """Find the file of a recipe: a path, or the name of one that ships with this library ("race_hover")."""
+    """Find the file of a recipe: a path, or the name of a recipe that ships with this library ("race_hover")."""
     if Path(name).is_file():
         return Path(name)
     if Path(name).is_dir():
@@ -236,7 +236,7 @@ def folder() -> Path:
 
 
 def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
-    """Read a recipe's content, with its preset and the command line's changes applied."""
+    """Read a recipe's content, and apply its preset and the changes from the command line."""
     try:
         recipe = read_yaml_file(path, Loader)
     except ValueError as error:
@@ -248,7 +248,7 @@ def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
 
 
 _ADDRESS = re.compile(r"\s*(?:\S*::)?[A-Za-z][\w+.-]+:/")
-"""`https://…`, `hf://…`, `zip://…::https://…`, and what `datasets` may make one of, `http:/…`; no drive of Windows."""
+"""`https://…`, `hf://…`, `zip://…::https://…`, and `http:/…`, which `datasets` may make of an address; not a drive of Windows."""
 
 
 def addresses(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -268,7 +268,7 @@ def _leaves(value: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _refuse_addresses(content: Mapping[str, Any], path: Path) -> None:
-    """Raise on an address in a file: who wrote it may be a stranger, and it would send requests from this machine."""
+    """Raise on an address in a file: a stranger may have written the file, and it would send requests from this machine."""
     for keys, text in addresses(content):
         key = ".".join(keys[2:] if keys[0] == "presets" else keys)
         cure = f"if you trust it, give it yourself: --set {key}=…"
@@ -311,7 +311,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
 
 
 def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:
-    """Put the preset of `--preset` among the changes of `--set`.
+    """Add the preset of `--preset` to the changes of `--set`.
 
     >>> with_preset("offline", ["seed=7"])
     ['preset=offline', 'seed=7']
@@ -338,17 +338,18 @@ def resolve_folder(path: str) -> Path | None:
 
 
 def saved_splits(path: str) -> list[str]:
-    """List the splits of a folder of `DatasetDict.save_to_disk`; none of any other path."""
+    """List the splits of a folder of `DatasetDict.save_to_disk`; [] for any other path."""
     file = Path(path).expanduser() / "dataset_dict.json"
     return list(json.loads(file.read_text(encoding="utf-8"))["splits"]) if file.is_file() else []
 
 
 _SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
-"""Files by which a folder of `save_to_disk` is known."""
+"""The files by which a folder of `save_to_disk` is recognised."""
 
 
 def is_dataset(corpus: Any) -> bool:
-    """Say whether a corpus is arguments of `load_dataset`, a Hub id with its namespace, or a folder that holds a dataset."""
+    """Say whether a corpus is given by arguments of `load_dataset`: a Hub id with its namespace, or a folder that holds a
+    dataset."""
     return isinstance(corpus, Mapping) or (
         isinstance(corpus, str) and ("/" in corpus or is_saved(corpus) or _is_hub_folder(corpus))
     )
@@ -387,7 +388,7 @@ def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
 
 
 def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = (), limit: int | None = None) -> str:
-    """Return the command line that makes a result again, without the folders of this machine: it is published."""
+    """Return the command line that makes a result again, without the folders of this machine, because it is published."""
     name = "recipe.yaml" if isinstance(recipe, Mapping) else Path(recipe).name
     parts = ["hfcf", *verb.split(), name, "--out", Path(out).name or "out"]
     for change in changes:
@@ -396,7 +397,7 @@ def command(verb: str, recipe: Any, out: str | Path, changes: Sequence[str] = ()
 
 
 def without_folders(change: str) -> str:
-    """Shorten the paths in a "key=value"; one without any stays as it was typed."""
+    """Shorten the paths in a "key=value"; a text without a path stays as it was typed."""
     key, _, text = change.partition("=")
     try:
         value = read_yaml(text, Loader)

@@ -1,7 +1,7 @@
 """Keep keys, passwords and the folders of this machine out of what is stored, shown and published.
 
-The environment holds the secrets: `HFCF_LLM_KEY`, `HF_TOKEN`, the query of `HFCF_LLM_URL`, and the password in a proxy's address.
-A path may name a user, a client or a machine: of a path, only the last part is published.
+The environment holds the secrets: `HFCF_LLM_KEY`, `HF_TOKEN`, the query of `HFCF_LLM_URL`, and the password in a proxy's address. A
+path may name a user, a client or a machine, so only the last part of a path is published.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 HIDDEN = "***"
 """What replaces a secret."""
 SHORTEST = 8
-"""Characters: a shorter value, or one of letters alone such as "password", may be a word of any text."""
+"""The minimum number of characters: a shorter value, or a value of letters only such as "password", may be a word of any text."""
 _KEYS = ("HFCF_LLM_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _ADDRESSES = ("HFCF_LLM_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "HF_ENDPOINT")
 _ESCAPE = re.compile(r"\\{1,8}(?:u([0-9a-fA-F]{4})|(/))|%([0-9a-fA-F]{2})")
@@ -29,11 +29,11 @@ _SIGNATURE = re.compile(
 )
 """A parameter of an address that gives access to it, and its value."""
 _LOCAL_PATH = re.compile(r"(?:/[^/\s]|~[\w.-]*/|\.\.?/(?:.*/)?\.\./|\.\./|[A-Za-z]:[\\/]|\\\\)[^\n]*")
-"""An absolute path, and one that leaves the folder of the run."""
+"""An absolute path, or a relative path that leaves the folder of the run."""
 
 
 def hide(text: str) -> str:
-    """Replace the secrets of this process's environment, and passwords and signatures in addresses, in a text for others.
+    """Replace the secrets of this process's environment, and passwords and signatures in addresses, in a text for other people.
 
     >>> hide("https://me:word@host/rows.csv?sig=ab%2Fc&split=test")
     'https://***@host/rows.csv?sig=***&split=test'
@@ -49,8 +49,8 @@ def hide_secrets(text: str) -> str:
 def hide_in_body(text: str) -> str:
     """Replace the secrets of this process's environment in the body of an HTTP answer.
 
-    The parts of a list, such as an answer's tokens and their alternatives, may be joined later: where one text of each can spell
-    a secret, the list is emptied.
+    The parts of a list, such as an answer's tokens and their alternatives, may be joined later. If one text from each part can
+    spell a secret together, the list is emptied.
     """
     text, secrets = hide_secrets(text), environment_secrets()
     try:
@@ -74,7 +74,7 @@ def _without_spelt(value: Any, secrets: Sequence[str]) -> Any:
 
 
 def _spell(parts: Iterable[Iterable[str]], secret: str) -> bool:
-    """Say whether texts, one of each of consecutive parts, spell a secret when they are joined."""
+    """Say whether texts, one from each of consecutive parts, spell a secret when they are joined."""
     lengths = set[int]()  # of the secret's beginnings that the parts up to here can end in
     for texts in parts:
         longer = set[int]()
@@ -116,7 +116,7 @@ def _address_secrets(address: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the forms of secrets, the longest first: a secret may begin with a shorter one."""
+    """Return the forms of secrets, the longest first: a secret may begin with a shorter secret."""
     return tuple(sorted({form for secret in secrets for form in (secret, *_base64(secret))}, key=len, reverse=True))
 
 

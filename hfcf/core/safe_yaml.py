@@ -1,6 +1,6 @@
-"""Read YAML that somebody else wrote: plain values alone, and in a time and memory that its length explains.
+"""Read YAML from strangers: only plain values, in a time and memory that fit its length.
 
-PyYAML's safe loader makes no objects, but a few lines of aliases expand to gigabytes, and deep nesting ends in a RecursionError.
+PyYAML's safe loader makes no objects. But a few lines of aliases expand to gigabytes, and deep nesting ends in a RecursionError.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 import yaml
 
 LONGEST = 2**18
-"""Characters of a text: a recipe has a few thousand."""
+"""The maximum number of characters of a text: a recipe has a few thousand."""
 LARGEST = 2**20
-"""Characters of the values, with every alias written out."""
+"""The maximum number of characters of the values, with every alias written out."""
 DEEPEST = 60
-"""Levels: PyYAML takes seconds for a thousand, and no recipe has ten."""
+"""The maximum number of levels: PyYAML takes seconds for a thousand, and no recipe has ten."""
 
 
 class PlainLoader(yaml.SafeLoader):
-    """PyYAML's safe loader, to a limited depth."""
+    """PyYAML's safe loader, limited to `DEEPEST` levels."""
 
     def fetch_flow_collection_start(self, token: Any) -> None:
         """Read a bracket or a brace."""
@@ -38,7 +38,7 @@ class PlainLoader(yaml.SafeLoader):
 
 
 def read_yaml_file(path: Path, loader: type[PlainLoader] = PlainLoader) -> Any:
-    """Read a YAML file; raise a `ValueError` of one line that names it."""
+    """Read a YAML file; raise a `ValueError` in one line that names the file."""
     try:
         return read_yaml(path.read_text(encoding="utf-8"), loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -46,7 +46,7 @@ def read_yaml_file(path: Path, loader: type[PlainLoader] = PlainLoader) -> Any:
 
 
 def yaml_problem(error: Exception) -> str:
-    """Say in one line what YAML can't be read, and where: lines and columns count from 1."""
+    """Say in one line which YAML can't be read, and where: lines and columns count from 1."""
     mark = getattr(error, "problem_mark", None)
     where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
     text = str(getattr(error, "problem", None) or error).replace("\n", " ")
@@ -85,7 +85,7 @@ def front_matter(card: str) -> dict[str, Any]:
 def _size(node: yaml.Node, sizes: dict[int, int], reader: PlainLoader) -> int:
     """Return the characters of a value with its aliases written out, and check the keys of every mapping.
 
-    A value whose size is being counted has 0 in `sizes`.
+    A value whose size is still being counted has 0 in `sizes`.
     """
     if id(node) in sizes:
         if not sizes[id(node)]:
@@ -106,7 +106,7 @@ def _size(node: yaml.Node, sizes: dict[int, int], reader: PlainLoader) -> int:
 
 
 def _check_keys(node: yaml.MappingNode, reader: PlainLoader) -> None:
-    """Raise on a key that a mapping has twice: PyYAML takes the last value in silence. A merge (`<<`) repeats keys on purpose."""
+    """Raise on a key that a mapping has twice: PyYAML silently takes the last value. A merge (`<<`) repeats keys on purpose."""
     lines = defaultdict(list)
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode):

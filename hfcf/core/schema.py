@@ -12,9 +12,10 @@ SPAN = {"start": INT, "end": INT, "type": TEXT}
 EVIDENCE = List({"title": TEXT, "text": TEXT})
 NAMES = List(TEXT)
 EVIDENCE_INFO = List({"id": TEXT, "useful": BOOL, "leaf": BOOL})
-"""For each piece of evidence: its name, whether the argument structure uses it, and whether it is a leaf there.
+"""For each piece of evidence: its name, whether the argument structure uses it, and whether it is a leaf of the structure.
 
-In a row without a structure, as NOT ENOUGH INFO has, whether an argument has it and whether it is a leaf of that."""
+A row without a structure (NOT ENOUGH INFO) says whether an argument has the piece and whether it is a leaf of that
+argument."""
 STRUCTURE = List({"premises": NAMES, "conclusion": TEXT})
 """The steps of an argument structure, whose names are ids of `evidence_info`, or "claim", the root."""
 STATUS = {"accepted": BOOL, "stage": TEXT, "reason": TEXT}

@@ -1,4 +1,4 @@
-"""A row's texts as segments, what reports, diffs, metrics and people read of a row of any task."""
+"""A row's texts as segments: what reports, diffs, metrics and people read of a row of any task."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Mark(NamedTuple):
 class Segment(NamedTuple):
     """One text of a row.
 
-    Segments of one `block` are read as one: a piece of evidence and its title.
+    All segments of one `block` are read as one text: a piece of evidence and its title.
     """
 
     field: str
-    """The `field` that an edit of it has."""
+    """The `field` of an edit of this segment."""
     piece: int
-    """The `piece` of its edits: -1 if the field is not a list."""
+    """The `piece` of an edit of this segment: -1 if the field is not a list."""
     text: str
     block: str
     """What a person calls the text: "claim", "evidence 0"."""
@@ -90,8 +90,8 @@ def pair(row: Mapping[str, object], before: Iterable[Segment], after: Iterable[S
         after: the counterfactual's.
 
     Returns:
-        `id`, `change`, `label`; `texts`, the blocks that changed, and `context`, the others, each `{where, before, after}`; and
-        `before` and `after`, the changed ones joined.
+        `id`, `change` and `label`. `texts` has the blocks that changed, and `context` has the blocks that did not change, each as
+        `{where, before, after}`. `before` and `after` have the changed texts, joined.
 
     >>> row = {"id": "1", "change": "claim", "label": "REFUTES"}
     >>> pair(row, [Segment("claim", -1, "a", "claim")], [Segment("claim", -1, "b", "claim")])["texts"]

@@ -1,7 +1,7 @@
 """Settings, each declared once, by the annotation of its field.
 
-The field `verifier: Annotated[Model, Prompted(), TrainedBy("train_verifier")]` declares the type, allows a language model that is
-asked by prompts, and names the recipe that trains the model. Systems, recipes, errors, `hfcf list` and the docs read this.
+The field `verifier: Annotated[Model, Prompted(), TrainedBy("train_verifier")]` declares the type, allows a language model that
+answers prompts, and names the recipe that trains the model. Systems, recipes, errors, `hfcf list` and the docs read this.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from hfcf.core.model import CHAT, Model, is_chat, is_prompted
 from hfcf.core.names import check_settings
 
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
-"""The seed of a random generator: an integer that NumPy takes too."""
+"""The seed of a random generator: an integer that NumPy also accepts."""
 Positive = Annotated[int, Field(ge=1, strict=True)]
 """An integer of at least 1."""
 NonNegative = Annotated[int, Field(ge=0, strict=True)]
 """An integer of at least 0."""
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
-"""A number from 0 to 1."""
+"""A number between 0 and 1."""
 Loss = Annotated[float, Field(ge=0, strict=True)]
-"""A number of nats from 0 on."""
+"""A number of nats, at least 0."""
 LogProbability = Annotated[float, Field(le=0, strict=True)]
 """The logarithm of a probability."""
 Weight = Annotated[float, Field(ge=0, strict=True)]
 """A number of at least 0."""
 Models = Annotated[tuple[Model, ...], BeforeValidator(lambda value: [value] if isinstance(value, Model | str | Mapping) else value)]
-"""Several models; a single model counts as a list of one."""
+"""Several models; a single model counts as a list with one item."""
 
 
 @dataclass(frozen=True)
@@ -184,10 +184,10 @@ def models_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Model]]:
 
 
 def read_models(config: Any) -> Iterator[tuple[str, Model]]:
-    """Yield the models that a dataclass of settings leads to, those inside groups of settings too.
+    """Yield all models that a dataclass of settings refers to, including the models inside groups of settings.
 
-    The model of an engine's settings has the name of their setting. A stage trains no model where another setting names one.
-    A model of Stanza is no Hub id, and is named "stanza:en".
+    The model of an engine's settings has the name of the setting that holds the engine. A stage does not train a model if another
+    setting names a model instead. A model of Stanza does not have a Hub id, and is named "stanza:en".
     """
     for name, setting in settings_of(type(config)).items():
         value, mark = getattr(config, name), setting.marker(Trains)
@@ -274,7 +274,7 @@ BOUNDS = {
 
 
 def problem(error: ErrorDetails, type_name: str, range_: str = "") -> str:
-    """Say what is wrong with a value: "must be at least 1, got -3"; `range_` is that of the whole setting."""
+    """Say what is wrong with a value: "must be at least 1, got -3"; `range_` is the range of the whole setting."""
     got, kind = quote(error["input"]), error["type"]
     if kind in BOUNDS:
         words, bound = BOUNDS[kind]

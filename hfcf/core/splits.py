@@ -54,9 +54,9 @@ def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
 def regroup(ds: Dataset) -> Iterator[str]:
     """Group rows over several corpora, and yield the name of each row's group.
 
-    Memory: 16 bytes for each text of a row and the column `group_id`; no texts of all rows.
+    It needs 16 bytes for each text of a row and the column `group_id`; it does not keep the texts of all rows.
 
-    Rows that share a group or a text of their `identity` belong together; their group has the name of the first one's.
+    Rows that share a group or a text of their `identity` belong together; their group has the name of the first row's group.
     """
     task = task_of(ds.column_names)
     rows, hashes = array("q"), array("Q")  # 16 bytes a key: the texts themselves take as much memory as the rows
@@ -88,7 +88,7 @@ def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:
 
 
 def part(ds: Dataset, take: int | None = None, skip: int | None = None) -> Dataset:
-    """Select the first `take` rows, of those after the first `skip`: `take` counts the rows that are skipped."""
+    """Select the first `take` rows after the first `skip`: `take` also counts the rows that are skipped."""
     return ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
 
 
@@ -105,7 +105,7 @@ def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
 def group_safe_split(
     ds: Dataset, held_out: float, *, seed: int = 13, groups: Iterable[str] | None = None, name: str = "validation", salt: str = ""
 ) -> DatasetDict:
-    """Split by group: every row of a group falls on the same side, whatever other rows there are.
+    """Split by group: every row of a group falls on the same side, whatever the remaining rows are.
 
     Args:
         ds: rows with `group_id`.

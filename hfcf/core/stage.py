@@ -60,7 +60,7 @@ class Stage:
 
     Raises:
         TypeError: there is no such setting; the message suggests the nearest.
-        ValueError: a setting has the wrong type, is out of range, or does not fit the others.
+        ValueError: a setting has the wrong type, is out of range, or contradicts another setting.
         StageError: in a call: a column is missing, the stage is not fitted, or (with `strict`) a row is bad.
 
     >>> from hfcf.core.schema import TEXT
@@ -84,7 +84,7 @@ class Stage:
     outputs: ClassVar[Mapping[str, Any]]
     """The columns that it fills besides `status`: {column: feature}."""
     optional: ClassVar[Mapping[str, Any]] = {}
-    """Columns that it reads where the rows have them; elsewhere they are None."""
+    """Columns that it reads if the rows have them; otherwise their values are None."""
     produced_by: ClassVar[Mapping[str, str]] = {}
     """The call that fills an input that is not a column of the corpus: {column: "system.stage"}."""
     engines: ClassVar[tuple[type[Any] | str, ...]] = ()
@@ -198,7 +198,7 @@ class Stage:
         """Raise an error if something that the stage reads, besides the models in its settings, is not installed."""
 
     def random(self, row_id: str) -> random.Random:
-        """Return the row's own random generator: its draws depend on no order, batch or shard."""
+        """Return the row's own random generator: its draws do not depend on order, batch or shard."""
         return random.Random(f"{self.seed}:{self.name}:{row_id}")
 
     def __call__(self, rows: Any, *_: Any, **map_kwargs: Any) -> Any:

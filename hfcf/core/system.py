@@ -44,7 +44,7 @@ class System:
 
     Raises:
         TypeError: there is no such setting; the message suggests the nearest.
-        ValueError: a setting is missing, has the wrong type, is out of range, or does not fit the others.
+        ValueError: a setting is missing, has the wrong type, is out of range, or contradicts another setting.
 
     >>> from hfcf.core.stage import Stage
     >>> from hfcf.core.schema import TEXT
@@ -69,8 +69,8 @@ class System:
     chain: ClassVar[tuple[type[Stage] | Part, ...]]
     """The classes of its stages, in order."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
-    """Named sets of settings: "paper" is what the paper used; "hub" has public checkpoints that need no training
-    (`hfcf.core.checkpoints`); "offline" needs only models from the package registry."""
+    """Named sets of settings. "paper" is what the paper used. "hub" has public checkpoints that need no training
+    (`hfcf.core.checkpoints`). "offline" needs only models from the package registry."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Defaults that differ from the defaults of the stages."""
     by_task: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -78,7 +78,7 @@ class System:
     flips: ClassVar[bool] = True
     """Whether the label of a counterfactual differs from the label of its source; if not, the system only augments."""
     several: ClassVar[str] = ""
-    """The setting that says how many counterfactuals a row gets, if there is one."""
+    """The setting that says how many counterfactuals a row gets; "" if there is no such setting."""
     limit_first: ClassVar[bool] = False
     """Whether a limit applies before fitting: true if stages that cost money run before a stage can learn."""
     VERSION: ClassVar[str] = "1"
@@ -210,7 +210,7 @@ class System:
         return max((self._before(stage) for stage in self.stages if stage.fit_inputs), key=len, default=[])
 
     def confirming(self) -> tuple[str, list[Model]] | None:
-        """Describe and list the models that must confirm a counterfactual: those of the last stage that has any."""
+        """Describe and list the models that must confirm a counterfactual: the models of the last stage that has any."""
         return next((answer for stage in reversed(self.stages) if (answer := stage.confirming())), None)
 
     @classmethod
@@ -227,8 +227,9 @@ class System:
     def preset(cls, name: str, **changes: Any) -> Self:
         """Make the system with a named set of settings.
 
-        A preset's value that only goes with another of its values is dropped if `changes` replaces the latter: the preset's judges
-        go with its verifier. A mapping of hyper-parameters changes the values that it names and keeps the preset's other values.
+        Some values of a preset only fit a second value. If `changes` replaces the second value, the first is dropped: the
+        preset's judges belong to its verifier. A mapping of hyper-parameters changes the values that it names and keeps the
+        preset's other values.
 
         Args:
             name: a key of `presets`.
@@ -236,7 +237,7 @@ class System:
                 it chooses the chat model of the preset "hub", "1.5b" (the default) or "7b".
 
         Raises:
-            ValueError: there is no such preset or size.
+            ValueError: the system does not have this preset, or the size is unknown.
         """
         if name not in cls.presets:
             near = did_you_mean(name, cls.presets)

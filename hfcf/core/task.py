@@ -44,26 +44,27 @@ class Task:
         name: in recipes, `run.json` and cards.
         columns: its own columns, without `id`, `label` and `schema.COMMON`.
         signature: the columns by which its rows are recognised.
-        pieces: the column with the list of pieces that the first text is about (a claim's evidence); empty: its rows list none.
+        pieces: the column with the list of pieces that the first text refers to (a claim's evidence); empty: its rows have no
+            pieces.
         extends: the task whose columns its rows also have: systems of that task work on its rows.
         empty_row: a row before a corpus fills it, own columns and `label`.
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
-        labelled: whether its rows have a `label`; a counterfactual of a task without one has another `outcome`.
+        labelled: whether its rows have a `label`; without a label, a counterfactual has a different `outcome`.
         question: what a prompt asks about a row (`prompt`); its labels follow where they are closed.
-        outcome_name: what cards call the `outcome`.
-        change_names: what cards call a kind of change, where its name does not say it.
-        shared: what rows share, besides a group, that must be on the same side of a split, for cards: "a claim or …".
-        candidate: what a candidate of it holds besides edits, scores and verdict.
-        recipe: the recipe that trains what judges its rows: "train_verifier".
+        outcome_name: the name of the `outcome` in cards.
+        change_names: the name in cards of a kind of change, where its own name is not clear.
+        shared: what rows share, besides a group, that must be on the same side of a split; a text for cards: "a claim or …".
+        candidate: the columns that a candidate of it has besides edits, scores and verdict.
+        recipe: the recipe that trains the model that judges its rows: "train_verifier".
         trainer: "module:attribute" of how its models are trained and asked, resolved when it is first used.
         scorer: "module:attribute" of how its models are scored, resolved when it is first used.
-        verdict_prompt: "module:attribute" of how a language model behind an endpoint is asked for a row's label
-            (`hfcf.prompts.verdicts.VerdictPrompt`); empty: none can be asked.
+        verdict_prompt: "module:attribute" of the prompt that asks a language model for a row's label
+            (`hfcf.prompts.verdicts.VerdictPrompt`); empty: no language model can be asked.
         rewriting: "module:attribute" of what baselines may rewrite in its rows (`hfcf.tasks.rewriting.Rewriting`); empty: nothing.
-        answer_columns: columns of some corpora that say what else is right: an original keeps them in pairs.
+        answer_columns: columns of some corpora that list further right answers; an original keeps them in pairs.
         passages: the kinds of `identity` of which two rows may have different parts; see `hfcf.core.passages`.
-        hub: what the Hub calls it.
-        form: the entries of a form for one row; empty: nobody writes a row by hand.
+        hub: the task's names on the Hub.
+        form: the entries of a form for one row; empty: a person can't enter a row.
         demo: the recipe that ships and runs on rows of it.
     """
 
@@ -98,7 +99,8 @@ class Task:
         raise NotImplementedError
 
     def segments(self, row: Row) -> list[Segment]:
-        """List the row's texts in reading order, the one that tells it apart first (the claim, the sentence, the question)."""
+        """List the row's texts in reading order; the text that identifies it comes first (the claim, the sentence, the
+        question)."""
         raise NotImplementedError
 
     def named_texts(self, row: Row) -> list[tuple[str, Any]]:
@@ -128,11 +130,12 @@ class Task:
     # --- what a task may implement
 
     def check_model(self, model: Model, max_length: int | None) -> None:
-        """Raise `ValueError` for a model that can't judge the task's rows, from its configuration alone (default: none).
+        """Raise `ValueError` for a model that can't judge the task's rows, from its configuration alone; by default nothing is
+        checked.
 
         Args:
-            model: whose configuration can be read.
-            max_length: the tokens that it is given, if that is known.
+            model: a model whose configuration can be read.
+            max_length: the number of tokens that it is given, if it is known.
         """
 
     def complete(self, source: Row, row: Row) -> dict[str, Any]:
@@ -144,7 +147,7 @@ class Task:
         return ""
 
     def as_text(self, row: Row) -> str:
-        """Return a row as one text for a model of sentences."""
+        """Return a row as one text for a sentence encoder."""
         return " ".join(segment.text for segment in self.segments(row) if segment.text)
 
     def prompt(self, row: Row) -> str:
@@ -161,18 +164,18 @@ class Task:
         return "\n".join([*lines, self.question + choice, "Answer:"])
 
     def right_answers(self, row: Row) -> list[str]:
-        """List what answers `prompt` rightly, first what is written as the answer."""
+        """List the right answers to `prompt`; the first is the answer that is written."""
         return [] if (outcome := self.outcome(row)) is None else [outcome]
 
     def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
-        """Return anchor, positive and negative, texts of a source and its counterfactual, which has another `outcome`.
+        """Return anchor, positive and negative, texts of a source and its counterfactual, which has a different `outcome`.
 
         By default they are the source, another original of its label, and the counterfactual.
 
         Args:
             source: the original.
             row: the counterfactual.
-            alike: draws another original of the source's label; None without one.
+            alike: draws another original of the source's label; returns None if there is no such original.
 
         Raises:
             ValueError: the two give no sound triplet; the message says why.
@@ -185,17 +188,18 @@ class Task:
         return self.as_text(source), self.as_text(other), self.as_text(row)
 
     def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
-        """Return the record that the entries of `form` hold, as `hfcf.from_dataset` reads one; a task with a form has its own."""
+        """Return the record that the entries of `form` hold, for `hfcf.from_dataset`; every task with a form implements this."""
         raise NotImplementedError
 
     def fill_form(self, row: Row) -> dict[str, str]:
-        """Return the entries of `form` that give a row; a task with a form has its own."""
+        """Return the entries of `form` that give a row; every task with a form implements this."""
         raise NotImplementedError
 
     def places(self, row: Row, value: Any) -> list[tuple[str, int, int, int]]:
-        """List (field, piece, start, end), in characters, of the words of a row's texts that a stage's column names; [] for none.
+        """List (field, piece, start, end), in characters, of the words of a row's texts that a stage's column names; [] if there
+        are none.
 
-        A span that holds another text than the row has there is of an edited row: then nothing is listed.
+        If a span holds a different text from the row's, it belongs to an edited row: then nothing is listed.
         """
         spans = value if isinstance(value, list) and all(isinstance(one, Mapping) and set(one) >= _SPAN for one in value) else []
         texts = {(segment.field, segment.piece): segment.text for segment in self.segments(row)} if spans else {}
@@ -245,7 +249,7 @@ class Task:
         return {"verdict_prompt": contents[0] if len(contents) == 1 else contents} if remote else {}
 
     def check_verdicts(self, model: Model, labels: Iterable[str]) -> None:
-        """Raise `ValueError` for a language model that does not know all of these labels; a local one passes."""
+        """Raise `ValueError` for a language model that does not have all of these labels; a local model passes."""
         if is_prompted(model):
             self._verdict_prompt(model).check(model, labels)
 
@@ -281,7 +285,7 @@ class Task:
         return row.get("label")
 
     def class_names(self, present: Iterable[str | None]) -> list[str]:
-        """List the classes of published labels: all labels of the task, or those that are present where they are open."""
+        """List the classes of published labels: all labels of the task or, where labels are open, the labels that are present."""
         return sorted(label for label in set(present) if label is not None) if self.labels is None else list(self.labels)
 
     def changed(self, row: Row) -> tuple[str, str]:
@@ -306,7 +310,7 @@ class Task:
 
 @lru_cache(maxsize=1)
 def tasks() -> dict[str, Task]:
-    """List every task by name: those of this library, then those that other packages offer as entry points `hfcf.tasks`."""
+    """List every task by name: the tasks of this library, then the tasks of other packages (entry points `hfcf.tasks`)."""
     modules = map(import_module, discover_modules("hfcf.tasks").values())
     own = [module.TASK for module in modules if hasattr(module, "TASK")]
     others = [point.load() for point in sorted(entry_points(group="hfcf.tasks"))]
@@ -317,7 +321,7 @@ def get_task(name: str) -> Task:
     """Return a task by name.
 
     Raises:
-        ValueError: there is none of that name; the message lists them.
+        ValueError: there is no task of that name; the message lists the names.
 
     >>> get_task("relation").signature
     ('tokens',)
@@ -347,7 +351,7 @@ def task_of(columns: Iterable[str]) -> Task:
         there = ", ".join(sorted(present)) or "none"
         raise ValueError(
             f"the rows fit no task: there is neither a column {signs}; the columns here are {there}. "
-            "hfcf.from_dataset(ds, columns={…}) makes rows of them; in a recipe, the keys columns and labels do"
+            "Make rows of them by hfcf.from_dataset(ds, columns={…}) or, in a recipe, by the keys columns and labels"
         )
     # Rows of sentences in tokens may also have their text: the task that has more of the columns knows more of the row.
     return max(fitting, key=lambda task: (len(present.intersection(task.columns)), len(task.signature)))
@@ -357,8 +361,8 @@ def task_of(columns: Iterable[str]) -> Task:
 def nearest_task(columns: frozenset[str]) -> Task | None:
     """Return the task that declares the most of these columns; None if no task declares any.
 
-    A stage declares only the columns that it reads: a claim alone belongs to the task that has claims. A tie goes to the task with
-    the fewest columns.
+    A stage declares only the columns that it reads: a claim alone belongs to the task that has claims. In a tie, the task with the
+    fewest columns wins.
     """
     own = {task: len(columns.intersection(task.columns)) for _, task in sorted(tasks().items())}
     best = max(own, key=lambda task: (own[task], -len(task.columns)))

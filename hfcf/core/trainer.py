@@ -23,14 +23,14 @@ class Evaluation:
     Args:
         scores: by name, as `hfcf evaluate` prints them; "rows" counts the rows that were scored.
         gold: the true answer of each row, in the form of `Scorer.gold`.
-        predicted: the model's answer to each row; None where it gave none, or was not asked.
+        predicted: the model's answer to each row; None if it gave no answer, or was not asked.
         left_out: why a row is not in the scores, by its index.
-        labels: those that the model chose among; empty where answers are open.
+        labels: the labels that the model chose from; empty where answers are open.
         cut: how many rows had more tokens than `max_length`, and were cut.
         max_length: tokens of an input that the model read; None where it does not apply.
         notes: sentences that readers of the scores need.
-        details: what a file of predictions says of each row besides (`hfcf.training.answer_details`); empty where a trainer
-            gives none.
+        details: what a file of predictions also says about each row (`hfcf.training.answer_details`); empty if a trainer gives no
+            details.
     """
 
     scores: dict[str, Any]
@@ -47,7 +47,7 @@ class Evaluation:
 class Trainer(Protocol):
     """Trains a model of a task and runs it.
 
-    It may have a method `evaluate`, as `hfcf.training.verifier.VerifierTrainer` has; else `predict` and the task's scorer do.
+    It may have a method `evaluate`, as `hfcf.training.verifier.VerifierTrainer` has; else `predict` and the task's scorer are used.
     """
 
     @property
@@ -56,7 +56,7 @@ class Trainer(Protocol):
 
     @property
     def ways(self) -> int | None:
-        """The number of labels that a model distinguishes by default; None: those that rows have (`used_labels`)."""
+        """The number of labels that a model distinguishes by default; None: the labels that the rows have (`used_labels`)."""
 
     def train(
         self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None
@@ -68,15 +68,15 @@ class Trainer(Protocol):
             hp: `hfcf.training.trainer.Hyperparameters`.
             out: the folder.
             labels: the classes; empty where a task has none.
-            dev: rows that choose the epoch, if the trainer chooses one.
+            dev: rows that choose the epoch, if the trainer chooses an epoch.
             debias: `hfcf.training.debias.Debias`, or None.
 
         Returns:
-            The epoch that was chosen, counted from 1; None where none was.
+            The epoch that was chosen, counted from 1; None if no epoch was chosen.
         """
 
     def predict(self, rows: Dataset, model: Model, *, max_length: int | None, labels: Sequence[str]) -> list[Any]:
-        """Return the model's answer to each row, in the form of `Scorer.gold`; without `max_length` it reads all that it can."""
+        """Return the model's answer to each row, in the form of `Scorer.gold`; without `max_length` it reads as much as it can."""
 
 
 class Scorer(Protocol):
@@ -98,13 +98,13 @@ class Scorer(Protocol):
         """Return the true answer of each row."""
 
     def letters(self, labels: Iterable[str]) -> dict[str, str] | None:
-        """Return a letter for each label, by which answers are stored; None where answers are open and stored as they are."""
+        """Return a letter for each label, by which answers are stored; None if answers are open and stored as they are."""
 
     def scores(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, float]:
         """Return all `metrics` of answers, 0–1, to four decimals."""
 
     def right(self, gold: Sequence[Any], predicted: Sequence[Any]) -> list[bool]:
-        """Say of each answer, as it is or as it is stored, whether it is right: what `hfcf.consistency` conditions on."""
+        """Return whether each answer, as it is or as it is stored, is right: `hfcf.consistency` uses it as its condition."""
 
     def resample(self, counts: NDArray[np.float64], gold: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
         """Return the `compared` scores of many samples of rows at once: metrics × samples × models."""
@@ -130,7 +130,7 @@ def load_scorer(reference: str) -> Scorer:
 
 
 def used_labels(task: Task, labels: Iterable[Any]) -> tuple[str, ...]:
-    """Return the closed labels of a task that rows have, and always its first two: with one, every answer would be right.
+    """Return the closed labels that the rows have, and always the task's first two: with one label, every answer would be right.
 
     >>> from hfcf.core.task import get_task
     >>> used_labels(get_task("verification"), ["REFUTES"])
@@ -147,11 +147,11 @@ def evaluate(
     """Ask a model about rows of its task, and score its answers.
 
     Args:
-        rows: of any task that names a trainer and a scorer.
-        model: of that task.
-        max_length: tokens of an input; by default as many as the model reads.
-        ways: on how many labels of a task with closed labels; by default on those of the model that the rows have.
-        settings: of the trainer, such as the task of a model of argument structures.
+        rows: rows of any task that names a trainer and a scorer.
+        model: a model of that task.
+        max_length: the number of tokens of an input; by default as many as the model reads.
+        ways: the number of labels to score, for a task with closed labels; by default all labels of the model that the rows have.
+        settings: settings of the trainer, such as the task of a model of argument structures.
 
     Raises:
         ValueError: no model answers such rows, or a setting does not fit.

@@ -1,4 +1,4 @@
-"""Read what files on this machine say of weights: their numbers, sizes and licence. No tensor is read.
+"""Read what files on this machine say about weights: their numbers, sizes and licence. No tensor is read.
 
 A safetensors file begins with the shapes of its tensors, and so does a GGUF file.
 """
@@ -30,7 +30,7 @@ _INTEGERS = {"I64": 8, "U64": 8, "I32": 4, "U32": 4, "I16": 2, "U16": 2, "I8": 1
 
 
 def memory_of(numbers: Mapping[str, int]) -> int:
-    """Return the bytes of numbers, given by their safetensors type, when those with a fraction are stored in two bytes.
+    """Return the bytes of numbers, given by their safetensors type, when fractions are stored in two bytes.
 
     >>> memory_of({"F32": 1_000, "I64": 10})
     2080
@@ -39,11 +39,11 @@ def memory_of(numbers: Mapping[str, int]) -> int:
 
 
 def weight_names(names: Collection[str], shards: Iterable[str] = ()) -> list[str]:
-    """List the files of weights that are read from a repository: a single file, else those of the index, else an adapter's.
+    """List the files of weights to read from a repository: the single file, else the files of the index, else an adapter's files.
 
     Args:
         names: all files of the repository.
-        shards: the files that the index names; without them, all that are named as parts of it.
+        shards: the files that the index names; without them, all files whose names mark them as parts.
     """
     if SINGLE in names:
         return [SINGLE]
@@ -59,7 +59,7 @@ def setting_names(names: Iterable[str]) -> list[str]:
 
 
 def count_numbers(folder: Path) -> dict[str, int] | None:
-    """Count the numbers in a folder's weights by type; None where no file says it, or a file of them is missing."""
+    """Count the numbers in a folder's weights by type; None if no file states it, or a file of weights is missing."""
     names = weight_names({path.name for path in folder.iterdir()}, shards(folder))
     files = [folder / name for name in names if name.endswith(".safetensors")]
     if not files:
@@ -75,7 +75,7 @@ def count_numbers(folder: Path) -> dict[str, int] | None:
 
 
 def shards(folder: Path) -> set[str]:
-    """Return the files that a folder's index names; none without an index that can be read."""
+    """Return the files that a folder's index names; [] without a readable index."""
     try:
         named = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"]
         return {name for name in map(str, named.values()) if "/" not in name}
@@ -84,7 +84,7 @@ def shards(folder: Path) -> set[str]:
 
 
 def is_complete(folder: Path) -> bool:
-    """Return whether a snapshot in the Hub's cache has all that is read: whole weights, and their configuration and tokenizer."""
+    """Return whether a snapshot in the Hub's cache has all that is read: whole weights, configuration and tokenizer."""
     names = {path.name for path in folder.iterdir() if path.exists()}  # of a link, whether its file is there
     weights = weight_names(names, shards(folder))
     whole = [folder / name for name in weights if name.endswith(".safetensors")]
@@ -103,7 +103,7 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def licence_of(folder: Path) -> str | None:
-    """Return the licence that a folder's card names in its front matter, or a spaCy pipeline in its `meta.json`."""
+    """Return the licence in a folder's card, or in the `meta.json` of a spaCy pipeline."""
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     if text.startswith("---"):

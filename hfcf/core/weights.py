@@ -1,7 +1,7 @@
-"""Say before anything loads which models a system loads: their licence, download and memory, and what is on this machine.
+"""Report before anything loads which models a system loads: their licence, download and memory, and what is on this machine.
 
-A fact comes from the files on this machine, else from the table of known checkpoints, else from the Hub, which is asked only
-where its offline mode is off. What none of them says is None: no number is guessed, and no weight is loaded.
+A fact comes from the files on this machine, else from the table of known checkpoints, else from the Hub. The Hub is asked only if
+its offline mode is off. A fact that no source states is None: no number is guessed, and no weight is loaded.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from hfcf.core.weight_files import count_numbers, is_complete, licence_in, licen
 
 ENDPOINT = "behind HFCF_LLM_URL"
 HERE = ("yes", "installed", "converted")
-"""What is said of weights that need no download."""
+"""The text for weights that need no download."""
 TIMEOUT = 10.0
-"""Seconds that the Hub has for an answer."""
+"""The time limit for an answer of the Hub, in seconds."""
 _STANZA = "stanza:"
 _SPACY = re.compile(r"[a-z]{2,3}_[a-z_]+_(sm|md|lg|trf)")
-"""The names of spaCy's pipelines, which are packages and no Hub ids."""
+"""The names of spaCy's pipelines, which are packages and do not have Hub ids."""
 _BF16 = 2
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What is known of the weights of one model before they are loaded.
+    """The facts about the weights of one model before they are loaded.
 
     Args:
         model: the name, with its revision and its adapter.
         used_by: the settings that name it: "verifier", "judges[0]".
-        licence: that of its card, and of the adapter's; None if it is unknown.
-        download_bytes: all that a machine without it downloads; 0 for what is not downloaded, None if it is unknown.
-        memory_bytes: of its weights at bfloat16, without activations; an adapter is merged into them. 0 behind an endpoint, None if
-            it is unknown.
-        cached: "yes", "no" or "partly"; "installed" or "converted" for what packages bring; "behind HFCF_LLM_URL".
-        missing: what is still to be downloaded: names with their bytes, None if they are unknown.
-        note: why something is unknown, or how to get what is not there; "" if there is nothing to say.
+        licence: the licence of its card, and of the adapter's card; None if it is unknown.
+        download_bytes: all that a machine without the weights downloads; 0 if nothing is downloaded, None if it is unknown.
+        memory_bytes: the memory of its weights at bfloat16, without activations; an adapter is merged into them. 0 behind an
+            endpoint, None if it is unknown.
+        cached: "yes", "no" or "partly"; "installed" or "converted" for models from packages; "behind HFCF_LLM_URL".
+        missing: what still has to be downloaded: names with their bytes, None if they are unknown.
+        note: why a fact is unknown, or how to get what is missing; "" if there is nothing to note.
     """
 
     model: str
@@ -59,7 +59,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Totals:
-    """Bytes of several models: what is still to be downloaded, and the memory of all; and how many models are not in each sum."""
+    """The bytes of several models: the remaining download, the memory of all, and how many models are missing from each sum."""
 
     download_bytes: int = 0
     memory_bytes: int = 0
@@ -69,23 +69,23 @@ class Totals:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of one repository or folder."""
+    """The facts about one repository or folder."""
 
     licence: str | None = None
     download: int | None = None
     memory: int | None = None
     cached: str = "no"
     present: int = 0
-    """Bytes of the download that are on this machine."""
+    """The bytes of the download that are on this machine."""
     note: str = ""
 
 
 def list_weights(system: Any, more: Mapping[str, Model] | None = None) -> list[Weights]:
-    """List the models that a system loads or asks, each once, with what is known of them. Nothing is loaded or downloaded.
+    """List the models that a system loads or asks, each once, with the facts about them. Nothing is loaded or downloaded.
 
     Args:
-        system: the system; of a model that it trains on the rows, the base is listed.
-        more: further models by name, such as those of metrics.
+        system: the system; for a model that it trains on the rows, the base is listed.
+        more: further models by name, such as the models of metrics.
 
     Returns:
         One `Weights` for each model, in the order of the stages.
@@ -99,7 +99,7 @@ def list_weights(system: Any, more: Mapping[str, Model] | None = None) -> list[W
     """
     used: dict[Model, list[str]] = {}
     for name, model in [*_models_of(system), *(more or {}).items()]:
-        # Labels, formats and prompts of the same weights load them once.
+        # The same weights with other labels, formats and prompts are loaded once.
         names = used.setdefault(Model(model.name) if is_remote(model) else weights_of(model), [])
         if name not in names:
             names.append(name)
@@ -107,7 +107,7 @@ def list_weights(system: Any, more: Mapping[str, Model] | None = None) -> list[W
 
 
 def total(weights: Iterable[Weights]) -> Totals:
-    """Add up what is still to be downloaded, each repository once, and the memory of all models.
+    """Add up what still has to be downloaded, each repository once, and the memory of all models.
 
     >>> base = ("me/base", 100)
     >>> two = [Weights("me/base", ("a",), memory_bytes=50, missing=(base,)), Weights("b", ("b",), missing=(base, ("c", None)))]
@@ -180,7 +180,7 @@ def _sum(amounts: Iterable[int | None]) -> int | None:
 
 
 def _facts(name: str, revision: str | None) -> _Facts:
-    """Collect what is known of a model or an adapter."""
+    """Collect the facts about a model or an adapter."""
     if name.startswith("offline:"):
         return _offline(name.removeprefix("offline:"))
     if name.startswith(_STANZA):
@@ -225,7 +225,7 @@ def _stanza(language: str) -> _Facts:
 
 
 def _hub(name: str, revision: str | None) -> _Facts:
-    """Collect what is known of a repository: from the cache, then from the table, then from the Hub."""
+    """Collect the facts about a repository: from the cache, then from the table, then from the Hub."""
     from huggingface_hub import constants
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 

@@ -16,7 +16,8 @@ import multiprocess
 
 
 def is_worker() -> bool:
-    """Return whether a pool started this process: one of `datasets` (`num_proc`, by `multiprocess`) or of the standard library."""
+    """Return whether a pool started this process: a pool of `datasets` (`num_proc`, by `multiprocess`) or of the standard
+    library."""
     return multiprocess.parent_process() is not None or multiprocessing.parent_process() is not None
 
 
@@ -25,10 +26,10 @@ _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl
 
 @cache
 def bind_workers() -> None:
-    """Let the workers that this process forks from now on be killed when it is gone, even by SIGKILL; on Linux.
+    """Let the system kill each worker that this process forks from now on when this process is gone, even by SIGKILL; on Linux.
 
-    The pool and the queue of `Dataset.map` would wait for ever. Only children that `multiprocess` forks, the library of
-    `datasets`, are bound: others may be meant to outlive this process.
+    The pool and the queue of `Dataset.map` would wait for ever. Only children that `multiprocess` forks, the library of `datasets`,
+    are bound; children of other libraries may be meant to outlive this process.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -50,7 +51,7 @@ def bind_workers() -> None:
 
 
 class LostProcessError(RuntimeError):
-    """Another process of a launcher's has ended before the work of all was done."""
+    """Another process of a launcher ended before all the work was done."""
 
 
 def launched_processes() -> int:

@@ -261,7 +261,7 @@ def test_a_length_beyond_the_model_is_an_error() -> None:
 def test_a_full_disk_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage(10**9, 10**9 - 5_000_000, 5_000_000))
-    with pytest.raises(ValueError, match=f"{tmp_path}.*5 MB left.*200 MB.*HFCF_CACHE"):
+    with pytest.raises(ValueError, match=f"{tmp_path}.*200 MB.*got 5 MB.*HFCF_CACHE"):
         preflight.check(race(), folders=[tmp_path / "not" / "there"])
 
 

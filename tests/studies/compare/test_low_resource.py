@@ -54,7 +54,7 @@ def test_a_sample_is_balanced_nested_and_known_by_its_ids() -> None:
     ("n", "message"),
     [
         (31, "needs 11 of each label; there are 10 A, 10 B, 10 C"),
-        (0, "a sample of 0 rows: 1 or more"),
+        (0, "n must be at least 1, got 0"),
     ],
 )
 def test_too_few_rows_of_a_label_are_told(n: int, message: str) -> None:
