@@ -1,4 +1,4 @@
-"""What language models are asked: a template for each prompt, its worked examples, and modules that read the answers."""
+"""The prompts for language models: a template for each prompt, its worked examples, and modules that read the answers."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from hfcf.prompts.own import environment, read
 
 Message = dict[str, str]
 _FORM = "2"
-"""Raise it when a row is put into templates in another way."""
+"""Raise it when templates get a row in another form."""
 
 
 class Prompt(Protocol):
     """Ask a language model for a counterfactual of a task's row, and read the answer.
 
-    A task names its prompt (`hfcf.tasks.rewriting.Rewriting.prompt`). All prompts get the same settings and read those that they
-    need.
+    A task names its prompt (`hfcf.tasks.rewriting.Rewriting.prompt`). All prompts get the same settings, and each prompt reads the
+    settings that it needs.
 
     Args:
         relations: the labels to choose from, where the task does not fix them.
-        max_words: the longest text that is accepted.
+        max_words: the maximum number of words of an accepted text.
     """
 
     template: str
     """The name of the template and its worked examples."""
     default_labels: tuple[str, ...] | None
-    """The labels to choose from where none are given; None: those of the rows."""
+    """The labels to choose from if none are given; None: the labels of the rows."""
 
     def __init__(self, *, relations: tuple[str, ...], max_words: int) -> None: ...
 
@@ -41,20 +41,20 @@ class Prompt(Protocol):
         """Return the JSON schema that an answer must fit."""
 
     def problem(self, row: Mapping[str, Any]) -> str | None:
-        """Say why nothing can be asked about a row, or None."""
+        """Say why no prompt can be made of a row, or None."""
 
     def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[Message]:
-        """Ask about a row, after so many worked examples; `folder` has prompts in the place of ours."""
+        """Ask about a row, after `shots` worked examples; the prompts in `folder` replace the prompts of this library."""
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        """Make the candidate of an answer that fits the schema; `stage` rejects one that is of no use."""
+        """Make the candidate of an answer that fits the schema; `stage` rejects an answer that is unusable."""
 
 
 def messages(name: str, *, shots: int, folder: str | None = None, **values: Any) -> list[Message]:
-    """Fill in a prompt as one message of the user, which every server and chat template takes.
+    """Fill in a prompt as one message of the user, which every server and chat template accepts.
 
-    A text of a row is data: it is on a single line, after its name. The model still reads its content. A folder has templates and
-    examples in the place of ours (`Model.prompts`); where it has fewer examples, all are shown.
+    A text of a row is data: it is on a single line, after its name. The model still reads its content. A folder (`Model.prompts`)
+    has templates and examples that replace the library's; if it has fewer examples than `shots`, all are shown.
     """
     if not folder:
         check_shots(name, shots)
@@ -69,9 +69,9 @@ def dialogue(
 ) -> list[Message]:  # fmt: skip
     """Fill in a prompt as a conversation: each worked example is a question of the user with the answer of the assistant.
 
-    Small models keep to a form that they see in turns, and take the same examples inside one message for part of the question.
-    The template has two blocks: `task`, said once, and `question`, said before every answer. An example has values that the
-    template names, and `answers`; a question with several answers is asked step by step, and `step` counts from 1.
+    Small models keep to a form that they see in turns; they mistake the same examples inside one message for part of the question.
+    The template has two blocks: `task`, written once, and `question`, written before every answer. An example has values that the
+    template names, and `answers`. A question with several answers is asked step by step, and `step` counts from 1.
     """
     if not folder:
         check_shots(name, shots)
@@ -94,7 +94,7 @@ def dialogue(
 
 
 def _one_line(value: Any) -> Any:
-    """Put every text of a row on one line: a line of its own in it could pass for a part of the prompt, such as an answer."""
+    """Put every text of a row on one line: a separate line could be mistaken for a part of the prompt, such as an answer."""
     if isinstance(value, str):
         return " ".join(value.splitlines()) if len(value.splitlines()) > 1 else value
     if isinstance(value, Mapping):
@@ -108,7 +108,7 @@ def _turns(question: str, answer: Mapping[str, Any]) -> list[Message]:
 
 @contextmanager
 def _name_template(name: str, folder: str | None) -> Iterator[None]:
-    """Name the file of a template that can't be filled in."""
+    """Add the file name to the error of a template that can't be filled in."""
     try:
         yield
     except TemplateError as error:
@@ -116,9 +116,9 @@ def _name_template(name: str, folder: str | None) -> Iterator[None]:
 
 
 def check_shots(name: str, shots: int, folder: str | None = None) -> None:
-    """Raise `ValueError` when a prompt has fewer worked examples."""
+    """Raise `ValueError` when a prompt has fewer worked examples than `shots`."""
     if not 0 <= shots <= (number := len(examples(name, folder))):
-        raise ValueError(f"shots={shots}: the prompt {name!r} has 0 to {number} worked examples")
+        raise ValueError(f"shots must be between 0 and {number}, the worked examples of the prompt {name!r}, got {shots}")
 
 
 def examples(name: str, folder: str | None = None) -> list[dict[str, Any]]:
@@ -132,6 +132,6 @@ def contents(name: str, folder: str | None = None) -> str:
 
 
 def state(names: Sequence[str], *models: Model | None) -> dict[str, Any]:
-    """Return what belongs to the state of a stage that asks these models by these prompts: other words give other rows."""
+    """Return what belongs to the state of a stage that asks these models by these prompts: changed words change the rows."""
     folders = dict.fromkeys(model.prompts for model in models if model is not None and is_prompted(model))
     return {"prompts": [contents(name, folder) for folder in folders for name in names]} if folders else {}

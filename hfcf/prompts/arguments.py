@@ -1,4 +1,4 @@
-"""The prompts for CheckWhy's four tasks, with reasoning before the answer: what its Tables 15 to 18 ask for, in our words."""
+"""The prompts for CheckWhy's four tasks, with reasoning before the answer: the tasks of its Tables 15 to 18, in our words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def schema(task: int, ways: int) -> str:
 
 
 def messages(view: View, *, ways: int = 2, shots: int = 3, folder: str | None = None) -> list[prompts.Message]:
-    """Ask for the label, in Tasks 3 and 4 also for the structure, after so many worked examples."""
+    """Ask for the label, in Tasks 3 and 4 also for the structure, after `shots` worked examples."""
     conclusions, links = {}, []
     if view.structure is not None:
         texts = view.structure.texts

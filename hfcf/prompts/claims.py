@@ -12,7 +12,7 @@ from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 from hfcf.text.check import text_problem
 
 SCHEMA = object_schema({"claim": {"type": "string"}})
-"""What an answer must fit."""
+"""The JSON schema that an answer must fit."""
 
 
 class ClaimPrompt:
@@ -36,7 +36,7 @@ class ClaimPrompt:
 
     def __init__(self, *, relations: tuple[str, ...] = (), max_words: int) -> None:
         if max_words < 1:
-            raise ValueError(f"max_words={max_words}: give at least 1")
+            raise ValueError(f"max_words must be at least 1, got {max_words}")
         self.max_words = max_words
 
     def schema(self) -> str:

@@ -1,4 +1,4 @@
-"""Prompts of the user's own: a folder with templates, and worked examples, in the place of ours of the same names."""
+"""The user's own prompts: a folder of templates and worked examples, which replace the prompts of this library by name."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from hfcf.core.names import did_you_mean
 
 _OURS = resources.files("hfcf.prompts")
 _MAY_LACK = "examples"
-"""The only variable of ours that a template may leave out."""
+"""The only variable of this library that a template may leave out."""
 
 
 def environment() -> ImmutableSandboxedEnvironment:
-    """Return what templates are rendered by; a template is a text of others, and reaches nothing but its variables."""
+    """Return the environment that renders templates. A template may come from a stranger, so it can read only its variables."""
     env = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     env.filters["json"] = partial(json.dumps, ensure_ascii=False)  # jinja2's own escapes quotes, for HTML
     return env
 
 
 def read(file: str, folder: str | None = None) -> str:
-    """Return a file of a folder, which is checked first, else ours."""
+    """Return a file of a folder, after a check; else the file of this library."""
     if folder and (path := check_folder(folder) / file).is_file():
         return path.read_text(encoding="utf-8")
     return _ours(file)
@@ -39,11 +39,11 @@ def texts(folder: str) -> dict[str, str]:
 
 
 def check_folder(folder: str) -> Path:
-    """Raise for prompts that would fail, or lack something, when a model is asked; return the folder.
+    """Check prompts before a model is asked: raise for prompts that would fail or lack a part; return the folder.
 
     Raises:
-        ValueError: there is no folder, or a file in it has no name of ours, is broken, reads a variable that it does not get, or
-            leaves one out. The message has the file and the line.
+        ValueError: the folder does not exist, or a file in it has an unknown name, is broken, or reads an unknown variable. It is
+            also raised for a template that leaves a variable out. The message has the file and the line.
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
@@ -98,7 +98,7 @@ def _check_template(path: Path) -> None:
 
 
 def _attributes(tree: nodes.Template) -> dict[str, int]:
-    """Map the fields that a template reads to their lines, without those of `loop` and methods of texts."""
+    """Map the fields that a template reads to their lines, without the fields of `loop` and the methods of texts."""
     methods = {id(call.node) for call in tree.find_all(nodes.Call)}
     return {
         node.attr: node.lineno

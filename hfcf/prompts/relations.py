@@ -1,4 +1,4 @@
-"""The prompt for counterfactual relations: the three steps of CCG's Table 9, in our words, and the check of what comes back."""
+"""The prompt for counterfactual relations: the three steps of CCG's Table 9, in our words, and the check of the answer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SEMEVAL = (
     "Instrument-Agency", "Product-Producer", "Entity-Origin",
 )  # fmt: skip
 SEMEVAL = tuple(f"{name}({order})" for name in _SEMEVAL for order in ("e1,e2", "e2,e1"))
-"""SemEval 2010's relations but for "Other", each in both directions, in the order of the paper's prompt."""
+"""SemEval 2010's relations except "Other", each in both directions, in the order of the paper's prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the model answers, in this order: the steps come before what follows from them."""
+    """The model's answer, in this order: the steps come before their results."""
 
     causal_terms: list[str]
     relation: str
@@ -66,13 +66,13 @@ def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class RelationPrompt:
-    """Ask for a sentence in which the entities have another of some relations; see `hfcf.prompts.Prompt`.
+    """Ask for a sentence in which the entities have a different relation of a list; see `hfcf.prompts.Prompt`.
 
-    The model reads relations by the roles of their entities, brackets and quotes as people write them. Nothing is asked about a row
-    with the relation "Other", with one that is not in `relations`, or with entities that share a word.
+    The model reads relations by the roles of their entities, and brackets and quotes as people write them. A row is not asked about
+    if its relation is "Other" or is not in `relations`, or if its entities share a word.
 
     Raises:
-        ValueError: the relations are fewer than two, or two get one name.
+        ValueError: there are fewer than two relations, or two of them have the same name.
 
     >>> RelationPrompt(relations=("PHYS", "PART-WHOLE")).problem({"label": "Other"})
     'the relation Other has no counterfactual'
@@ -83,9 +83,11 @@ class RelationPrompt:
 
     def __init__(self, *, relations: tuple[str, ...], max_words: int = 0) -> None:
         self.labels = {roles(label): label for label in relations}
-        """The corpus's relation of each name that the model reads."""
+        """The corpus's relation for each name that the model reads."""
         if len(self.labels) < max(2, len(relations)):
-            raise ValueError(f"relations={list(relations)}: give two or more, each once, that differ by more than capitals")
+            raise ValueError(
+                f"relations must be at least two names, each once, that differ by more than capitals, got {list(relations)}"
+            )
 
     def schema(self) -> str:
         return schema(list(self.labels))

@@ -1,4 +1,4 @@
-"""The prompt for counterfactual texts: another label by the fewest changes, as the annotators of CAD were asked."""
+"""The prompt for counterfactual texts: another label by as few changes as possible, as the annotators of CAD were asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hfcf.text.check import text_problem
 
 
 class TextPrompt:
-    """Ask for a text that has another of some labels; see `hfcf.prompts.Prompt`. It keeps the lines of no text.
+    """Ask for a text that has a different label of a list; see `hfcf.prompts.Prompt`. Line breaks of the texts are not kept.
 
     >>> prompt = TextPrompt(relations=("negative", "positive"), max_words=100)
     >>> prompt.problem({"text": "It was good.", "label": None})

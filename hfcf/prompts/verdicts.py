@@ -21,9 +21,9 @@ from hfcf.text.label_names import label_of
 Row = Mapping[str, Any]
 
 _MAX_TOKENS = 64
-_SHOWN = 6  # labels in a message
+_SHOWN = 6  # the number of labels in a message
 _APART = 1000
-"""How far the seeds of two samples lie apart: each attempt at one has the next seed."""
+"""The distance between the seeds of two samples: each retry of a sample uses the next seed."""
 _MEANINGS = {
     SUPPORTS: "the evidence shows that the claim is true",
     REFUTES: "the evidence shows that the claim is false",
@@ -43,10 +43,10 @@ class VerdictPrompt:
 
     Args:
         template: the name of the template and its worked examples.
-        shots: how many of these are shown.
+        shots: how many of the worked examples are shown.
         names: the names that the model reads by default, with our labels.
-        known: returns our label for a name of one in `Model.labels`, or None.
-        values: what the template names, from a row and the names.
+        known: returns our label for a name of a label in `Model.labels`, or None.
+        values: returns the values that the template names, from a row and the names.
     """
 
     template: str
@@ -113,7 +113,7 @@ def _ask(messages: Sequence[Any], names: Mapping[str, str], model: Model) -> lis
 
 
 def _read(answer: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float] | str | None:
-    """Return the reason of a failure, or the probabilities of the log-probabilities; None without them."""
+    """Return the reason of a failure, or the probabilities from the log-probabilities; None if the answer has none."""
     if why := failure(answer):
         return why
     return token_probabilities(answer["logprobs"], answer["answer"]["label"], list(names)) if "logprobs" in answer else None
@@ -153,6 +153,7 @@ def _text_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
 CLAIMS = VerdictPrompt("verdicts", 3, {label: label for label in LABELS}, label_of, _claim_values)
 """Claims by evidence: our three labels."""
 RELATIONS = VerdictPrompt("relation_verdicts", 2, {roles(label): label for label in (*SEMEVAL, OTHER)}, str, _relation_values)
-"""Relations by the roles of head and tail: SemEval's by default; `Model.labels` names those of another corpus."""
+"""Relations by the roles of head and tail: the relations of SemEval by default; `Model.labels` names the relations of another
+corpus."""
 TEXTS = VerdictPrompt("text_verdicts", 0, {}, str, _text_values)
 """Single texts: `Model.labels` names the labels."""

@@ -19,7 +19,7 @@ from hfcf.text.normalise import normalise
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Classification(Task):
-    """Rows of `text` and `label`. A label is null on a text that nobody labelled: what keeps labels works on it.
+    """Rows of `text` and `label`. A label is null on a text without a label; methods that keep labels also work on it.
 
     >>> edit = {"field": "text", "piece": -1, "start": 7, "end": 11, "before": "good", "after": "poor"}
     >>> TASK.apply_edits({"text": "It was good.", "label": "positive"}, [edit])
@@ -27,7 +27,7 @@ class Classification(Task):
     """
 
     def validate(self, row: Row) -> str | None:
-        if "text" not in row:  # a label alone may be another task's
+        if "text" not in row:  # a label alone may belong to another task
             return None
         if why := text_problem(row["text"], "the text"):
             return why
@@ -101,7 +101,7 @@ class TextRewriting:
 
 
 def _candidate(row: Row, label: str, edits: Sequence[Edit], stage: str, scores: Sequence[Mapping[str, Any]] = ()) -> Candidate:
-    """Make a candidate without a verdict; reject one that repeats the source."""
+    """Make a candidate without a verdict; reject a candidate that repeats the source."""
     text = replace_text(row["text"], edits)
     new = {"text": text, "label": label, "change": "text", "edits": list(edits), "scores": list(scores), "status": None}
     return reject(new, stage, "repeats the source's text") if normalise(text) == normalise(row["text"]) else new

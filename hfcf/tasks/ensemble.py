@@ -1,4 +1,4 @@
-"""An ensemble of judges: a verifier and, about what it accepts, further models that must agree with it and be certain."""
+"""An ensemble of judges: a verifier, and further models that must agree with it about every label that it accepts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hfcf.core.settings import GoesWith, Judges, Models, Prompted, Share, Traine
 from hfcf.core.task import Row, Task
 
 VerifierModel = Annotated[Model, Prompted(), TrainedBy(), Judges()]
-"""The type of a setting: a model that gives rows of the task their labels."""
+"""The type of a setting: a model that predicts the labels of rows of the task."""
 JudgeModels = Annotated[Models, Prompted(), TrainedBy(), Judges(), GoesWith("verifier")]
 """The type of a setting: further such models, which must agree with the verifier."""
 Certainty = Annotated[Share, GoesWith("verifier")]
-"""The type of a setting: the probability that each of them must give the label."""
+"""The type of a setting: the minimum probability that each of them must give the label."""
 
-_SHOWN = 6  # labels in a reason
+_SHOWN = 6  # the number of labels in a reason
 
 
 def check_judges(verifier: Model | None, judges: Sequence[Model], certainty: float) -> None:
@@ -33,7 +33,7 @@ def check_judges(verifier: Model | None, judges: Sequence[Model], certainty: flo
 
 
 def describe_judges(verifier: Model | None, judges: Sequence[Model], certainty: float) -> tuple[str, list[Model]] | None:
-    """Describe for cards which models confirm a label, and list them; None where no model does."""
+    """Describe for cards which models confirm a label, and list them; None if no model does."""
     if verifier is None:
         return None
     sure = f"with a probability of at least {certainty:g}"
@@ -49,9 +49,10 @@ class Verdict:
     """What the judges of a row decide together.
 
     Args:
-        label: the verifier's; None where it gave none.
+        label: the verifier's label; None if it gave none.
         scores: `{"name", "value"}` of each judge that was asked: its label and the label's probability.
-        reason: why the label does not count: a judge gave none, gave another label or is uncertain; None where it counts.
+        reason: why the label does not count: a judge gave no label, gave a different label or is uncertain; None if the label
+            counts.
     """
 
     label: str | None = None
@@ -63,10 +64,10 @@ def vote(
     task: Task, rows: Sequence[Row], accepted: Sequence[Sequence[str]], judges: Sequence[Model], max_length: int,
     certainty: float = 0.0,
 ) -> list[Verdict]:  # fmt: skip
-    """Ask the judges for the label of each row, each judge only about the rows that those before it accept.
+    """Ask the judges for the label of each row; each judge only gets the rows that the judges before it accept.
 
-    `accepted` has the labels that the caller accepts for each row; another label is returned without a reason. `judges` are the
-    verifier and those that must agree with it, and `certainty` the probability that each must give an accepted label.
+    `accepted` has the labels that the caller accepts for each row; any other label is returned without a reason. `judges` are the
+    verifier and the models that must agree with it. `certainty` is the probability that each of them must give an accepted label.
     """
     verdicts = [Verdict() for _ in rows]
     asked = list(range(len(rows)))
@@ -79,7 +80,7 @@ def vote(
 
 
 def _answers(task: Task, rows: Sequence[Row], judge: Model, max_length: int, certainty: float) -> list[Any]:
-    """Ask a judge about rows; about those that another batch could decide otherwise, once more alone."""
+    """Ask a judge about rows; ask again about each row that another batch could decide differently, alone."""
     from hfcf.engines.classifier import in_doubt
 
     def ask(part: Sequence[Row]) -> list[Any]:
@@ -93,7 +94,7 @@ def _answers(task: Task, rows: Sequence[Row], judge: Model, max_length: int, cer
 @dataclass(frozen=True)
 class _Judge:
     number: int
-    """0 is the verifier."""
+    """0 for the verifier."""
     model: Model
 
     @property
@@ -102,7 +103,7 @@ class _Judge:
 
     @property
     def title(self) -> str:
-        """As reasons call it; the verifier has one name in all of them."""
+        """The judge's name in reasons; the verifier has the same name in all of them."""
         return f"judge {self.number} ({show(self.model)})" if self.number else "the verifier"
 
 
@@ -130,5 +131,5 @@ def _add_vote(
 
 
 def no_label(answer: str | None, judge: str = "the verifier") -> str:
-    """Say why a judge gave no label: `answer` is the text that `Task.verdicts` has instead, or None for a row that is too long."""
+    """Say why a judge gave no label: `answer` is the text that `Task.verdicts` returns, or None for a row that is too long."""
     return f"longer than {judge} reads" if answer is None else f"{judge} gives no label: {answer}"

@@ -1,4 +1,4 @@
-"""The last stage of most systems: judge the candidates, by a model or none, and write the counterfactuals."""
+"""The last stage of most systems: judge the candidates, with or without a model, and write the counterfactuals."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeCandidates(Stage):
-    """Accept the candidates, with a model only those that it gives their label; write the counterfactuals, decide the row.
+    """Accept candidates, with a model only where it confirms the label; write the counterfactuals and decide the row.
 
-    Input columns: the task's, `candidates`. Output columns: `candidates`, each with its verdict, and `counterfactuals`. A row is
-    accepted when one of its candidates is. With a model this is the consistency filtering that MICE, AutoCAD and CoCo rely on;
-    The papers of CrossAug and CCG do not filter. A candidate whose edits do not fit the row, or which makes a row that can't be
-    worked on (an empty claim, one of 100 kB), is rejected before that.
+    Input columns: the task's columns and `candidates`. Output columns: `candidates`, each with its verdict, and `counterfactuals`.
+    A row is accepted when one of its candidates is accepted. With a model, this is the consistency filtering of MICE, AutoCAD and
+    CoCo; the papers of CrossAug and CCG do not filter. A candidate is rejected before that if its edits do not fit the row. So is a
+    candidate whose row can't be worked on (an empty claim, or a claim of 100 kB).
 
     Args:
         system: the name in provenance.
         task: the task of the rows.
         verifier: the model that judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model
-            behind an endpoint; None accepts every candidate. A candidate is rejected, with the reason, when the model does not
-            know its label or gives no valid answer.
+            behind an endpoint. None accepts every candidate. A candidate is rejected, with the reason, when the model does not have
+            its label or gives no valid answer.
         judges: further models, which must agree with the verifier; they judge only what it accepts.
-        certainty: the probability that the verifier and each of the judges must give that label (0–1).
-        max_length: tokens of a row that the verifier reads; see `Task.judge` of each task for longer rows.
+        certainty: the minimum probability that the verifier and each of the judges must give that label (0–1).
+        max_length: the number of tokens of a row that the verifier reads; see `Task.judge` of each task for longer rows.
 
     >>> JudgeCandidates(system="crossaug").name
     'judge_candidates'
@@ -46,7 +46,7 @@ class JudgeCandidates(Stage):
         lambda task: {"candidates": List(task.candidate_features), "counterfactuals": List(dict(task.counterfactual))}
     )
     produced_by: ClassVar = {"candidates": "the system's stage before it"}
-    # As text, since tasks are looked up where no model is read.
+    # As text, because a task is looked up where no model is read.
     engines: ClassVar = ("hfcf.engines.classifier:Classifier", "hfcf.engines.relation_classifier:RelationClassifier")
 
     system: str = ""
@@ -94,7 +94,8 @@ def decide(
 ) -> list[dict[str, Any] | Reject]:
     """Give each undecided candidate its verdict, and each row `candidates`, `counterfactuals` and `status`.
 
-    `verdicts` are of the undecided candidates, in order; those that get their label are accepted. Without verdicts all are.
+    `verdicts` has an entry for each undecided candidate, in order; a candidate that gets its label is accepted. Without verdicts
+    all are accepted.
     """
     remaining = None if verdicts is None else iter(verdicts)
     results: list[dict[str, Any] | Reject] = []
@@ -122,7 +123,7 @@ def _judge(candidate: Candidate, stage: str, verdicts: Iterator[Verdict] | None)
 def counterfactuals(row: Mapping[str, Any], candidates: Sequence[Candidate], system: str) -> list[dict[str, Any]]:
     """Make the counterfactual rows of a source's accepted candidates, in order, with provenance.
 
-    Ids are `<source>:<system>:<change>`, with a number from the second of a change on.
+    Ids are `<source>:<system>:<change>`; from the second counterfactual of a change on, they end in a number.
     """
     task, rows, numbers = task_of(row), [], Counter[str]()
     for candidate in candidates:

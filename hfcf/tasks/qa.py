@@ -19,7 +19,7 @@ from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise
 
 MAX_CONTEXT = 2_000_000
-"""Characters of the longest passage that is worked on: readers go through it in windows."""
+"""Characters of the longest passage that is worked on: readers read it in windows."""
 TEXTS = ("title", "context", "question")
 NO_ANSWERS: dict[str, list[Any]] = {"text": [], "answer_start": []}
 
@@ -28,8 +28,8 @@ NO_ANSWERS: dict[str, list[Any]] = {"text": [], "answer_start": []}
 class QuestionAnswering(Task):
     """Rows of `title`, `context`, `question` and `answers`, `{text, answer_start}`.
 
-    Several `text`s are alternatives: a reader that gives one of them is right. `answer_start` has the place of each in the context,
-    in code points; it is empty where the answers are not spans of it (yes and no) or where there is no context (open questions).
+    Several `text`s are alternatives: one of them is a right answer. `answer_start` has the position of each in the context, in code
+    points. It is empty where the answers are not spans of the context (yes and no) or where there is no context (open questions).
 
     >>> row = {"question": "who?", "context": "Ada wrote it.", "answers": {"text": ["Ada"], "answer_start": [0]}}
     >>> TASK.validate(row), TASK.validate({**row, "answers": {"text": ["Ada"], "answer_start": [4]}})
@@ -92,7 +92,7 @@ class QuestionAnswering(Task):
         return candidate["edits"] or rewrite_all(row, **fields)
 
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
-        """Return the counterfactual that a candidate is of a row; raise `ValueError` if it has no question yet."""
+        """Return the counterfactual that a candidate makes of a row; raise `ValueError` if it has no question yet."""
         if candidate["question"] is None:
             raise ValueError("the candidate has no question yet")
         return super().counterfactual_row(row, {**candidate, "edits": self.candidate_edits(row, candidate)})
@@ -108,7 +108,8 @@ class QuestionAnswering(Task):
         return "\n".join([*([f"Passage: {passage}"] if passage else []), f"Question: {row['question']}", "Answer:"])
 
     def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
-        """Return the source's question, the passage that answers it, and the counterfactual's, which is near and does not."""
+        """Return the source's question, the passage that answers it, and the counterfactual's passage, which is similar but does
+        not."""
         if not source["context"] or not row["context"]:
             raise ValueError("one of the two has no passage")
         if source["context"] == row["context"]:
@@ -130,7 +131,8 @@ class QuestionAnswering(Task):
         return {"question": row["question"], "context": context, "answer": (row["answers"]["text"] or [""])[0]}
 
     def changed(self, row: Row) -> tuple[str, str]:
-        """Return the question before and after: the context is another passage, not a rewritten one."""
+        """Return the question before and after; the context is left out, because it is another passage and not a rewritten
+        passage."""
         return self.revert_edits(row, row["edits"])["question"], row["question"]
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
@@ -142,7 +144,7 @@ class QuestionAnswering(Task):
 
 
 def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
-    """Say which answer is not at its place in the context, or None."""
+    """Say which answer is not at its position in the context, or None."""
     texts, starts = answers["text"], answers["answer_start"] or []
     if starts and len(starts) != len(texts):
         return f"there are {len(texts)} answers and {len(starts)} places of answers"
@@ -156,7 +158,7 @@ def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
 
 
 def _other_unit(context: str, text: str, start: int | None) -> str:
-    """Say in which other unit the place would be right: JavaScript and Java count UTF-16, C and Rust bytes."""
+    """Say in which other unit the position would be right: JavaScript and Java count UTF-16, C and Rust count bytes."""
     for codec, width, unit in (("utf-16-le", 2, "UTF-16 code units"), ("utf-8", 1, "bytes of UTF-8")):
         if start is not None and start >= 0 and context.encode(codec)[start * width :].startswith(text.encode(codec)):
             return f"; it counts {unit}: count characters (code points)"
@@ -164,7 +166,7 @@ def _other_unit(context: str, text: str, start: int | None) -> str:
 
 
 def span_problem(row: Row) -> str | None:
-    """Say why a row has no spans to work on, or None: stages that need the places of answers reject it with this."""
+    """Say why a row has no spans to work on, or None: stages that need the positions of answers reject it with this reason."""
     if not row["context"]:
         return "the row has no context"
     if not row["answers"]["text"]:

@@ -21,7 +21,8 @@ from hfcf.engines.markers import ENTITIES, parse_markers, reads_types
 from hfcf.text.check import text_problem
 
 OTHER = "Other"
-"""SemEval's label of a sentence that has none of its relations: no counterfactual is made from such a row, or gets this label."""
+"""SemEval's label of a sentence that has none of its relations: such a row gets no counterfactual, and no counterfactual gets
+it."""
 
 Span = tuple[int, int]
 
@@ -31,9 +32,10 @@ _DIRECTED = re.compile(r"(?=.*\(e[12],e[12]\)\Z)(.+)-(.+)\((e[12]),e[12]\)")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Relation(Task):
-    """Rows of `tokens`, the places of `head` and `tail`, and `label`.
+    """Rows of `tokens`, the positions of `head` and `tail`, and `label`.
 
-    An edit's offsets are token indices, its `before` and `after` tokens joined by spaces; entities move along and are never edited.
+    An edit's offsets are token indices; its `before` and `after` are tokens joined by spaces. Entities move along and are never
+    edited.
 
     >>> row = {"tokens": "eggs moved into buckets".split(), "head": {"start": 0, "end": 1}, "tail": {"start": 3, "end": 4}}
     >>> TASK.apply_edits(row, [{"field": "tokens", "piece": -1, "start": 1, "end": 3, "before": "moved into", "after": "from"}])
@@ -187,7 +189,7 @@ def _edited(row: Row, edits: Sequence[Row]) -> dict[str, Any]:
 
 
 def token_edits(tokens: Sequence[str], removed: Iterable[int], term: str) -> list[Edit]:
-    """Make the edits that remove tokens from a sentence and put a term at the place of the first of them."""
+    """Make the edits that remove tokens from a sentence and put a term where the first of them was."""
     runs: list[Edit] = []
     for i in sorted(set(removed)):
         if runs and runs[-1]["end"] == i:
@@ -210,7 +212,7 @@ def marked(row: Row) -> str:
 
 
 def roles(label: str, forward: bool = True) -> str:
-    """Write a relation in words for a model: a directed label's role of the head before that of the tail, or after it."""
+    """Write a relation in words for a model: for a directed label, the first role is the head's or, if reversed, the tail's."""
     match = _DIRECTED.fullmatch(label)
     if match is None:
         return label.lower()
@@ -237,7 +239,7 @@ def head_first(row: Row) -> bool:
 
 
 def learnable(ds: Iterable[Row]) -> list[Row]:
-    """Select the rows to learn from: neither broken nor rejected when they were loaded."""
+    """Select the rows to learn from: rows that are sound and were not rejected when they were loaded."""
     return [row for row in ds if not problem(row) and (row.get("status") or {}).get("stage") != LOAD]
 
 
@@ -261,7 +263,7 @@ def context(row: Row) -> list[int]:
 
 
 def overlap(row: Row) -> str | None:
-    """Say what is wrong with entities that share a word, or return None."""
+    """Say what is wrong with entities that share a word; return None if nothing is wrong."""
     first, second = sorted(spans(row), key=lambda span: (span[0], -span[1]))
     if second[1] <= first[1]:
         return "one entity lies inside the other"

@@ -1,7 +1,7 @@
-"""Say what a baseline may rewrite in a row of a task, and make candidates of rewritten texts.
+"""What a baseline may rewrite in a row of a task, and how rewritten texts become candidates.
 
-Baselines that replace words of a text, or ask a model for another text, are written against `Rewriting`. A task names its own in
-`Task.rewriting`: verification rewrites claims, relation extraction sentences around their entities.
+Baselines that replace words of a text, or ask a model for a new text, use `Rewriting`. A task names its own in `Task.rewriting`:
+verification rewrites claims, and relation extraction rewrites sentences around their entities.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Scores = Sequence[Mapping[str, Any]]
 _EDGES = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)
 _CLITIC = re.compile(r"(?<=\w)(n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 _NOT = re.compile(r"n['’]t", re.IGNORECASE)
-# The Penn Treebank's double quotes, which may also come back as typographic ones.
+# The Penn Treebank's double quotes, which may also come back as typographic quotes.
 _OPEN, _CLOSE = "``", "''"
 _QUOTES = {_OPEN: _OPEN, "“": _OPEN, _CLOSE: _CLOSE, "”": _CLOSE, '"': None}
 
@@ -42,34 +42,35 @@ class Rewriting(Protocol):
     """The text of a row that baselines rewrite."""
 
     noun: str
-    """What people call the text, in reasons: "claim"."""
+    """The name of the text in reasons: "claim"."""
     editable: str
-    """Where the words are that may be edited, in reasons: "of the claim"."""
+    """Where the editable words are, in reasons: "of the claim"."""
     columns: tuple[str, ...]
-    """What is read of a row to edit words of the text."""
+    """The columns of a row that are read to edit words of the text."""
     prompt: str
     """"module:attribute" of the prompt by which a language model writes a counterfactual (`hfcf.prompts.Prompt`)."""
 
     negated: bool
-    """Whether a negation of the text may turn the label."""
+    """Whether a negation of the text may change the label to its opposite."""
 
     def text(self, row: Row) -> str:
-        """Return the text, in whose characters `protected` and edits count."""
+        """Return the text; `protected` and edits count its characters."""
 
     def readable(self, row: Row) -> str:
         """Return the text as a model reads it."""
 
     def protected(self, row: Row) -> Container[int]:
-        """Return the characters of the text that no edit may touch."""
+        """Return the spans of the text that no edit may touch, in characters."""
 
     def edited(self, row: Row, text_edits: Sequence[edits.Edit], stage: str) -> list[Candidate]:
-        """Make the candidate of edits of the text, which keeps the row's label; none where there are no edits."""
+        """Make the candidate of edits of the text, which keeps the row's label; [] if there are no edits."""
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
         """Make the candidate of a text that a model wrote instead of the row's; reject a text that repeats the row's."""
 
     def opposite(self, row: Row, labels: Sequence[str]) -> str:
-        """Return the label that the row's negated text has, of the set's `labels`; raise `ValueError` with the reason for none."""
+        """Return the label, one of the set's `labels`, that the row's negated text has; raise `ValueError` with the reason if it
+        has none."""
 
 
 class ClaimRewriting:
@@ -105,9 +106,10 @@ class ClaimRewriting:
 class SentenceRewriting:
     """The sentence of a relation row around its entities.
 
-    In a text, single spaces separate the tokens. Entities are never touched. Where a model writes a whole sentence, each entity
-    must be found in it again, and everything around them becomes edits of tokens. Such a model reads brackets and quotes as people
-    write them (`plain`). Where the row has the Penn Treebank's names of them, its answer gets them, or each would be an edit.
+    In a text, single spaces separate the tokens. Entities are never changed. If a model writes a whole sentence, each entity must
+    be found in it again, and everything around the entities becomes edits of tokens. Such a model reads brackets and quotes as
+    people write them (`plain`). If the row has the Penn Treebank's names of brackets and quotes, the answer gets these names;
+    otherwise each would be an edit.
     """
 
     noun = "sentence"
@@ -123,7 +125,7 @@ class SentenceRewriting:
         return " ".join(plain(row["tokens"]))
 
     def protected(self, row: Row) -> frozenset[int]:
-        """Return the characters of the entities, and of what precedes "n't" ("ca" is not a word)."""
+        """Return the spans of the entities, and of the word before "n't" ("ca" is not a word)."""
         tokens = row["tokens"]
         indices = {i for start, end in spans(row) for i in range(start, end)}
         indices |= {i for i in range(len(tokens) - 1) if _NOT.fullmatch(tokens[i + 1])}
@@ -135,10 +137,10 @@ class SentenceRewriting:
         return [_reject_repeat(row, new, stage)] if text_edits else []
 
     def rewritten(self, row: Row, text: str, label: str, stage: str, scores: Scores = ()) -> Candidate:
-        """Make the candidate of a sentence that a model wrote in place of a row's.
+        """Make the candidate of a sentence that a model wrote instead of a row's sentence.
 
-        It is rejected when it can't be a relation row, does not have each entity exactly once, has them in the other order (edits
-        move no entity), or repeats the row. An entity keeps the row's capitals.
+        It is rejected if it can't be a relation row or repeats the row. It is also rejected if it does not have each entity exactly
+        once, or has them in the other order, because edits move no entity. An entity keeps the row's capitals.
         """
         tokens = _spell(split(text, [*row["tokens"], *plain(row["tokens"])]), row["tokens"])
         try:
@@ -157,7 +159,7 @@ def rewriting_of(task: str) -> Rewriting:
     """Return what may be rewritten in the rows of a task; raise `ValueError` if the task has no `rewriting`."""
     if not (reference := get_task(task).rewriting):
         raise ValueError(
-            f"the task {task!r} has no `rewriting`, which names the text of its rows that may be rewritten: give it one"
+            f"the task {task!r} has no `rewriting`, which names the text of its rows that may be rewritten: set Task.rewriting"
         )
     return resolve_name(reference)()
 
@@ -210,7 +212,8 @@ def token_edits(tokens: Sequence[str], text_edits: Sequence[edits.Edit]) -> list
 
 
 def split(text: str, row_tokens: Sequence[str]) -> list[str]:
-    """Split a text into tokens like a row's: at spaces; punctuation, "'s" and "n't" part unless the row has the word so."""
+    """Split a text into tokens like a row's: at spaces; punctuation, "'s" and "n't" are separate unless the row joins them to the
+    word."""
     tokens, unsplit = list[str](), set(row_tokens)
     for chunk in text.split():
         edges = _EDGES.match(chunk)
@@ -233,7 +236,7 @@ def _spell(tokens: Sequence[str], row_tokens: Sequence[str]) -> list[str]:
     if not quotes or '"' in row_tokens:
         return spelt
     places = [i for i, token in enumerate(spelt) if token in _QUOTES]
-    if len(places) == len(quotes):  # the row's own; a mark may mean inches
+    if len(places) == len(quotes):  # the row's own quotes; a mark may mean inches
         marks = quotes
     else:
         marks = []
@@ -246,7 +249,7 @@ def _spell(tokens: Sequence[str], row_tokens: Sequence[str]) -> list[str]:
 
 
 def find(row: Row, tokens: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Find a row's head and tail in other tokens, whatever their capitals; raise `ValueError` unless each occurs once."""
+    """Find a row's head and tail in other tokens, without regard to capitals; raise `ValueError` unless each occurs once."""
     spans_of = {}
     for name, entity in zip(("head", "tail"), entities(row), strict=True):
         part = entity.split()
@@ -260,7 +263,7 @@ def find(row: Row, tokens: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 def places(tokens: Sequence[str], part: Sequence[str]) -> list[int]:
-    """List where tokens occur among others, whatever their capitals."""
+    """List where tokens occur in a longer list of tokens, without regard to capitals."""
     texts, part_texts, n = folded(tokens), folded(part), len(part)
     return [i for i in range(len(texts) - n + 1) if texts[i : i + n] == part_texts] if n else []
 
@@ -270,7 +273,7 @@ def folded(tokens: Sequence[str]) -> list[str]:
 
 
 def _between(row: Row, tokens: Sequence[str]) -> list[edits.Edit]:
-    """Make the edits that lead from a row's tokens to others, before, between and after the entities."""
+    """Make the edits that turn a row's tokens into new tokens, before, between and after the entities."""
     if why := overlap(row):
         raise ValueError(why)
     old, new = spans(row), spans(find(row, tokens))

@@ -1,4 +1,4 @@
-"""The four tasks of CheckWhy (section 5) as views of a row: what a model is given, and what it shall answer."""
+"""The four tasks of CheckWhy (section 5) as views of a row: a model's input and its right answer."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class View:
         task: 1 to 4.
         claim: the sentence to verify.
         pieces: the evidence that the model is given, by the names Sentence1 … n.
-        structure: that the model is given, in Task 2.
-        label: the right one.
-        target: the structure to write, in Tasks 3 and 4; None where the row has none.
-        ids: of each name of the pieces, the id in the row's `evidence_info`.
+        structure: the structure that the model is given, in Task 2.
+        label: the right label.
+        target: the structure to write, in Tasks 3 and 4; None if the row has none.
+        ids: for each name of the pieces, the id in the row's `evidence_info`.
     """
 
     task: int
@@ -53,10 +53,9 @@ class View:
 
 
 def distractors(row: Mapping[str, Any]) -> list[str] | None:
-    """List the ids of the pieces that belong to no argument; None where the row does not say which these are.
+    """List the ids of the pieces that belong to no argument; None if the row does not mark them.
 
-    A row without a structure, as NOT ENOUGH INFO has, marks its own pieces as useful. One that marks none does not say which of
-    its pieces are its own.
+    A row without a structure (NOT ENOUGH INFO) marks its own pieces as useful. If it marks no piece, its own pieces are unknown.
     """
     infos = row["evidence_info"] or []
     useful = [info["useful"] for info in infos]
@@ -74,7 +73,7 @@ def problem(row: Mapping[str, Any], task: int, distractors_shown: int | None = N
         distractors_shown: see `view`.
     """
     if task not in VIEWS:
-        raise ValueError(f"task {task}: CheckWhy has the tasks 1 to {max(VIEWS)}")
+        raise ValueError(f"task must be between 1 and {max(VIEWS)}, got {task}")
     if task > 1 and row["label"] == NOT_ENOUGH_INFO:
         return f"tasks 2 to 4 have two labels, and this row is {NOT_ENOUGH_INFO}"
     if task == 2 and not row["structure"]:
@@ -89,20 +88,20 @@ def problem(row: Mapping[str, Any], task: int, distractors_shown: int | None = N
 def view(row: Mapping[str, Any], task: int, *, seed: int = 13, distractors_shown: int | None = None) -> View:
     """Show a row as a task.
 
-    The evidence is shuffled by the row's id and renamed Sentence1 … n, so that neither its order nor its names give anything away.
-    The conclusions that Task 2 shows and Task 4 has to write are named on from n, in the order of the steps. The paper's examples
-    (Tables 16–18) also name conclusions last in Task 3, where that would tell them apart.
+    The evidence is shuffled by the row's id and renamed Sentence1 … n, so that neither its order nor its names reveal the answer.
+    The conclusions that Task 2 shows and Task 4 has to write get the next names after n, in the order of the steps. The paper's
+    examples (Tables 16–18) also name conclusions last in Task 3, where that would identify them.
 
-    Leaf evidence is all evidence but the conclusions of the structure. A row without a structure, as NOT ENOUGH INFO has, keeps all
-    its evidence but the pieces that it marks as useful and no leaf. The paper does not name the evidence of these rows. A piece
-    with a title is "title: text".
+    Leaf evidence is all evidence except the conclusions of the structure. A row without a structure (NOT ENOUGH INFO) keeps all its
+    evidence, except the pieces that it marks as useful and not as leaves. The paper does not name the evidence of these rows. A
+    piece with a title is "title: text".
 
     Args:
         row: with `id`, `claim`, `evidence`, `evidence_info`, `structure` and `label`.
         task: 1 to 4, see `VIEWS`.
-        seed: of the order, and of the distractors that are shown.
-        distractors_shown: show at most so many distractors, drawn by the row's id, as for Table 5; those of a smaller number are
-            among those of a larger one. None: all.
+        seed: the seed of the order, and of the distractors that are shown.
+        distractors_shown: the maximum number of distractors; they are drawn by the row's id, as for Table 5. The distractors of a
+            smaller number are among the distractors of a larger number. None: all.
 
     Raises:
         ValueError: the row can't be shown as this task; see `problem`.
@@ -145,7 +144,7 @@ def views(
     rows: Iterable[Mapping[str, Any]], task: int, *, labels: Sequence[str] = LABELS, seed: int = 13,
     distractors_shown: int | None = None,
 ) -> tuple[list[int], list[View], dict[int, str]]:  # fmt: skip
-    """Show the rows that a task takes, with their places, and say why each other row is left out, by its place."""
+    """Show the rows that a task takes, with their indices, and say why each other row is left out, by its index."""
     places, shown, left_out = [], [], dict[int, str]()
     for i, row in enumerate(rows):
         why = problem(row, task, distractors_shown)
@@ -162,8 +161,8 @@ def views(
 def evidence_text(shown: View) -> str:
     """Write what a classifier reads with the claim: the steps of a given structure, then the other evidence.
 
-    A step is "premise & premise -> conclusion" in sentences, as the metrics compare edges: a small encoder resolves no names. Steps
-    come first, those nearest to the claim before others, because a long text is cut at its end. The paper gives no form.
+    A step is "premise & premise -> conclusion" in sentences, as the metrics compare edges: a small encoder can't resolve names.
+    Steps come first, beginning with the steps nearest to the claim, because a long text is cut at its end. The paper gives no form.
     """
     if shown.structure is None:
         return " ; ".join(shown.pieces.values())

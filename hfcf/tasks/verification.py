@@ -25,7 +25,7 @@ SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS
 
 
 def opposite(label: str) -> str:
-    """Return the label that a counterfactual of a SUPPORTS or REFUTES row has; raise `ValueError` for another label."""
+    """Return the label of a counterfactual of a SUPPORTS or REFUTES row; raise `ValueError` for any other label."""
     if label not in (SUPPORTS, REFUTES):
         raise ValueError(f"the label {label!r} has no opposite: only {SUPPORTS} and {REFUTES} have one")
     return SUPPORTS if label == REFUTES else REFUTES
@@ -66,7 +66,7 @@ class Verification(Task):
                     return why
                 if piece["title"] and (why := text_problem(piece["title"], f"the title of evidence piece {i}", letters=False)):
                     return why
-        # A label alone may be another task's.
+        # A label alone may belong to another task.
         if "label" in row and row["label"] not in LABELS and ("claim" in row or "evidence" in row):
             return f"the label must be one of {', '.join(LABELS)}, got {row['label']!r}"
         return None
@@ -110,9 +110,9 @@ class Verification(Task):
         return list(Classifier(model=model, max_length=max_length).run(pairs))
 
     def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
-        """Return what is in common, the text with which it makes a SUPPORTS row, and the text with which it makes another.
+        """Return the anchor, the text with which it makes a SUPPORTS row, and the text with which it makes another row.
 
-        A changed claim has the evidence as its anchor; changed evidence, the claim.
+        If the claim was changed, the anchor is the evidence; if the evidence was changed, the anchor is the claim.
         """
         if source["claim"] != row["claim"] and source["evidence"] != row["evidence"]:
             raise ValueError("claim and evidence are both changed, so the two have no text in common")
@@ -172,11 +172,11 @@ def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], score
     """Make a candidate without a verdict.
 
     Args:
-        claim: its claim, changed or not.
-        label: that its pair of claim and evidence is meant to have.
+        claim: the candidate's claim, changed or not.
+        label: the intended label of its pair of claim and evidence.
         change: "claim", "evidence" or "both".
-        edited: what makes its pair of the source's, as `hfcf.core.edits` has them.
-        scores: `{"name", "value"}` of whatever made it.
+        edited: the edits that make its pair from the source's pair, as in `hfcf.core.edits`.
+        scores: `{"name", "value"}` of each score from the methods that made it.
 
     >>> candidate("b", "REFUTES", "claim", rewrite("claim", "a", "b"))["status"] is None
     True
@@ -188,14 +188,14 @@ def candidate(claim: str, label: str, change: str, edited: Sequence[Edit], score
 def rewritten(
     source: str, claim: str, label: str, stage: str, *, edited: Sequence[Edit] | None = None, scores: Sequence[Row] = ()
 ) -> Candidate:
-    """Make a candidate whose claim was rewritten and whose evidence stays; reject one that repeats the source.
+    """Make a candidate whose claim was rewritten and whose evidence stays; reject a candidate that repeats the source.
 
     Args:
         source: the source's claim.
         claim: the new claim.
         label: its intended label on the source's evidence.
         stage: the name of the stage that wrote it.
-        edited: what was changed in `source`; by default the whole claim.
+        edited: the edits in `source`; by default one edit of the whole claim.
         scores: see `candidate`.
     """
     new = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)

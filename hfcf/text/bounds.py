@@ -20,11 +20,11 @@ _ABOVE = {"over", "above", "after", "exceeding", "more than", "greater than", "h
 _BELOW = {"under", "below", "before", "less than", "fewer than", "lower than", "shorter than", "at most", "up to", "top"}
 _NEAR = {"about", "around", "approximately", "roughly", "nearly", "almost", "circa"}
 _SHARE = 0.2
-"""How far a number after "about" may be from the true number, as a share of it."""
+"""How far a number after "about" may be from the true number, as a share of the true number."""
 
 
 def interval(words: Sequence[str], at: int) -> Interval | None:
-    """Return the numbers that a number of a text allows with the bound before it; None if the word is no number.
+    """Return the numbers that a number in a text allows with the bound before it; None if the word is not a number.
 
     >>> interval(["over", "30"], 1), interval(["in", "2003"], 1), interval(["less", "than", "ten"], 2)
     ((30.0, inf), (2003.0, 2003.0), (-inf, 10.0))
@@ -43,12 +43,12 @@ def interval(words: Sequence[str], at: int) -> Interval | None:
 
 
 def are_opposite(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Return whether words are a bound of numbers, and others its opposite: "over", "under"."""
+    """Return whether two phrases are opposite bounds of numbers, such as "over" and "under"."""
     return OPPOSITES.get(" ".join(words).casefold()) == " ".join(others).casefold()
 
 
 def number(word: str) -> float | None:
-    """Return the number that a word writes, in digits or letters; None for another word."""
+    """Return the number that a word writes, in digits or letters; None if the word is not a number."""
     plain = word.replace(",", "")
     if plain.replace(".", "", 1).isdigit() and plain.isascii():
         return float(plain)

@@ -8,11 +8,11 @@ from collections import Counter
 from typing import Any
 
 MAX_CHARACTERS = 20_000
-"""The longest claim or piece of evidence. A row with a longer text is rejected, not truncated."""
+"""The maximum number of characters of a claim or piece of evidence. A row with a longer text is rejected, not truncated."""
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters that no text should have (tabs and line ends are allowed), and bidirectional overrides, which make the shown
-text differ from the stored one."""
+"""Control characters that no text should have (tabs and line ends are allowed), and bidirectional overrides. An override makes the
+shown text differ from the stored text."""
 _SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECASE)
 
 
@@ -31,14 +31,14 @@ def kind(value: Any) -> str:
 
 
 def shorten(reason: str, limit: int = 1_000) -> str:
-    """Cut the middle out of a reason that quotes a long value."""
+    """Shorten a reason that quotes a long value: remove its middle."""
     half = limit // 2
     return reason if len(reason) <= limit else f"{reason[:half]}…{reason[1 + half - limit :]}"
 
 
 def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MAX_CHARACTERS) -> str | None:
     """Say why a text can't be worked on, or None when it can."""
-    # Nearly every text: what does not print, like half of a surrogate pair, is looked at below.
+    # Nearly every text is printable; what does not print, such as half of a surrogate pair, is checked below.
     sound = isinstance(value, str) and len(value) <= limit and value.isprintable() and "\\" not in value
     if sound and (any(map(str.isalpha, value)) if letters else value.strip()):
         return None
@@ -60,7 +60,7 @@ def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MA
 
 
 def script(text: str) -> str:
-    """Return the script of most letters of a text, as the first word of their Unicode names."""
+    """Return the script of most letters of a text: the first word of the letters' Unicode names."""
     if text.isascii():  # nearly every text, and names of characters take long to look up
         return "LATIN" if any(map(str.isalpha, text)) else "NONE"
     counts = Counter(unicodedata.name(character, "UNKNOWN").split()[0] for character in text if character.isalpha())

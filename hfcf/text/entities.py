@@ -1,4 +1,4 @@
-"""Entities that can replace each other: a table of those of a whole dataset, by type and form."""
+"""Entities that can replace each other: a table of the entities of a whole dataset, by type and form."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ IN_INSTANCE = ("PERSON", "ORG")
 _NAMES = ("GPE", *IN_INSTANCE)
 
 KEEP = 1_000
-"""Values kept of each type and form. A bounded table is as good a source of random substitutes as a full one."""
+"""How many values of each type and form are kept. A bounded table is as good a source of random substitutes as a full table."""
 ENOUGH = 50
-"""If so many places occur in several rows each, places of a single row are left out: most of them are errors of the tagger."""
+"""If this many places occur in several rows each, places of a single row are left out: most of them are errors of the tagger."""
 FEW = 10
-"""As `ENOUGH`, for each kind of place, if substitutes must be plausible."""
+"""The same as `ENOUGH`, for each kind of place, if substitutes must be plausible."""
 
 VOTES = 50_000
-"""The most texts whose tags are counted, those of the smallest hashes. With more, a place without counted tags is left out."""
+"""The maximum number of texts whose tags are counted: the texts with the smallest hashes. A place whose tags are not counted is
+left out."""
 
 Form = Callable[[str, str], str | None]
-"""Returns what a substitute must share with a text of a type; None for a text that is not a substitute and has none."""
+"""Returns what a substitute must share with a text of a type; None for a text that is not a substitute and has no substitute."""
 
 _MONTH = "january february march april may june july august september october november december"
 _MONTHS = {*_MONTH.split(), *(month[:3] for month in _MONTH.split()), "sept"}
@@ -60,7 +61,7 @@ def form(text: str, type_: str) -> str:
 def _kind(token: str, type_: str) -> str:
     low = token.lower()
     if token.isdigit():
-        # Some numbers that taggers take for years are those of asteroids.
+        # Some numbers that taggers take for years are numbers of asteroids.
         return "Year" if type_ == "DATE" and len(token) == 4 and token.isdecimal() and 1000 <= int(token) <= 2100 else "N"
     if token[0].isdigit():
         ending = re.search(r"[a-z]+$", low)
@@ -114,22 +115,23 @@ class EntityTable:
 
 
 _mentions = lru_cache(maxsize=1 << 14)(mentions)
-"""A row's texts are searched for the same values again, for each value of the row."""
+"""The cache size: a row's texts are searched again for the same values, once for each value of the row."""
 
 
 class Collector:
     """Gathers an `EntityTable` row by row, in bounded memory.
 
-    For each type and form it keeps the `KEEP` values of the smallest hashes: a random sample, whatever the order.
-    Deviation: the paper takes any entity of the dataset. Here a place (GPE) must occur in two rows, if `ENOUGH` places do:
-    "Orchestra" and "Angina" were tagged as places once each.
+    For each type and form it keeps the `KEEP` values of the smallest hashes: a random sample, whatever the order. Deviation: the
+    paper takes any entity of the dataset. Here a place (GPE) must occur in two rows, if `ENOUGH` places do: "Orchestra" and
+    "Angina" were tagged as places once each.
 
     Args:
         rows: entities of rows to begin with.
-        form_of: two values of the same type may replace each other if it returns the same for both; a text of None is left out.
+        form_of: two values of the same type may replace each other if it returns the same for both. It returns None for a text that
+            is left out.
         votes: also count the types that rows give each text, in bounded memory. Names that most rows give a different type are
             then left out, and `tags` has that type.
-        types: the types that are gathered.
+        types: the types that are collected.
 
     >>> Collector([[{"text": "Rome", "type": "GPE"}, {"text": "Oslo", "type": "GPE"}]]).table().values
     {'GPE': {'': ['Oslo', 'Rome']}}
@@ -146,7 +148,7 @@ class Collector:
             self.add(entities)
 
     def add(self, entities: Iterable[Mapping[str, Any]]) -> None:
-        """Take in the entities of one row."""
+        """Add the entities of one row."""
         for type_, text in {(entity["type"], entity["text"]): None for entity in entities}:
             if self._votes is not None:
                 self._votes.setdefault(text, Counter())[type_] += 1
@@ -182,7 +184,7 @@ class Collector:
         return EntityTable(values, tags, self._form_of)
 
     def _counted(self) -> dict[str, Counter[str]]:
-        """Return the counts of the texts of the smallest hashes, which are complete, as those of `_hashes` are."""
+        """Return the counts of the texts with the smallest hashes; like the counts in `_hashes`, they are complete."""
         votes = self._votes or {}
         return {text: votes[text] for text in heapq.nsmallest(VOTES, votes, key=lambda text: (_hash(text), text))}
 
@@ -197,7 +199,7 @@ def _hash(text: str) -> int:
 
 
 def cased(value: str, like: str) -> str:
-    """Give `value` a first letter of the case of `like`: a "Seven" of a title is "seven" in a sentence."""
+    """Give the first letter of `value` the case of `like`: a "Seven" of a title is "seven" in a sentence."""
     first = value[0].upper() if like[0].isupper() else value[0].lower() if like[0].islower() else value[0]
     return first + value[1:]
 
@@ -207,5 +209,5 @@ def _smallest(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def overlap(names: Collection[str], new: Collection[str]) -> float | None:
-    """Measure the share of the different names that are among the new names: five decimals; None without names."""
+    """Compute which share of the different names is among the new names: five decimals; None without names."""
     return round(len(set(names) & set(new)) / len(set(names)), 5) if names else None

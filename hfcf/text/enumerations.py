@@ -7,10 +7,10 @@ from collections import deque
 from itertools import count
 
 MOST_ITEMS = 8
-"""The most items between two items of a list."""
+"""The maximum number of items between two items of a list."""
 _WORDS = 6
 _CHARACTERS = 200
-"""The longest item."""
+"""The maximum length of an item."""
 _SEPARATOR = re.compile(r"[,;&]|\b(?:and|or)\b", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:and|or)\b", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
@@ -26,7 +26,7 @@ def in_one_list(text: str, phrase: str, other: str) -> bool:
 def _leads(text: str, first: str, last: str, separators: dict[int, int]) -> bool:
     """Say whether a list leads from the first phrase to the last.
 
-    One pattern for all of it would try every way to divide the words between them into items.
+    A single pattern would try every way to divide the words between the phrases into items.
     """
     goals = {match.start() for match in re.finditer(rf"(?={re.escape(last)}(?!\w))", text, re.IGNORECASE)}
     starts = (match.end(1) for match in re.finditer(rf"(?<!\w)(?=({re.escape(first)}))", text, re.IGNORECASE)) if goals else ()
@@ -47,7 +47,7 @@ def _leads(text: str, first: str, last: str, separators: dict[int, int]) -> bool
 
 
 def _item_ends(text: str, start: int, separators: dict[int, int]) -> list[int]:
-    """List where an item that begins at a place may end."""
+    """List the places where an item that begins at a place may end."""
     ends, words = list[int](), 1
     for end in count(start + 1):
         if end - start > _CHARACTERS or end > len(text) or text[end - 1] in ",;.":

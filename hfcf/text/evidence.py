@@ -29,7 +29,7 @@ def join(evidence: Sequence[dict[str, Any]], titles: bool = True) -> tuple[str, 
 
 
 def locate(parts: Sequence[Part], start: int, end: int) -> tuple[str, int, int, int] | None:
-    """Find the field, the piece and the span inside it of a span of the joined text; None between pieces."""
+    """Map a span of the joined text to its field, its piece and the span inside the piece; None between pieces."""
     for part in parts:
         if part.start <= start and end <= part.end:
             return part.field, part.piece, start - part.start, end - part.start

@@ -1,7 +1,7 @@
 """The names that corpora and classifiers give to the three labels of fact verification.
 
-Only names with one meaning everywhere are listed. "not_entailment" and "NOT_SUPPORTED", for example, are left out: with two classes
-they mean everything but SUPPORTS, with three something else. Such names need a mapping from the user.
+Only names with one meaning everywhere are listed. "not_entailment" and "NOT_SUPPORTED", for example, are left out. With two classes
+they mean everything except SUPPORTS; with three classes they mean something else. Such names need a mapping from the user.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LABELS = {normalise(name): label for label, names in _NAMES.items() for name in
 
 
 def label_of(name: str) -> str | None:
-    """Return SUPPORTS, REFUTES or NOT ENOUGH INFO for a name of one of them, None for any other name."""
+    """Return SUPPORTS, REFUTES or NOT ENOUGH INFO for a known name of the label; return None for any other name."""
     return _LABELS.get(normalise(name))
 
 
@@ -35,7 +35,7 @@ _SETS = (
 
 
 def name_beside(name: str, label: str) -> str | None:
-    """Return the name of a label in the set of names that a known name belongs to, in its case; None if the set is not known."""
+    """Return a label's name in the set and in the case of a known name; None if the set is unknown."""
     for names in _SETS:
         if name.casefold() in names.values() and label in names and label_of(name) != NOT_ENOUGH_INFO:
             other = names[label]

@@ -9,15 +9,15 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST = 2000
 _CLEAR = 0.2
-"""The share of English function words beyond which no other language is looked up."""
+"""With this share of English function words or more, no other language is looked up."""
 _FEWEST = 2
-"""One word of another language may be of a name: "Robert De Niro"."""
+"""A single word of another language may be part of a name: "Robert De Niro"."""
 _MANY = 12
-"""So many words of English have a function word among them: without one, they are of a language whose words are not known."""
+"""This many English words contain a function word. A text of this length without any is in a language that has no list here."""
 
 
 def looks_foreign(text: str) -> bool:
-    """Return whether a text is plainly not English; a text without common words of any language is not.
+    """Return whether a text is plainly not English; a text without common words of any language counts as English.
 
     >>> looks_foreign("Rom ist die Hauptstadt von Italien."), looks_foreign("Рим стоит на Тибре.")
     (True, True)
@@ -38,7 +38,7 @@ def looks_foreign(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _function_words() -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
-    """Return the function words of English, and by list those of other languages that English does not have."""
+    """Return the function words of English, and the lists of other languages without the words that English also has."""
     from bm25s import stopwords
 
     english = frozenset(stopwords.STOPWORDS_EN_PLUS)

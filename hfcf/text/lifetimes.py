@@ -33,7 +33,7 @@ def find_years(text: str) -> list[int]:
 
 
 def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:
-    """List births with their deaths, lone ones, and periods ("1990–1993", "from 1990 until 1993"), of each text."""
+    """List for each text births with their deaths, births or deaths alone, and periods ("1990–1993", "from 1990 until 1993")."""
     lifetimes: dict[Lifetime, None] = {}
     for text in map(unbracket, texts):
         pairs = {(int(start), int(end)) for pattern in (_IN_BRACKETS, _PERIOD) for start, end in pattern.findall(text)}
@@ -47,7 +47,7 @@ def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:
 
 
 def keeps_order(lifetimes: Iterable[Lifetime], years: Mapping[int, int]) -> bool:
-    """Say whether births stay before deaths, and years within lifetimes that are as long as a life can be."""
+    """Say whether births come before deaths, and years are within lifetimes of a possible length."""
     for start, end in lifetimes:
         first, last = (None if year is None else years.get(year, year) for year in (start, end))
         for old, new in years.items():

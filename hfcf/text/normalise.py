@@ -12,7 +12,7 @@ BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{"
 BRACKET_NAMES = re.compile("|".join(BRACKETS), re.IGNORECASE)
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _NOT_KEPT = re.compile(r"\s|(?<![0-9])[\W_]|[\W_](?![0-9])")
-"""What `dedup_key` drops from ASCII text."""
+"""The characters that `dedup_key` removes from ASCII text."""
 
 
 def unbracket(text: str) -> str:
@@ -34,8 +34,9 @@ def normalise(text: str) -> str:
 def dedup_key(text: str | None) -> str:
     """Reduce a text to letters with their marks and digits with the characters between them, to find repeated texts.
 
-    Case, the Treebank's names of brackets and Unicode forms make no difference. It is finer than `normalise`, which reduces "1.5"
-    to "15" and drops the vowels of Hindi words: for splits, a false match is better than a missed one.
+    Case, the Treebank's names of brackets and Unicode forms make no difference. It distinguishes more texts than `normalise`, which
+    reduces "1.5" to "15" and drops the vowels of Hindi words. Splits use `normalise`: there, a false match does less harm than a
+    missed match.
     """
     folded = unicodedata.normalize("NFKC", BRACKET_NAMES.sub(" ", text or "")).casefold()
     if folded.isascii():  # nearly every text
@@ -70,23 +71,24 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 def normalise_answer(text: str) -> str:
     """Normalise an answer for comparison: lower case, without punctuation, articles and extra white space.
 
-    Source: Rajpurkar et al. 2016, the official script `evaluate-v1.1.py`, which MRQA also uses. As there, only ASCII punctuation is
-    dropped: “–”, “’” and “»” stay, so that scores are comparable with those of papers. A punctuation mark leaves no space: "U.S."
-    is "us", "19-20" is "1920".
+    Source: Rajpurkar et al. 2016, the official script `evaluate-v1.1.py`, which MRQA also uses. As in the script, only ASCII
+        punctuation is dropped: “–”, “’” and “»” stay, so that scores are comparable with the scores in papers. A punctuation mark
+        leaves no space: "U.S." is "us", "19-20" is "1920".
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def matches(answer: str, others: Iterable[str]) -> bool:
-    """Say whether an answer equals one of the others, after `normalise_answer`.
+    """Say whether an answer equals one of the given answers, after `normalise_answer`.
 
-    An answer that only contains an answer, or is part of it, does not match. Two answers that normalise to nothing never match.
+    An answer that only contains a given answer, or is part of it, does not match. Two answers that are empty after normalisation
+    never match.
     """
     own = normalise_answer(answer)
     return bool(own) and own in {normalise_answer(other) for other in others}
 
 
 def overlaps(answer: str, others: Iterable[str]) -> bool:
-    """Say whether an answer contains one of the others or is part of it, in whole words after `normalise_answer`."""
+    """Say whether an answer contains, or is part of, one of the given answers, in whole words after `normalise_answer`."""
     own, gold = (f" {normalise_answer(answer)} ", [f" {normalise_answer(other)} " for other in others])
     return any(own.strip() and other.strip() and (own in other or other in own) for other in gold)

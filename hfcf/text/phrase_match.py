@@ -21,21 +21,21 @@ def mentions(text: str, phrase: str) -> bool:
 
 
 def met(text: str, clauses: Clauses) -> list[bool]:
-    """Say of each clause whether a text meets it."""
+    """Return for each clause whether a text meets it."""
     return [any(mentions(text, phrase) for phrase in clause) for clause in clauses]
 
 
 def find_places(text: str, passage: str, *, case: bool = False) -> list[tuple[int, int]]:
-    """Find every place of a text in a passage, as whole words; any white space may separate the words."""
+    """Find every occurrence of a text in a passage, as whole words; any white space may separate the words."""
     words = r"\s+".join(map(re.escape, text.split()))
     pattern = rf"(?<!\w){words}(?!\w)"
     return [place.span() for place in re.finditer(pattern, passage, 0 if case else re.IGNORECASE)] if words else []
 
 
 def find_answer(text: str, passage: str) -> tuple[str, int]:
-    """Find a text in a passage as whole words, with any white space between; return it as it is there, with its start (else −1).
+    """Find a text in a passage as whole words, with any white space between; return the passage's spelling and its start (else −1).
 
-    A search that ignores case follows where the exact one fails.
+    If the exact search finds nothing, a search that ignores case follows.
     """
     for case in (True, False):
         if places := find_places(text, passage, case=case):

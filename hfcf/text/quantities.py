@@ -37,7 +37,7 @@ def find_conversions(text: str) -> list[Conversion]:
 
 
 def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[str] = ()) -> dict[str, str]:
-    """Complete changes so that both sides of a converted quantity stay in proportion."""
+    """Complete changes so that both sides of a converted quantity keep their ratio."""
     result = dict(changes)
     for text in texts:
         for quantity, number, other, converted in find_conversions(text):
@@ -60,7 +60,7 @@ def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[s
 
 
 def _new_number(quantity: str, number: str, changes: Mapping[str, str]) -> str | None:
-    """Return what becomes of a quantity's number; None where it stays or its unit would change."""
+    """Return the new number of a quantity; None if it does not change or its unit would change."""
     if (after := changes.get(quantity)) is not None:
         match = re.match(_NUMBER, after)
         return match[0] if match and after[match.end() :].strip() == quantity[len(number) :].strip() else None
@@ -78,6 +78,6 @@ def _value(number: str) -> float:
 
 
 def _written(value: float, like: str) -> str:
-    """Write a number with as many decimals as `like` has, and with its kind of thousands."""
+    """Write a number with as many decimals as `like` has, and with its thousands separator."""
     decimals = len(like.partition(".")[2])
     return f"{value:,.{decimals}f}" if "," in like or value >= 10_000 else f"{value:.{decimals}f}"

@@ -8,11 +8,11 @@ from itertools import count
 from typing import Any
 
 SEPARATOR = " » "
-"""Between the parts of what a model of RGF reads: question, title, passage (appendix A)."""
+"""The separator of the parts that a model of RGF reads: question, title, passage (appendix A)."""
 ANSWER = "« answer = {} »"
 """An answer in a passage (appendix A: "enclosed in the passage using character sequences ‘« answer =’ and ‘»’")."""
 PREFIX = 10
-"""Two predicates are the same one when they begin with more than so many equal characters (section 3.5)."""
+"""Two predicates are equal when they begin with more than this many equal characters (section 3.5)."""
 NO_REFERENCE = "none"
 
 Span = tuple[int, int]
@@ -24,7 +24,7 @@ def mark_answer(context: str, start: int, end: int) -> str:
 
 
 def join_parts(*parts: str) -> str:
-    """Join question, title and passage, as far as there are, by the separator."""
+    """Join question, title and passage by the separator; a part that is missing is left out."""
     return SEPARATOR.join(part for part in parts if part)
 
 
@@ -37,8 +37,8 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
     "reference in the question = reference in the sentence", in the order of the question, with " ; " between two. A reference that
     the sentence only implies (a bridge without words of its own) has nothing after "=".
 
-    Source: RGF refers to the QED paper (Lamm et al. 2021) for its linearisation of explanations. Ours leaves out the
-    selected sentence, because RGF reads only the references of the question.
+    Source: for its linearisation of explanations, RGF refers to the QED paper (Lamm et al. 2021). This function leaves out the
+        selected sentence, because RGF reads only the references of the question.
     """
     pairs = sorted(zip(question, sentence, strict=True), key=lambda pair: pair[0]["start"])
     return (
@@ -47,9 +47,10 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
 
 
 def read_references(text: str, question: str) -> list[Span]:
-    """Find the references of a text like that of `write_references` in its question: sorted, disjoint code points.
+    """Find the references of a text in the form of `write_references` in its question: sorted, disjoint code points.
 
-    A reference that is not in the question as whole words, in any case, is left out; of two that overlap, the longer one stays.
+    A reference that is not in the question as whole words, in any case, is left out; of two that overlap, the longer reference
+    stays.
     """
     if text.strip() == NO_REFERENCE:
         return []
@@ -79,11 +80,12 @@ def same_predicate(old: str, new: str) -> bool:
 
 
 def compare_questions(source: tuple[str, Sequence[Span]], changed: tuple[str, Sequence[Span]]) -> str:
-    """Say what changes from one question to the other: "reference", "predicate", "both", or "question" where neither can be told.
+    """Say what differs between two questions: "reference", "predicate", "both", or "question" if neither can be found.
 
-    References are compared as sets of strings, whatever their case; predicates by `same_predicate`. A change of predicate alone
-    also requires that all references are kept; others may come (section 6.1, footnote 4). "question" is the answer for a question
-    without references, which nothing keeps, and where predicate and references are the same.
+    References are compared as sets of strings, without case; predicates by `same_predicate`. A change of predicate alone also
+    requires that the question keeps all references; it may have further references (section 6.1, footnote 4). The result is
+    "question" for a question without references, which nothing keeps. It is also "question" where predicate and references are the
+    same.
     """
     old, new = ({question[start:end].lower() for start, end in spans} for question, spans in (source, changed))
     if not old:

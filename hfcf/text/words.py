@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# As in NLTK's tokenizer, which CrossAug's released code uses: "don't" and "Brown's" are two, "U.S.", "1,000" and "co-wrote"
-# are one.
-# NLTK's own needs Punkt's model, a download, to divide evidence into sentences. Without it (`preserve_line=True`, or Punkt
-# untrained) it leaves the full stop at the word in mid-text, or takes it from "U.S.", and decides 21 or 17 of 9,469 pairs of claims
-# otherwise (VitaminC, FEVER Symmetric …). It takes five times as long, and a second to import.
+# As in NLTK's tokenizer, which CrossAug's released code uses: "don't" and "Brown's" are two words, "U.S.", "1,000" and "co-wrote"
+# are one word each.
+# NLTK needs Punkt's model, a download, to divide evidence into sentences. Without it (`preserve_line=True`, or Punkt untrained)
+# NLTK leaves the full stop at a word inside the text, or removes it from "U.S.". Then 21 or 17 of 9,469 pairs of claims get
+# another result (VitaminC, FEVER Symmetric …). NLTK takes five times as long, and a second to import.
 _WORD = re.compile(
     r"(?:[^\W\d_]\.){2,}|\b[A-Z]\.(?=\s+\w)|\d+(?:[.,:]\d+)*\w*(?:[-/]\w+)*|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|``|''|--"
     r"|\w+?(?=n['’]t\b)|[^\W\d]\w*(?:[-/]\w+|['’](?!(?:s|re|ve|ll|d|m|t)\b)\w+)*|\S",
@@ -19,7 +19,7 @@ _QUOTES = dict.fromkeys(("``", "''", "“", "”"), '"')
 
 
 class Word(NamedTuple):
-    """A word or a punctuation mark: its form for comparison, and its place."""
+    """A word or a punctuation mark: its form for comparison, and its position."""
 
     key: str
     start: int

@@ -112,7 +112,7 @@ def test_rows_to_be_predicted_have_no_structure() -> None:
 
 
 def test_what_is_wrong_has_its_place() -> None:
-    with pytest.raises(ValueError, match="tasks 1 to 4"):
+    with pytest.raises(ValueError, match="task must be between 1 and 4"):
         view(SUP, 5)
     with pytest.raises(ValueError, match=r"'sup'.*'s9'"):
         view({**SUP, "structure": [{"premises": ["s9"], "conclusion": CLAIM}]}, 3)

@@ -25,10 +25,10 @@ from hfcf.text.check import text_problem
 class Structures(Task):
     """Verification rows with `cause`, `effect`, `evidence_info` and `structure`.
 
-    Claim, evidence and label are checked, edited, compared and judged as in verification, whose systems work on these rows.
-    The other columns stay in counterfactuals what they are in the source. Their column `stale` names the conclusions that depend
-    on an edited piece: whether they still follow is open. CheckWhy does not edit rows, and RACE and CrossAug have no structures, so
-    neither paper has this column.
+    Claim, evidence and label are checked, edited, compared and judged as in verification, whose systems work on these rows. In
+    counterfactuals, the other columns stay as they are in the source. The column `stale` of a counterfactual names the conclusions
+    that depend on an edited piece: whether they still follow is open. CheckWhy does not edit rows, and RACE and CrossAug have no
+    structures, so neither paper has this column.
 
     >>> row = {"claim": "c", "evidence": [{"title": "", "text": "a"}], "structure": [{"premises": ["s2"], "conclusion": "claim"}],
     ...        "evidence_info": [{"id": "s1", "useful": True, "leaf": True}]}
@@ -80,28 +80,28 @@ class Structures(Task):
         return {**super().counterfactual_row(row, candidate), "stale": stale_names(row, candidate["edits"])}
 
     def complete(self, source: Row, row: Row) -> dict[str, Any]:
-        """Add to a counterfactual of verification the columns of its source, and what is stale in it."""
+        """Add the columns of the source to a counterfactual of verification, and the conclusions that are stale in it."""
         inherited = {name: source[name] for name in self.columns if name not in row}
         return {**row, **inherited, "stale": stale_names(source, row["edits"])}
 
     def identity(self, row: Row) -> list[tuple[str, str]]:
-        """List claim, evidence, and cause with effect: claims that were made from one pair repeat each other in other words."""
+        """List claim, evidence, and cause with effect: claims that were made from one pair repeat each other in different words."""
         pair = f"{row['cause']} {row['effect']}" if row.get("cause") and row.get("effect") else ""
         texts = [*VERIFICATION.identity(row), ("pair", pair)]
-        return [(kind, text) for kind, text in texts if text.strip()]  # pairs without a claim share none
+        return [(kind, text) for kind, text in texts if text.strip()]  # pairs without a claim share no empty claim
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         return VERIFICATION.judge(rows, model, max_length)
 
     def prompt(self, row: Row) -> str:
-        """Ask for the label from claim and evidence: the structure is an answer, too."""
+        """Ask for the label from claim and evidence; the structure is left out, because it belongs to the answer."""
         return VERIFICATION.prompt(row)
 
     def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
         return VERIFICATION.triplet(source, row, alike)
 
     def drawing(self, row: Row) -> str:
-        """Draw the row's structure as an SVG, with stale conclusions marked; "" where it has none that can be read."""
+        """Draw the row's structure as an SVG, with stale conclusions marked; "" if the row has no readable structure."""
         structure = _readable(row)
         return draw(structure, stale=row.get("stale") or ()) if structure.steps else ""
 
@@ -114,7 +114,7 @@ def stale_names(source: Row, edits: Iterable[Row]) -> list[str]:
 
 
 def _readable(row: Row) -> Structure:
-    """Return a row's structure, or an empty one if it can't be read, as in rejected rows."""
+    """Return a row's structure, or an empty structure if it can't be read, as in rejected rows."""
     try:
         return Structure.from_row(row)
     except (ValueError, KeyError):
@@ -137,7 +137,7 @@ def _info_problem(infos: Sequence[Any], evidence: Sequence[Any] | None) -> str |
 
 
 def _structure_problem(row: Row) -> str | None:
-    """Return why a row's gold structure can't be worked on, or None: an unknown name, or what makes it illegal."""
+    """Return why a row's gold structure can't be worked on (an unknown name, or a structure that is not legal), or None."""
     try:
         structure = Structure.from_columns(row["structure"])
     except ValueError as error:

@@ -18,11 +18,12 @@ _SPACE = re.compile(r"\s*")
 def parse_arrows(text: str) -> Structure:
     """Read a structure in arrows.
 
-    Arrows in sequence are one chain: `E1 → E2 → E3` is two steps. A group of premises is combined; a group after one name is its
-    divergent conclusions, and combined again before the next arrow. The next chain follows after a space, a line end or `;`.
+    Arrows in sequence are one chain: `E1 → E2 → E3` is two steps. A group of premises is combined. A group after a single name is
+    its divergent conclusions, which are combined again before the next arrow. The next chain follows after a space, a line end or
+    `;`.
 
     Raises:
-        StructureError: with line, column and cure.
+        StructureError: the text can't be read; the message has line, column and cure.
 
     >>> parse_arrows("G2 → (G1, G3) → G5 (G4, G5) → Claim").edges()
     [('G2', 'G1'), ('G2', 'G3'), ('G1', 'G5'), ('G3', 'G5'), ('G4', 'claim'), ('G5', 'claim')]
@@ -49,14 +50,14 @@ def to_arrows(structure: Structure) -> str:
     """
     for name in structure.nodes():
         if not re.fullmatch(_NAME, name) or name == CLAIM_NAME:
-            raise StructureError(f"{name!r} can't be a name in arrows: give it another by Structure.rename, such as 'E1'")
+            raise StructureError(f"{name!r} can't be a name in arrows: rename it by Structure.rename, for example to 'E1'")
     return "".join(part for part, _ in arrow_parts(structure))
 
 
 def arrow_parts(structure: Structure) -> list[tuple[str, str | None]]:
     """Write a structure in arrows as parts, each with its name, or None for text between names.
 
-    Any name is written, also one that `parse_arrows` can't read.
+    Any name is written, even a name that `parse_arrows` can't read.
     """
     parts: list[tuple[str, str | None]] = []
     end: set[str] = set()

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from hfcf.tasks.structures.model import CLAIM, Structure
 
 WIDTH, GAP, RISE, LINE, PAD = 220, 24, 56, 16, 10
-"""Pixels: the width of a box, between boxes, between levels, of a line of text, inside a box."""
+"""Pixels: the width of a box, the space between boxes, the space between levels, the height of a line, the padding of a box."""
 COLUMNS, LINES = 28, 12
-"""Characters of a line, half as many where characters are wide, and lines of a box; a longer sentence is cut."""
+"""The number of characters of a line (half as many where characters are wide), and of lines of a box; a longer sentence is cut."""
 _UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STYLE = (
     ".argument rect{fill:#fff;stroke:#666}.argument .claim{stroke:#0b62a4;stroke-width:2}"
@@ -44,13 +44,13 @@ class _Box(NamedTuple):
 def draw(structure: Structure, *, stale: Collection[str] = (), title: str = "Argument structure") -> str:
     """Draw a structure as an SVG: a box for each name with its sentence, an arrow for each step.
 
-    The premises of a combined link meet in a dot. Names that no step uses, distractors, are left out. The SVG has no scripts and no
+    The premises of a combined link meet in a dot. Names that no step uses (distractors) are left out. The SVG has no scripts and no
     links, needs no other file, and can be read on light and dark pages.
 
     Args:
-        structure: legal or not.
+        structure: a legal or an illegal structure.
         stale: names that get a dashed border and a question mark; see `hfcf.tasks.structures.legality.stale`.
-        title: what screen readers say.
+        title: the text for screen readers.
 
     >>> from hfcf.tasks.structures.arrows import parse_arrows
     >>> svg = draw(parse_arrows("(E1, E2) → Claim"))
@@ -80,7 +80,7 @@ def draw(structure: Structure, *, stale: Collection[str] = (), title: str = "Arg
 
 
 def _rows(structure: Structure, nodes: list[str]) -> list[list[str]]:
-    """Divide names into levels, the ends first: each below its lowest conclusion, near the middle of its conclusions.
+    """Divide names into levels, the ends first: each name is below its lowest conclusion, near the middle of its conclusions.
 
     An arrow to a conclusion that is more than one level above passes behind the boxes between.
     """
@@ -88,7 +88,7 @@ def _rows(structure: Structure, nodes: list[str]) -> list[list[str]]:
     for premise, conclusion in structure.edges():
         if premise != conclusion:
             above[premise].append(conclusion)
-    # In a circle no name is below all its conclusions: names are placed from the last one that was written on.
+    # In a circle no name is below all its conclusions: names are placed from the last name that was written on.
     order = reversed(nodes) if structure.circle() else TopologicalSorter(above).static_order()
     levels: dict[str, int] = {}
     for name in order:
@@ -109,7 +109,7 @@ def _rows(structure: Structure, nodes: list[str]) -> list[list[str]]:
 
 
 def _step(premises: list[_Box], conclusion: _Box) -> str:
-    """Draw an arrow from a premise; from several, through a dot that is above their middle and below the conclusion."""
+    """Draw an arrow from a premise; several premises meet in a dot that is above their middle and below the conclusion."""
     end = (conclusion.middle, conclusion.bottom)
     if len(premises) == 1:
         return _curve((premises[0].middle, premises[0].top), end, arrow=True)
@@ -143,5 +143,5 @@ def _lines(text: str) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """Replace what no XML document may hold."""
+    """Replace characters that an XML document can't hold."""
     return _UNSAFE.sub("�", text)

@@ -11,13 +11,13 @@ from hfcf.tasks.structures.model import CLAIM, Step, Structure
 def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[str]:
     """List what makes a structure illegal; the list is empty if it is connected, acyclic and ends in the claim.
 
-    The paper names connectedness and the end in the claim and leaves the rest to "etc."; every useful piece used and right arities
-    follow from its section 2.2 and its linking functions. A conclusion may be drawn in several steps (convergent arguments,
-    as in Table 16), and the step to the claim need not be written last.
+    The paper names connectedness and the end in the claim, and leaves the remaining rules to "etc.". Two rules follow from its
+    section 2.2 and its linking functions: every useful piece is used, and each step has the right number of names. A conclusion may
+    be drawn in several steps (convergent arguments, as in Table 16). The step to the claim may have any place in the text.
 
     Args:
-        structure: any.
-        useful: names of evidence that must be used; None: the check leaves this out.
+        structure: any structure.
+        useful: names of evidence that must be used; None: this is not checked.
 
     >>> problems(Structure((Step(("s1",), "s2"),)), ["s1", "s3"])
     ['nothing leads to the claim', 's2 leads to nothing: link it to the claim or to a conclusion', 's3 is useful and not used']
@@ -48,10 +48,10 @@ def problems(structure: Structure, useful: Iterable[str] | None = None) -> list[
 
 
 def repair(structure: Structure) -> tuple[Structure, list[str]]:
-    """Repair the slips that leave no doubt about what is meant, and name each repair.
+    """Repair the slips whose meaning is certain, and describe each repair.
 
-    Repaired are a name in other capitals than a declared one, a premise that is its own conclusion, and the missing link to the
-    claim where exactly one name leads to nothing. Other faults stay; `problems` lists them.
+    Three slips are repaired: a declared name in different capitals, a premise that is its own conclusion, and a missing link to the
+    claim. The link is added if exactly one name leads to nothing. Other faults stay; `problems` lists them.
     """
     repairs: list[str] = []
     known: dict[str, set[str]] = {}
@@ -79,9 +79,9 @@ def repair(structure: Structure) -> tuple[Structure, list[str]]:
 
 
 def stale(structure: Structure, edited: Iterable[str]) -> list[str]:
-    """List the conclusions that depend on an edited name, directly or through others, in the structure's order.
+    """List the conclusions that depend directly or indirectly on an edited name, in the structure's order.
 
-    An edited conclusion is among them if it depends on another edited name: whether it follows is open all the same.
+    An edited conclusion is in the list if it depends on another edited name, because whether it follows is still open.
     """
     open_names = _reachable(structure.edges(), edited)
     return [name for name in structure.nodes() if name in open_names]

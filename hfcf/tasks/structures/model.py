@@ -12,12 +12,12 @@ CLAIM = "claim"
 
 
 class StructureError(ValueError):
-    """A text is not an argument structure; the message has the place and the cure.
+    """A text is not an argument structure; the message has the position and the cure.
 
     Args:
         message: what is wrong and what to write instead.
-        line: of the text, from 1.
-        column: of the line, in characters, from 1.
+        line: the line of the text, from 1.
+        column: the character in the line, from 1.
 
     >>> str(StructureError("a name is missing", 2, 5))
     'line 2, column 5: a name is missing'
@@ -29,7 +29,7 @@ class StructureError(ValueError):
 
     @classmethod
     def at(cls, message: str, text: str, offset: int) -> StructureError:
-        """Make the error of a place that is an offset into a text."""
+        """Make the error for an offset into a text."""
         before = text[:offset]
         return cls(message, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
 
@@ -49,14 +49,14 @@ class Step(NamedTuple):
 class Structure:
     """The argument structure of a claim.
 
-    A serial link is a step with one premise, a combined link a step with several. A divergent link is several steps with the same
-    single premise. Duplicates are removed, of steps and of premises in a step; the order is the one in which they were written.
-    Two structures are equal if they have the same steps, whatever their order, sentences and labels.
+    A serial link is a step with one premise, and a combined link is a step with several. A divergent link is several steps with the
+    same single premise. Duplicate steps, and duplicate premises in a step, are removed; the order is the order in which they were
+    written. Two structures are equal if they have the same steps, whatever their order, sentences and labels.
 
     Args:
-        steps: by name; the root is `CLAIM`.
-        texts: the sentence of each name that is declared: evidence, used or not, and the claim.
-        label: that the notation gives; None where it gives none.
+        steps: the steps by name; the root is `CLAIM`.
+        texts: the sentence of each declared name: evidence, used or not, and the claim.
+        label: the label in the notation; None if there is none.
 
     Raises:
         ValueError: a step has no premise.
@@ -134,8 +134,8 @@ class Structure:
     def merged(self) -> Structure:
         """Return the structure with one step for each conclusion, from all its premises.
 
-        CheckWhy does not tell convergent premises from linked ones (section 2.2), and counts a conclusion as one step (Appendix B):
-        `E1 → E3, E2 → E3` is `(E1, E2) → E3`.
+        CheckWhy does not distinguish convergent premises from linked premises (section 2.2), and counts a conclusion as one step
+        (Appendix B): `E1 → E3, E2 → E3` is `(E1, E2) → E3`.
         """
         premises: dict[str, list[str]] = {}
         for step in self.steps:
@@ -147,7 +147,7 @@ class Structure:
         return [conclusion for premise, conclusion in self.edges() if premise == name]
 
     def circle(self) -> list[str]:
-        """Return the names of a circle of several steps, its first again at its end; none: empty."""
+        """Return the names of a circle of several steps, with its first name again at the end; [] if there is none."""
         try:
             TopologicalSorter(self._premises()).prepare()
         except CycleError as error:
@@ -166,7 +166,7 @@ class Structure:
         return max(depths.values(), default=0)
 
     def _premises(self) -> dict[str, list[str]]:
-        """List the premises of each conclusion, itself left out."""
+        """List the premises of each conclusion, without the conclusion itself."""
         premises: dict[str, list[str]] = {}
         for premise, conclusion in self.edges():
             if premise != conclusion:
@@ -174,7 +174,7 @@ class Structure:
         return premises
 
     def rename(self, names: Mapping[str, str]) -> Structure:
-        """Return the structure with other names; those that are not given stay."""
+        """Return the structure with new names; names that are not given stay."""
         steps = (Step(tuple(names.get(name, name) for name in step.premises), names.get(step.conclusion, step.conclusion))
                  for step in self.steps)  # fmt: skip
         return replace(self, steps=tuple(steps), texts={names.get(name, name): text for name, text in self.texts.items()})

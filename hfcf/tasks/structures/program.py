@@ -10,22 +10,22 @@ from hfcf.tasks.structures.program_reader import ProgramReader, identifier, writ
 
 
 def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structure:
-    """Read a program text as a structure; nothing of it is executed.
+    """Read a program text as a structure; no part of it is executed.
 
-    It may declare sentences (`Sentence1 = FACT("…")`), link them by the three functions, bare or as the body of
-    `def build_tree_proof():`, and print the label. Comments, any indentation, and one markdown fence are accepted, as language
-    models write them; text outside the fence is not read. Everything else is refused.
+    It may declare sentences (`Sentence1 = FACT("…")`), link them by the three functions, at the top level or in the body of `def
+    build_tree_proof():`, and print the label. Comments, any indentation, and one markdown fence are accepted, because language
+    models write them. Text outside the fence is not read. Everything else is refused.
 
     Args:
         text: the program.
         texts: the sentences that it may use without declaring them, by name; `Structure.texts` of the row. If given, every other
-            name must be declared; if not, any name will do.
+            name must be declared; if not, any name is allowed.
 
     Returns:
-        The structure. Its `texts` are those given and those declared, its `label` is what the program prints.
+        The structure. Its `texts` are the given and the declared sentences; its `label` is what the program prints.
 
     Raises:
-        StructureError: with line, column and cure.
+        StructureError: the text can't be read; the message has line, column and cure.
 
     >>> parse_program('one_to_one_linking(Sentence1, Claim)\\nprint("SUPPORTS")').label
     'SUPPORTS'
@@ -37,13 +37,14 @@ def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structur
 
 
 def repair_program(text: str, texts: Mapping[str, str] | None = None) -> tuple[Structure, list[str]]:
-    """Read a program text as `parse_program` does, but repair slips that leave no doubt; see `repair` for those of the structure.
+    """Read a program text as `parse_program` does, but repair slips whose meaning is certain; `repair` does it for the structure.
 
-    Repaired are names in other capitals (`claim`, `sentence3`), names in quotes, a name twice in a list, a link that is written
-    twice, a function that does not fit its numbers of premises and conclusions, and a last line or statement that was cut off.
+    Repaired are names in different capitals (`claim`, `sentence3`), names in quotes, repeated names in a list, and repeated links.
+    Repaired are also a function that does not fit its numbers of premises and conclusions, and a last line or statement that was
+    cut off.
 
     Returns:
-        The structure, and each repair in words.
+        The structure, and a description of each repair.
 
     Raises:
         StructureError: the text has a fault that is not such a slip.
@@ -65,11 +66,11 @@ def to_program(
     A divergent link is one `one_to_multiple_linking`, at the place of its first step.
 
     Args:
-        structure: whose names are Python names, such as "Sentence1"; see `Structure.rename`.
-        declare: write a `FACT` for the claim and each sentence of `structure.texts`, but for those in `new`.
+        structure: its names must be Python names, such as "Sentence1"; see `Structure.rename`.
+        declare: write a `FACT` for the claim and each sentence of `structure.texts`, except the sentences in `new`.
         new: conclusions that are declared right before the link to them, as Task 4 has the intermediates (Table 18).
-        label: write the label's `print`, where the structure has one.
-        function: write the links as the body of `build_tree_proof` (Table 16); False: bare (Tables 17 and 18).
+        label: write a `print` of the label, if the structure has a label.
+        function: write the links as the body of `build_tree_proof` (Table 16); False: at the top level (Tables 17 and 18).
 
     Raises:
         StructureError: a name can't be written in a program, or one of `new` has no sentence.
@@ -83,7 +84,7 @@ def to_program(
     print("SUPPORTS")
     """
     if missing := [name for name in new if name not in structure.texts]:
-        raise StructureError(f"{missing[0]} has no sentence to declare: give Structure.texts one")
+        raise StructureError(f"{missing[0]} has no sentence to declare: add its sentence to Structure.texts")
     first = [name for name in (CLAIM, *structure.texts) if name in structure.texts and name not in new] if declare else []
     lines, body, declared = [_declaration(structure, name) for name in dict.fromkeys(first)], list[str](), set[str]()
     for premises, conclusions in links(structure.steps):

@@ -1,4 +1,4 @@
-"""Read a program text: its lines as language models write them, its syntax tree, and the links. Nothing of it is executed."""
+"""Read a program text: its lines as language models write them, its syntax tree, and the links. No part of it is executed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LINKING = {"one_to_one_linking": (False, False), "one_to_multiple_linking": (Fal
 RESERVED = ("FACT", "print", *LINKING)
 """Names that no sentence can have."""
 FORMS = f'write Name = FACT("…"), one of the functions {", ".join(LINKING)}, or print("SUPPORTS")'
-"""What a program may contain, for messages."""
+"""The parts that a program may have, for messages."""
 VERDICTS = {
     **dict.fromkeys(("SUPPORTS", "SUPPORTED", "SUPPORT"), "SUPPORTS"),
     **dict.fromkeys(("REFUTES", "REFUTED", "REFUTE"), "REFUTES"),
     **dict.fromkeys(("NOT ENOUGH INFO", "NOT ENOUGH INFORMATION", "NEI"), "NOT ENOUGH INFO"),
 }
-"""What `print` may write, in capitals, and the label that it means."""
+"""The words that `print` may write, in capitals, and the label that each means."""
 MAX_LENGTH = 200_000
-"""Characters of the longest program: that of a row with two hundred pieces of evidence has about 40,000."""
+"""Characters of the longest program: the program of a row with two hundred pieces of evidence has about 40,000."""
 MAX_NESTING = 8
-"""Brackets inside brackets: a linking function with a list has two."""
+"""The maximum depth of brackets inside brackets: a linking function with a list has two levels."""
 _HEADER = re.compile(r"\s*def\s+build_tree_proof\s*\(\s*\)\s*(?:->\s*\w+\s*)?:[ \t]*(.*)", re.ASCII)
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*+(\w*)\s*")
 _BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|#.*|(?P<open>[(\[{])|(?P<close>[)\]}])")
@@ -39,7 +39,7 @@ NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 class ProgramReader:
-    """Read one program; with a list of `slips`, repair those that leave no doubt and name them in it."""
+    """Read one program; with a list of `slips`, repair the slips whose meaning is certain, and add their names to it."""
 
     def __init__(self, text: str, texts: Mapping[str, str] | None, slips: list[str] | None = None) -> None:
         self.texts, self.slips, self.closed = dict(texts or {}), slips, texts is not None
@@ -80,9 +80,9 @@ class ProgramReader:
             raise StructureError(f"{error.msg}: {FORMS}", line, column + self.shifts[line - 1]) from None
 
     def without_end(self) -> ast.Module | None:
-        """Parse all but the last statement, which may be cut off; None if this fails, or slips are not repaired.
+        """Parse all statements except the last, which may be cut off; None if this fails, or if slips are not repaired.
 
-        Statements end at lines, and at a `;` outside quotes: models of this library write a program on one line.
+        Statements end at line ends, and at a `;` outside quotes: models of this library write a program on one line.
         """
         if self.slips is None:
             return None
@@ -163,7 +163,7 @@ class ProgramReader:
         return list(dict.fromkeys(names))
 
     def name(self, name: str, node: Any) -> str:
-        """Return a name as the structure has it: the root's as `CLAIM`, one in other capitals as it is declared."""
+        """Return a name as the structure has it: `CLAIM` for the root, and the declared form of a name in different capitals."""
         if name == CLAIM_NAME:
             return CLAIM
         if name.casefold() == CLAIM:
@@ -179,10 +179,10 @@ class ProgramReader:
 
 
 def printed_label(text: str) -> str | None:
-    """Return the label that a text prints, whatever else is wrong with it; None where it prints none, or several.
+    """Return the label that a text prints, even if the rest is wrong; None if it prints no label, or several.
 
-    Braces and missing quotes do not count, as in `print("{SUPPORTS}")`: the paper's prompts have them. A text that is nothing but
-    a label is one. What a sentence in quotes says is not read.
+    Braces and missing quotes do not count, as in `print("{SUPPORTS}")`: the paper's prompts have them. A text that is only a label
+    counts as that label. The content of a sentence in quotes is not read.
 
     >>> printed_label('one_to_one_linking(Sentence99, Claim); print("{SUPPORTS}")')
     'SUPPORTS'
@@ -194,14 +194,14 @@ def printed_label(text: str) -> str | None:
 
 
 def read_verdict(word: str) -> str | None:
-    """Return the label that a word means, in any capitals; None if it means none."""
+    """Return the label that a word means, in any capitals; None if the word is not a label."""
     return VERDICTS.get(" ".join(word.upper().replace("_", " ").split()))
 
 
 def program_lines(text: str) -> tuple[list[str], list[int]]:
-    """Split a text into the lines of its program, without indentation, and say by how much each was indented.
+    """Split a text into the lines of its program, without indentation, and return how far each line was indented.
 
-    Lines outside the fence and the function's header are left empty, so that line numbers stay.
+    Lines outside the fence and the header of the function become empty, so that line numbers stay.
     """
     if len(text) > MAX_LENGTH:
         raise StructureError(f"the text must have at most {MAX_LENGTH} characters to be a program of links, got {len(text)}")
@@ -224,7 +224,7 @@ def program_lines(text: str) -> tuple[list[str], list[int]]:
 
 
 def _fenced(lines: Sequence[str]) -> tuple[int, int]:
-    """Return the first and the end of the lines inside a markdown fence; either of its ends may be missing, or both."""
+    """Return the first and the end of the lines inside a markdown fence; either end of the fence may be missing, or both."""
     fences = [(i, match[1]) for i, line in enumerate(lines) if (match := _FENCE.fullmatch(line))]
     if len(fences) > 2:
         raise StructureError("there are several fenced blocks: keep one", fences[2][0] + 1)
@@ -233,12 +233,13 @@ def _fenced(lines: Sequence[str]) -> tuple[int, int]:
     if not fences:
         return 0, len(lines)
     [(place, language)] = fences
-    # A fence with a language, or after nothing, begins what was cut off; another ends what the prompt began.
+    # A fence with a language, or after nothing, begins what was cut off; a second fence ends what the prompt began.
     return (place + 1, len(lines)) if language or not "".join(lines[:place]).strip() else (0, place)
 
 
 def _refuse_nesting(lines: Sequence[str], shifts: Sequence[int]) -> None:
-    """Refuse brackets nested so deeply that the parser's stack might not hold them; those in quotes and comments do not count."""
+    """Refuse brackets nested so deeply that the parser's stack might not hold them; brackets in quotes and comments do not
+    count."""
     depth = 0
     for i, line in enumerate(lines):
         for match in _BRACKET.finditer(line):
@@ -264,7 +265,7 @@ def write_link(premises: Sequence[str], conclusions: Sequence[str]) -> str:
 
 
 def fitting(premises: Sequence[str], conclusions: Sequence[str]) -> str:
-    """Return the linking function of so many premises and conclusions."""
+    """Return the linking function for the numbers of premises and conclusions."""
     return next(name for name, lists in LINKING.items() if lists == (len(premises) > 1, len(conclusions) > 1))
 
 
@@ -278,5 +279,5 @@ def identifier(name: str) -> str:
     if name == CLAIM:
         return CLAIM_NAME
     if not name.isidentifier() or iskeyword(name) or name.casefold() == CLAIM or name in RESERVED:
-        raise StructureError(f"{name!r} can't be a name in a program: give it another by Structure.rename, such as 'Sentence1'")
+        raise StructureError(f"{name!r} can't be a name in a program: rename it by Structure.rename, for example to 'Sentence1'")
     return name

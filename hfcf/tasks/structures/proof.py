@@ -15,7 +15,7 @@ _PREMISES = rf"{_NAME}(?:[ \t]*&[ \t]*{_NAME})*"
 _SPACE = re.compile(r"\s*")
 _STEP = re.compile(rf"(?P<premises>{_PREMISES})\s*->\s*(?P<conclusion>{_NAME})[ \t]*(?::(?P<text>.*))?", re.DOTALL)
 _END = re.compile(rf";(?=\s*(?:$|{_PREMISES}\s*->))")
-"""A semicolon may also be part of a sentence: it ends a step only if another step or nothing follows."""
+"""A semicolon may also be part of a sentence: it ends a step only before another step or at the end."""
 
 
 def parse_proof(text: str, texts: Mapping[str, str] | None = None) -> Structure:
@@ -62,7 +62,7 @@ def _name(name: str) -> str:
 
 def _written(name: str) -> str:
     if not re.fullmatch(_NAME, name) or name == CLAIM_NAME:
-        raise StructureError(f"{name!r} can't be a name in a proof: give it another by Structure.rename, such as 'sent1'")
+        raise StructureError(f"{name!r} can't be a name in a proof: rename it by Structure.rename, for example to 'sent1'")
     return CLAIM_NAME if name == CLAIM else name
 
 

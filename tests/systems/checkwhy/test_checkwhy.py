@@ -353,7 +353,7 @@ def test_stages_that_come_too_early_say_so(system: CheckWhy) -> None:
     [
         ({"model": "gpt-4o"}, "llm:NAME"),
         ({"model": "llm:"}, "llm:NAME"),
-        ({"shots": 9}, "0 to 3 worked examples"),
+        ({"shots": 9}, "shots must be between 0 and 3"),
         ({"attempts": 0}, "attempts must be at least 1, got 0"),
         ({"mixed": 1.5}, "mixed must be at most 1, got 1.5"),
         ({"distractors": [12, 8]}, "distractors must be .*, got 12, 8"),
