@@ -1,7 +1,7 @@
 """Read the JSON that a language model wrote, and check it against the schema of its prompt.
 
-The reason why an answer is rejected is quoted in the next request for it, so it is part of that request's key in the request cache:
-reword one, and every second attempt that was paid for is paid for again.
+The next request quotes the reason why an answer was rejected, so the reason is part of that request's key in the request cache. If
+a reason is reworded, every second attempt that was paid for is paid for again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ EXTRA = (
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _STRICT = {"$schema": _DRAFT, "$id": "hfcf:strict", "$dynamicAnchor": "meta", "$ref": _DRAFT, "unevaluatedProperties": False}
-"""The schema of JSON schemas, which also refuses keywords that it does not define: JSON Schema itself ignores a misspelt one."""
+"""The schema of JSON schemas, which also refuses keywords that it does not define: JSON Schema itself ignores misspelt keywords."""
 
 
 DEEPEST = 60
-"""Levels of an answer's JSON: what checks and stores it calls itself for each."""
+"""The maximum depth of an answer's JSON: the functions that check and store it call themselves for each level."""
 _MOST_TOKENS = 10**9
 
 
@@ -44,13 +44,13 @@ def schema_validator(schema: str) -> Any:
     value = json.loads(schema)
     for fault in Draft202012Validator(_STRICT).iter_errors(value):
         raise ValueError(f"schema{_join(fault.absolute_path)}: {fault.message}")
-    # 3.0 is an integer in JSON Schema. Answers that are stored were judged otherwise.
+    # 3.0 is an integer in JSON Schema. Stored answers were judged by this rule: 3.0 does not count as an integer here.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
     return extend(Draft202012Validator, type_checker=types)(value)
 
 
 def object_schema(properties: Mapping[str, Any]) -> str:
-    """Return the JSON schema of an object with these fields, all of them required, and no others."""
+    """Return the JSON schema of an object that has exactly these fields, all of them required."""
     fields = dict(properties)
     return json.dumps({"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False})
 
@@ -62,7 +62,7 @@ def find_fault(value: Any, schema: str) -> str | None:
 
 
 def _rank(error: Any, value: Any) -> tuple[int, ...]:
-    """Order errors as a reader of the answer meets them: of a value its type before its parts, the parts as they come."""
+    """Order errors as a reader of the answer meets them: the type of a value before its parts, the parts in their order."""
     ranks: list[int] = []
     for step in error.absolute_path:
         ranks += [3, step if isinstance(value, list) else list(value).index(step)]
@@ -134,7 +134,7 @@ def _refuse(constant: str) -> Any:
 def parse_completion(text: str) -> dict[str, Any]:
     """Read the parts of a chat completion that the request cache stores.
 
-    The types of the `openai` client are not used here: they accept a body without choices, and servers that are no `openai` send
+    The types of the `openai` client are not used here. They accept a body without choices, and some servers (not `openai`) send
     contents in parts.
     """
     try:
@@ -165,7 +165,7 @@ def _count(tokens: Any) -> int:
 def _tokens(logprobs: Any) -> list[list[Any]]:
     """Read the tokens of an answer: `[text, log-probability, [[text, log-probability] of each alternative]]`.
 
-    The list is empty if a server gives none, or something else: the answer is valid all the same.
+    The list is empty if a server gives no tokens, or something else: the answer is valid all the same.
     """
     try:
         content = (logprobs or {}).get("content") or []
@@ -187,15 +187,16 @@ def _escape_surrogates(text: str) -> str:
 
 
 ALTERNATIVES = 5
-"""The number of alternatives requested for each token: TGI gives no more by default, other servers give 20."""
+"""The number of alternatives requested for each token: TGI gives no more by default; other servers give 20."""
 
 
 def token_probabilities(tokens: Sequence[Sequence[Any]], label: str, labels: Sequence[str]) -> dict[str, float] | None:
     """Compute the probability of each label from the tokens of the answer `{"label": …}`.
 
-    The answer's own label has the product of the probabilities of its tokens, up to the one from which on no other label is
-    possible. At each of them, an alternative token leads to the labels that go on with it; several share its probability. What
-    leads to no label is left out, and the rest adds up to 1. An alternative that the server does not list counts 0.
+    The answer's own label has the product of the probabilities of its tokens, up to the token after which no other label is
+    possible. At each of these tokens, an alternative token leads to the labels that continue with it; several labels share its
+    probability. Tokens that lead to no label are left out, and the rest adds up to 1. An alternative that the server does not list
+    counts 0.
     """
     written = {name: json.dumps(name, ensure_ascii=False)[1:] for name in labels}  # with the quotation mark that ends it
     text = "".join(token[0] for token in tokens)

@@ -1,7 +1,7 @@
-"""Ask a chat model until an answer is valid: the questions, what is read from an attempt, and the cache of attempts.
+"""Ask a chat model until an answer is valid: the questions, how an attempt is read, and the cache of attempts.
 
-A model behind an endpoint (`hfcf.engines.remote`) and one in this process (`hfcf.engines.chat`) differ in who computes, and in
-nothing that is here.
+A model behind an endpoint (`hfcf.engines.remote`) and a model in this process (`hfcf.engines.chat`) differ only in who computes.
+Everything here is common to both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Message = Mapping[str, str]
 
 
 class Refused(Exception):
-    """One request can't be answered, and others can: it is too long, or the content filter of an endpoint stopped it."""
+    """A single request can't be answered: it is too long, or the content filter of an endpoint stopped it. Other requests can."""
 
 
 class Settings(Protocol):
@@ -40,7 +40,7 @@ class Settings(Protocol):
 
 
 class Asked:
-    """A request under way: `question` is what to ask next, `answer` is None until there is one.
+    """A request that is being answered: `question` is what to ask next, `answer` is None until there is an answer.
 
     An answer is `{"answer": …}`, with `logprobs` if the attempt has any, or `{"error": why}`.
     """
@@ -52,7 +52,7 @@ class Asked:
         self.question = _question(settings, messages)
 
     def take(self, raw: Mapping[str, Any]) -> None:
-        """Read an attempt at the question: it has the answer, or the next question has the reason why not."""
+        """Read an attempt at the question: it has the answer, or the next question quotes the reason why it has none."""
         try:
             self.answer = _read(raw, self._settings)
         except InvalidAnswer as fault:
@@ -64,7 +64,7 @@ class Asked:
                 self.question = _question(self._settings, self.messages, self._attempt, str(fault))
 
     def refuse(self, why: str) -> None:
-        """End without an answer: asking again would not help."""
+        """End without an answer, because asking again would not help."""
         self.answer = {"error": why}
 
     def recall(self, stored: Attempts) -> bool:
@@ -78,7 +78,7 @@ class Asked:
 
 
 def recall_all(settings: Settings, requests: Sequence[Sequence[Message]], stored: Attempts, record: Usage) -> dict[str, Asked]:
-    """Return each different request by its `request_name`, with its answer where the stored attempts have it, and count these."""
+    """Return each different request by its `request_name`, with the answer of a stored attempt, if any; count such answers."""
     asked = {request_name(messages): Asked(settings, messages) for messages in requests}
     record.cached += sum(one.recall(stored) for one in asked.values())
     return asked
@@ -114,7 +114,7 @@ def _question(settings: Settings, messages: Sequence[Message], attempt: int = 0,
     """Return the fields of a chat completion's request; the model's name is not among them."""
     turns = [dict(message) for message in messages]
     if attempt:
-        # A greedy model would answer an equal question equally, whatever the seed.
+        # A greedy model would give the same answer to the same question, whatever the seed.
         again = f"Attempt {attempt + 1}: your last answer {why}. Answer with one JSON object and nothing else."
         turns[-1]["content"] += f"\n\n{again}"
     schema = {"name": "answer", "schema": json.loads(settings.schema), "strict": True}
@@ -128,7 +128,7 @@ def _question(settings: Settings, messages: Sequence[Message], attempt: int = 0,
 
 
 class Attempts:
-    """The raw attempts in the request cache, shared by the threads of one run: one thread at a time."""
+    """The raw attempts in the request cache, which the threads of one run share: one thread at a time."""
 
     def __init__(self, cache: RequestCache | None, head: str, engine: str) -> None:
         self._cache, self._head, self._engine, self._lock = cache, head, engine, threading.Lock()

@@ -1,4 +1,4 @@
-"""Which words a classifier's logit rests on: gradient attribution over its input embeddings."""
+"""Attribute a classifier's logit to words: gradients with respect to its input embeddings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ METHODS = ("gradient_x_input", "integrated_gradients")
 class Attribution(Engine):
     """Word scores of `[claim, evidence, label]` requests: `[[start, end, score], …]` over the evidence's characters.
 
-    The score of a word is the absolute value of the sum, over its word pieces, of gradient × embedding of the label's logit:
-    a word matters whether it speaks for or against the label.
+    For each word piece, gradient × embedding of the label's logit is summed. The score of a word is the absolute value of the sum
+    over its pieces: a word matters whether it raises or lowers the logit.
 
     Args:
         model: a verifier, see `hfcf.engines.classifier_spec`.
-        max_length: tokens of the pair; evidence past it has no score.
+        max_length: the number of tokens of the pair that are read; evidence past it has no score.
         method: "gradient_x_input" (one forward and one backward pass) or "integrated_gradients".
-        steps: points of the integral.
+        steps: the number of points of the integral.
     """
 
     model: Model
@@ -83,14 +83,15 @@ class Attribution(Engine):
 
 
 def _embeddings(network: Any) -> Any:
-    """Return the layers that read the ids: one, or of an encoder-decoder both sides'."""
+    """Return the layers that read the ids: a single layer, or both layers of an encoder-decoder."""
     if not network.config.is_encoder_decoder:
         return network.get_input_embeddings()
     return [side.get_input_embeddings() for side in (network.base_model.get_encoder(), network.base_model.get_decoder())]
 
 
 def _by_place(attribution: Any) -> torch.Tensor:
-    """Sum an attribution over the embedding; an encoder-decoder's over its two sides: the decoder reads one place further right."""
+    """Sum an attribution over the embedding; for an encoder-decoder also over its two sides: the decoder reads one position
+    later."""
     if isinstance(attribution, torch.Tensor):
         return attribution.sum(-1)
     encoder, decoder = (side.sum(-1) for side in attribution)
@@ -102,9 +103,9 @@ def _words(scores: Sequence[float], spans: Sequence[Any], text: str) -> list[lis
 
 
 def words_of(spans: Sequence[Any], text: str) -> list[tuple[int, int, list[int]]]:
-    """Group tokens into words, as `(start, end, token numbers)`; tokens without a span belong to none.
+    """Group tokens into words, as `(start, end, token numbers)`; a token without a span belongs to no word.
 
-    A word is a stretch of text without white space, whatever pieces the tokenizer makes of it.
+    A word is a stretch of text without white space, however the tokenizer divides it.
     """
     words: list[tuple[int, int, list[int]]] = []
     for i, span in enumerate(spans):

@@ -36,12 +36,12 @@ log = logging.getLogger(__name__)
 def process_device() -> torch.device:
     """Return the device of this process: `HFCF_DEVICE`, else accelerate's choice, or an accelerator by the process number.
 
-    Under a launcher, a new `PartialState` waits until every rank has made one. A rank that runs no model (an empty shard, answers
-    from the cache) never does, so a launched process joins no process group here: it takes the device of
-    `ACCELERATE_TORCH_DEVICE`, else the accelerator of its `LOCAL_RANK`, as `PartialState` would. If a group exists,
-    accelerate chooses.
+    Under a launcher, a new `PartialState` waits until every rank has made its own. A rank that runs no model (an empty shard,
+    answers from the cache) never makes it. So a launched process joins no process group here. It takes the device of
+    `ACCELERATE_TORCH_DEVICE`, else the accelerator of its `LOCAL_RANK`, as `PartialState` would. If a group exists, accelerate
+    chooses.
 
-    Workers of `Dataset.map(num_proc=…)` inherit the environment of their parent: under a launcher they share its device, else
+    Workers of `Dataset.map(num_proc=…)` inherit the environment of their parent. Under a launcher they share its device; otherwise
     each worker takes the next accelerator.
 
     Raises:
@@ -77,7 +77,7 @@ def has_bfloat16(device: torch.device) -> bool:
 def limit_threads() -> None:
     """Limit torch to one thread in a pool's worker.
 
-    With more, two workers on two cores are several times slower than one, and after a fork they hang.
+    With more threads, two workers on two cores are several times slower than one, and after a fork they hang.
     """
     if is_worker():
         torch.set_num_threads(1)
@@ -95,27 +95,27 @@ class Usage:
     """Counts of what an engine has done in this process."""
 
     calls: int = 0
-    """Requests that a model answered."""
+    """The number of requests that a model answered."""
     cached: int = 0
-    """Requests that the cache answered."""
+    """The number of requests that the cache answered."""
     tokens: int = 0
-    """Tokens (characters, for taggers) that went through a model, without padding."""
+    """The number of tokens (characters, for taggers) that went through a model, without padding."""
     seconds: float = 0.0
     """Seconds inside models, forward and backward; for a remote model, until the last answer came."""
     attempts: int = 0
-    """Calls of a remote endpoint, failed and unusable ones included; attempts of a chat model in this process."""
+    """Calls of a remote endpoint, including failed and unusable calls; attempts of a chat model in this process."""
     written: int = 0
     """How many of `tokens` a language model wrote."""
     cut: int = 0
-    """Requests whose text was longer than the model read."""
+    """The number of requests whose text was longer than the model read."""
     cost: float = 0.0
-    """Price of the tokens by `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT`."""
+    """The price of the tokens by `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT`."""
     loading: float = 0.0
     """Seconds in which weights were loaded: once a process, however many rows there are."""
 
 
 PART = 1024
-"""Requests that are encoded at once while the device computes."""
+"""The number of requests that are encoded at once while the device computes."""
 
 
 def usage() -> dict[str, Usage]:
@@ -128,7 +128,7 @@ _WATCH: ContextVar[Callable[[], None]] = ContextVar("watch", default=lambda: Non
 
 @contextmanager
 def watch_usage(note: Callable[[], None]) -> Iterator[None]:
-    """Call a function after every batch that engines answer in a block, every request to an endpoint and every training step."""
+    """Call a function in a block after every batch that an engine answers, every request to an endpoint and every training step."""
     token = _WATCH.set(note)
     try:
         yield
@@ -137,7 +137,7 @@ def watch_usage(note: Callable[[], None]) -> Iterator[None]:
 
 
 def counted() -> None:
-    """Tell whoever watches that work was done: they read `usage`, or raise to stop it."""
+    """Notify the watching functions that work was done: they read `usage`, or raise to stop it."""
     _WATCH.get()()
 
 
@@ -181,7 +181,8 @@ class Engine:
     """Run one kind of inference; the weights are loaded at the first request that the cache can't answer.
 
     A stage passes all requests of its rows at once. Equal requests are computed once, and answers of earlier runs come from the
-    request cache. The rest is sorted by length and packed by token budget; a batch that does not fit into memory is halved.
+    request cache. The remaining requests are sorted by length and packed by token budget; a batch that does not fit into memory is
+    halved.
 
     The fields are the settings. Subclasses implement `load`, `encode` and `forward`.
 
@@ -228,7 +229,7 @@ class Engine:
         if not requests:
             return []
         kind = type(self).__name__
-        # An answer that was computed alone is kept beside that of a batch.
+        # An answer that was computed alone is kept next to the answer from a batch.
         head = f"{self._head()}{' alone' if is_alone() else ''}"
         keys = [request_key(head, request) for request in requests]
         first = dict(reversed(list(zip(keys, requests, strict=True))))
@@ -307,7 +308,7 @@ class Engine:
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
         """Group indices into batches of similar length whose padded size fits the token budget.
 
-        The longest come first, so that a request that does not fit into memory fails in the first minute of a run, not in the last.
+        The longest come first: a request that does not fit into memory fails in the first minute of a run, not in the last.
         """
         order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
         batches, start = [], 0

@@ -1,4 +1,4 @@
-"""How likely texts are after a common beginning, which a language model reads once."""
+"""Compute how likely texts are after a common beginning, which a language model reads once."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from hfcf.engines.perplexity import Perplexity
 
 _DIGITS = 4
 _NONE = -100
-"""The target of padding."""
+"""The target id of padding."""
 _SIDE_BY_SIDE = 64
-"""Branches that are computed at once, which bounds memory."""
+"""The number of branches that are computed at once, which bounds memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Branches(Engine):
-    """Losses of several continuations of one beginning: the negative log-likelihood of each one's tokens, summed, in nats.
+    """Losses of several continuations of one beginning: for each, the summed negative log-likelihood of its tokens, in nats.
 
     A request is `[beginning, [continuation, …]]`, its answer a list of numbers with four digits. The beginning's keys and values
-    are computed once, so that forty short continuations cost about as much as four sentences. An answer is None where the
-    beginning and a continuation have more tokens than are read.
+    are computed once, so that forty short continuations cost about as much as four sentences. An answer is None if the beginning
+    and a continuation together have more tokens than are read.
 
     Args:
         model: a decoder-only language model, as for `Perplexity`.
-        max_length: tokens that are read.
+        max_length: the number of tokens that are read.
 
     Raises:
         ValueError: the model is not decoder-only, or its tokenizer has no mark between documents.
@@ -81,7 +81,7 @@ def _side_by_side(network: Any, read: Any, branches: Sequence[Sequence[int]]) ->
     rows = [torch.tensor(branch, dtype=torch.long, device=network.device) for branch in branches]
     tokens = pad_sequence(rows, batch_first=True)
     targets = pad_sequence(rows, batch_first=True, padding_value=_NONE)
-    # The network appends the branches' keys and values to those that it is given.
+    # The network appends the branches' keys and values to the keys and values that it is given.
     cache = copy.deepcopy(read.past_key_values)
     cache.batch_repeat_interleave(len(branches))
     # Padding is on the right, where no token of a causal model sees it.

@@ -1,4 +1,4 @@
-"""The request cache: store every answer of a model on disk when it comes, so that a rerun repeats no model call."""
+"""The request cache: store every answer of a model on disk as soon as it comes, so that a rerun repeats no model call."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RequestCache:
         return FileLock(self._path.with_name(f"{self._path.name}.lock"))
 
     def _start_anew(self, error: sqlite3.DatabaseError) -> None:
-        """Set a damaged file aside, unless another process did, and begin a new one."""
+        """Quarantine a damaged file, unless another process already did, and begin a new file."""
         if _code(error) not in _DAMAGED:
             raise error
         with self._lock():
@@ -69,7 +69,7 @@ class RequestCache:
         self._connect()
 
     def _follow(self) -> None:
-        """Open the file anew if another process has set it aside."""
+        """Open the file again if another process has quarantined it."""
         try:
             if self._path.stat().st_ino == self._number:
                 return
@@ -80,7 +80,7 @@ class RequestCache:
         self._connect()
 
     def _leave(self) -> None:
-        """Close a file that was set aside: SQLite then removes its journal by the name that now is that of the new one's."""
+        """Close a quarantined file: SQLite then removes its journal under the name that now belongs to the new file's journal."""
         journals = [(path, path.with_name(part_name(path.name))) for path in self._journals() if path.exists()]
         for path, hidden in journals:
             path.replace(hidden)
@@ -94,7 +94,7 @@ class RequestCache:
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """Look answers up; keys without an answer are left out. Damaged answers are removed with a warning."""
         found = self._read("SELECT key, answer, sum FROM answers LEFT JOIN sums USING (key)", keys)
-        # Answers of older versions have no sum.
+        # Answers of older versions have no checksum.
         answers = {key: _parse(answer) for key, answer, stored in found if stored is None or stored == checksum(answer)}
         if damaged := [key for key, *_ in found if answers.get(key, _NOTHING) is _NOTHING]:
             log.warning("%s has %d damaged answers: they are removed, and asked again", self._path, len(damaged))
@@ -102,7 +102,7 @@ class RequestCache:
         return {key: answer for key, answer in answers.items() if answer is not _NOTHING}
 
     def get_steps(self, keys: Iterable[str]) -> dict[str, list[Any]]:
-        """Look up the steps of requests without an answer, in no order; keys without a step are left out."""
+        """Look up the steps of requests without an answer, in any order; keys without a step are left out."""
         steps: dict[str, list[Any]] = {}
         for key, step in self._read("SELECT key, step FROM steps", keys):
             if (value := _parse(step)) is not _NOTHING:
@@ -131,8 +131,9 @@ class RequestCache:
         self._write("INSERT OR IGNORE INTO answers VALUES (?, ?)", answers, engine, no_steps, sums=True)
 
     def put_steps(self, steps: Mapping[str, Any], engine: str = "") -> None:
-        """Store a step towards the answer of each of some requests, until `put` has the answer; arguments and errors as there."""
-        # A slower process may have a step of what another one has answered.
+        """Store a step towards the answer of each of some requests, until `put` has the answer; arguments and errors as in
+        `put`."""
+        # A slower process may have a step of a request that another process has answered.
         open_ones = "INSERT OR IGNORE INTO steps SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?1)"
         self._write(open_ones, steps, engine)
 
@@ -175,7 +176,7 @@ class RequestCache:
 
 
 _NOTHING = object()
-"""What a text holds that is not JSON."""
+"""Patterns of a text that JSON can't hold."""
 
 
 def _parse(text: Any) -> Any:
@@ -187,7 +188,7 @@ def _parse(text: Any) -> Any:
 
 @contextmanager
 def _raise_os_errors(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors of the disk as those of the operating system, with the file's name."""
+    """Raise SQLite's errors of the disk as errors of the operating system, with the file's name."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -197,7 +198,7 @@ def _raise_os_errors(path: Path) -> Iterator[None]:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary code of an error; 0 of one that Python raised itself."""
+    """Return SQLite's primary code of an error; 0 if Python raised the error itself."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 

@@ -1,4 +1,4 @@
-"""Manage the caches: measure them, remove old entries or those of one engine, and verify their files."""
+"""Manage the caches: measure them, remove old entries or the entries of one engine, and verify their files."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def forget(db: sqlite3.Connection, keys: Iterable[str]) -> None:
 
 
 def checksum(text: Any) -> int:
-    """Compute the checksum of an answer's text: what was changed or damaged on disk would fail far from the cache."""
+    """Compute the checksum of an answer's text, so that a change or damage on disk is found here and not far from the cache."""
     return zlib.crc32(str(text).encode("utf-8", "surrogatepass"))
 
 
@@ -113,7 +113,7 @@ def open_answers(path: Path) -> sqlite3.Connection:
         make_tables(db)
     except sqlite3.DatabaseError as error:
         db.close()
-        raise ValueError(f"{path} is damaged ({error}): the next run sets it aside") from error
+        raise ValueError(f"{path} is damaged ({error}): the next run quarantines it") from error
     return db
 
 
@@ -129,7 +129,7 @@ def make_tables(db: sqlite3.Connection) -> None:
         db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITHOUT ROWID")
         found = [column for _, column, *_ in db.execute(f"PRAGMA table_info({name})")]
         if found != [column.split()[0] for column in columns.partition(", PRIMARY KEY")[0].split(", ")]:
-            raise OtherTables(f"its table {name} is not that of a request cache")
+            raise OtherTables(f"its table {name} is not the table of a request cache")
 
 
 TABLES = {

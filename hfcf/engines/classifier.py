@@ -19,7 +19,7 @@ from hfcf.engines.networks import load_network
 from hfcf.engines.verifier_inputs import cut_pairs, encode_pairs, model_inputs
 
 ROUND = 5
-"""Decimals of answers: later ones are noise. What decides is `hfcf.core.decisions`, since a batch moves the last one, too."""
+"""Decimals of answers: later decimals are noise. `hfcf.core.decisions` decides, because a batch also changes the last decimal."""
 
 
 def load_classifier(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
@@ -39,14 +39,15 @@ def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str)
 
 
 def _fit_padding(model: Model, config: Any, tokenizer: Any) -> None:
-    """Let the tokenizer pad as the network expects: a decoder reads its answer at the last token that is not the padding."""
+    """Let the tokenizer pad as the network expects: a decoder reads its answer at the last token that is not padding."""
     if config.pad_token_id is None:
         config.pad_token_id = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     if config.pad_token_id is None:
         raise ValueError(f"{model.name}: neither its configuration nor its tokenizer has a padding token")
     if tokenizer.pad_token_id != config.pad_token_id:
         tokenizer.pad_token = tokenizer.convert_ids_to_tokens(config.pad_token_id)
-    # On the left it would move the positions of the text; but a summary of the last place reads a padded text there alone.
+    # Padding on the left would move the positions of the text. But a model that reads its summary at the last position needs it
+    # there.
     if getattr(config, "summary_type", None) != "last":
         tokenizer.padding_side = "right"
 
@@ -58,9 +59,9 @@ def label_probabilities(logits: torch.Tensor, labels: Iterable[str]) -> list[dic
 
 
 def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
-    """Return the likeliest of the allowed labels; of equal ones (`hfcf.core.decisions`) the later name.
+    """Return the likeliest of the allowed labels; of equal labels (`hfcf.core.decisions`), the alphabetically last name.
 
-    A label that the answer lacks, as that of a two-way verifier lacks NOT ENOUGH INFO, is never chosen.
+    A label that the answer lacks is never chosen: a two-way verifier, for example, lacks NOT ENOUGH INFO.
     """
     if not (known := [label for label in allowed if label in answer]):
         raise ValueError(f"the model answers {', '.join(answer)}, and none of {', '.join(allowed)}: set its labels")
@@ -69,7 +70,7 @@ def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
 
 
 def in_doubt(answer: Any, allowed: Sequence[str] | None = None, floor: float = 0.0) -> bool:
-    """Say whether another batch could change which label `choose` takes, or whether it reaches a floor."""
+    """Say whether another batch could change which label `choose` returns, or whether it reaches a floor."""
     if not isinstance(answer, Mapping):
         return False
     likeliest = sorted((answer[label] for label in allowed or answer if label in answer), reverse=True)
@@ -81,11 +82,11 @@ class Classifier(Engine):
     """Probabilities of the labels of `[claim, evidence]` requests, as `{label: probability}`, with our names of the labels.
 
     Args:
-        model: a verifier: a sequence classifier of two or three labels; `hfcf.engines.classifier_spec` says which are understood.
-        max_length: tokens of the pair; evidence past it is not read.
+        model: a verifier: a sequence classifier with two or three labels; `hfcf.engines.classifier_spec` says which are accepted.
+        max_length: the number of tokens of the pair; evidence past it is not read.
 
     Raises:
-        ValueError: what its classes mean, or how it reads a row, is not known.
+        ValueError: the meaning of its classes, or the format of its input, is unknown.
     """
 
     AHEAD: ClassVar = True
@@ -95,7 +96,7 @@ class Classifier(Engine):
 
     @property
     def labels(self) -> list[str]:
-        """The labels that it answers with."""
+        """The labels that it predicts."""
         return read_spec(self.model).names
 
     def count_cut(self, requests: Sequence[Sequence[str]]) -> int:
@@ -123,15 +124,15 @@ class Classifier(Engine):
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptability(Engine):
-    """Probabilities (0–1) of text requests to be acceptable; None for a text longer than is read.
+    """Probabilities (0–1) that the texts of requests are acceptable; None for a text longer than is read.
 
     Args:
         model: a sequence classifier of single sentences, such as one trained on CoLA.
-        acceptable: its class of acceptable sentences, as `id2label` names it.
-        max_length: tokens that are read.
+        acceptable: the name in `id2label` of its class of acceptable sentences.
+        max_length: the number of tokens that are read.
 
     Raises:
-        ValueError: the model has no such class.
+        ValueError: the model does not have the class.
     """
 
     model: Model

@@ -1,4 +1,4 @@
-"""How a classifier reads a row and what its classes mean, known from its configuration before its weights are loaded."""
+"""How a classifier reads a row and what its classes mean; both are known from its configuration, before its weights are loaded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
     """Return the label that `Model.labels` gives to each class, by class name or output number; None for other classes."""
     given = dict(model.labels or ())
     if unknown := [own for own in given if own not in names and own not in map(str, range(len(names)))]:
-        raise ValueError(f"{model.name}: labels names the class {unknown[0]!r}, and its classes are {', '.join(names)}")
+        raise ValueError(f"{model.name}: labels names the class {unknown[0]!r}, but its classes are {', '.join(names)}")
     return [given.get(name, given.get(str(i))) for i, name in enumerate(names)]
 
 
@@ -66,7 +66,7 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
             f"{', '.join(LABELS)} instead of each '{BLANK}': {how_to_type(model, blanks, model.inputs or BLANK)}"
         )
     if missing := [label for label in (SUPPORTS, REFUTES) if label not in labels]:
-        raise ValueError(f"{classes}; none of them is {' or '.join(missing)}: a verifier tells {SUPPORTS} and {REFUTES} apart")
+        raise ValueError(f"{classes}; none of them is {' or '.join(missing)}: a verifier must distinguish {SUPPORTS} and {REFUTES}")
     return tuple(label for label in labels if label is not None)
 
 
@@ -76,7 +76,7 @@ def are_of_inference(names: Sequence[str]) -> bool:
 
 
 def how_to_type(model: Model, labels: Mapping[str, str], inputs: str | None) -> str:
-    """Write a model with its labels and inputs, if it takes any, as code, recipes and the command line have it."""
+    """Write a model with its labels and inputs, if it needs any, in the form of code, recipes and the command line."""
     pairs = ", ".join(f"{_quote(own)}: {_quote(label)}" for own, label in labels.items())
     python, recipe = ([f"labels{sign}{{{pairs}}}"] * bool(labels) for sign in ("=", ": "))
     options = [f"--labels {_quote(f'{own}={label}')}" for own, label in labels.items()]
@@ -133,8 +133,8 @@ def read_spec(model: Model) -> ClassifierSpec:
     """Return the spec of a verifier, from its configuration, its card and the settings of its `Model`.
 
     The input format is `Model.inputs`, else the format that our training wrote into its configuration or its card. Without either,
-    classes named as in natural language inference mean premise first, and classes named exactly as ours mean claim first; both
-    guesses are logged. Other verifiers are refused.
+    it is guessed from the class names, and the guess is logged. Classes named as in natural language inference mean premise first,
+    and classes named exactly as ours mean claim first. Other verifiers are refused.
     """
     return _read(model, model.key())
 
@@ -153,11 +153,11 @@ def check_head(model: Model, config: Any) -> None:
     """Raise `ValueError` unless a model has a head of mutually exclusive classes."""
     kinds = list(config.architectures or ())
     if kinds and model.adapter is None and not any(kind.endswith("ForSequenceClassification") for kind in kinds):
-        raise ValueError(f"{model.name} is a {kinds[0]}, and no sequence classifier: its head would be random")
+        raise ValueError(f"{model.name} is a {kinds[0]} and not a sequence classifier: its head would be random")
     if config.num_labels == 1:
         raise ValueError(
-            f"{model.name} has one output, a score (a sigmoid or a regression head, as rerankers have): it gives no probability of "
-            "each label: take a classifier of two or three"
+            f"{model.name} has one output, a score (a sigmoid or a regression head, as rerankers have). It gives no probability of "
+            "each label: use a classifier with two or three labels"
         )
     if config.problem_type == "multi_label_classification":
         raise ValueError(f"{model.name} answers each of its classes on its own (problem_type multi_label_classification)")

@@ -20,18 +20,18 @@ from hfcf.engines.generator import load_generator, load_tokenizer, search
 class Continuation(Engine):
     """Plain beam search for texts.
 
-    An answer is a list of `{"text", "score", "finished"}`, best first, no two alike and none empty, without the prompt; or None
-    where the prompt has more tokens than are read: an answer to a truncated text is of no use. The search is that of
+    An answer is a list of `{"text", "score", "finished"}`, best first, without the prompt, repetitions and empty texts. It is None
+    if the prompt has more tokens than are read, because an answer to a truncated prompt is useless. The search is
     `generate_constrained`: without constraints it takes the steps of `generate`, but does not store every token's scores.
 
     Args:
         model: a decoder-only or encoder-decoder model.
-        num_beams: beams of the search.
-        num_return_sequences: hypotheses for each request.
-        max_new_tokens: tokens of the longest hypothesis; one that is cut off there is not `finished`.
-        max_length: tokens of a prompt that are read; fewer where the model has fewer positions.
+        num_beams: the number of beams.
+        num_return_sequences: the number of hypotheses for each request.
+        max_new_tokens: the tokens of the longest hypothesis; a hypothesis that is cut off there is not `finished`.
+        max_length: the tokens of a prompt that are read; fewer if the model has fewer positions.
         source: for translators of many languages (NLLB, M2M-100, mBART-50): the prompt's language, as the tokenizer names it.
-        target: the language to write, likewise.
+        target: the language of the output, as the tokenizer names it.
 
     Raises:
         ValueError: at the first request, for a language that the tokenizer does not know.

@@ -17,7 +17,7 @@ COMPATIBLE = "may be true together with the claim"
 NAMED_AGAIN = "puts a name in a second place that the claim names already"
 _NEGATIONS = {"not", "never", "no", "nobody", "nothing", "none", "neither", "nor", "without", "cannot"}
 _LIGHT = {"do", "does", "did", "has", "have", "had", "any", "ever", "yet", "at", "all"}
-"""Words that come and go with a negation."""
+"""Words that appear or disappear with a negation."""
 _LIMITS = {"only", "solely", "exclusively", "just", "also"}
 _BE = {"is", "was", "are", "were", "be", "been", "being"}
 _LINKS = {
@@ -29,33 +29,34 @@ _PLACES = {
     **dict.fromkeys(("place", "area", "region", "location", "settlement", "territory"), frozenset({"location", "land"})),
     **dict.fromkeys(("country", "nation"), frozenset({"land"})),
 }
-"""Words for a place, and the kinds that it may be too: a region may be a city, and a country an island."""
+"""Words for a place, and the kinds that it may also be: a region may be a city, and a country may be an island."""
 _ALIKE = (
     {"channel", "network", "station", "broadcaster"}, {"series", "show", "program", "programme", "sitcom", "drama"},
     {"song", "single", "track"}, {"album", "record", "release"}, {"book", "novel", "text", "work"},
     {"group", "band", "ensemble", "duo", "artist"}, {"company", "firm", "business", "brand"},
 )  # fmt: skip
-"""Kinds of one thing that WordNet divides."""
+"""Kinds that WordNet separates although one thing can be both."""
 _TITLES = {"mr", "mrs", "ms", "miss", "dr", "sir", "dame", "st", "saint", "prof", "rev", "hon", "jr", "sr"}
 _SHARED = re.compile(
     r"\b(?:(?:co-)?star(?:s|red|ring)?|featur\w+|includ\w+|appear\w*|operat\w+|contain\w*|wins?|won|acts?|acted|works?|worked"
     r"|collaborat\w+|perform\w*|known|nominat\w+|receiv\w+|visit\w*|lived|influenced|guest\w*|cast|played (?:\w+ ){0,3}for)\b",
     re.IGNORECASE,
 )
-"""What is true of several things at once: a film that stars one actor also stars another."""
+"""Words for what is true of several things at once: a film that stars an actor may star a second actor."""
 _SOME = re.compile(
     r"\b(?:puts?|released?|releases|made|makes?|record(?:s|ed)?|wrote|writes?|written|published|produced?|directed|starred|stars"
     r"|appear(?:s|ed)|won|wins?|hosted|played|performed)\s+(?:(?!as\b)\w+\s+)??(?:an?|some|several)\b",
     re.IGNORECASE,
 )
-"""What may have been done more than once: who released an album in 2011 may have released another in 2013."""
+"""Words for what may happen more than once: a singer who released an album in 2011 may have released an album in 2013."""
 
 
 def why_compatible(claim: str, other: str) -> str | None:
     """Return why a claim and a changed claim may both be true; None if they exclude each other.
 
-    They do where the change is one of a number, a date, a name or nationality, an antonym, a negation and nothing else, or, after
-    "is" and "was", of the kind of a thing: a film is not an island. The check reads only words. It takes these for compatible:
+    They exclude each other if the change is one of a number, a date, a name or nationality, an antonym, or only a negation. After
+    "is" and "was", so does a change of the kind of a thing: a film is not an island. The check reads only words. It takes these
+    changes for compatible:
 
     - several kinds of one person ("an actor", "a singer"), and kinds that contain each other ("a place", "a country");
     - titles ("King", "Emperor"), common abbreviations for names ("CW series", "TV series"), and places of different kinds, because
@@ -67,8 +68,8 @@ def why_compatible(claim: str, other: str) -> str | None:
     It does not know that a book may have two authors.
 
     Args:
-        claim: the source's.
-        other: the changed one.
+        claim: the source's claim.
+        other: the changed claim.
 
     Raises:
         FileNotFoundError: WordNet is not installed.
@@ -113,7 +114,7 @@ def _is_named_again(words: Sequence[str], start: int, end: int) -> bool:
 
 
 def is_negation(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether one claim, of these content words, negates the other, and they differ in nothing else."""
+    """Return whether one claim, of these content words, negates the second claim, and they differ in nothing else."""
     denied = [sum(_denies(word) for word in words) for words in (before, after)]
     if sum(denied) % 2 == 0:
         return False
@@ -126,7 +127,7 @@ def _denies(word: str) -> bool:
 
 
 def _differ_in_quantity(before: Sequence[str], after: Sequence[str], place: Sequence[int]) -> bool:
-    """Return whether a number, month or day replaces another of the same form, and no number is within the bounds of both."""
+    """Return whether a number, month or day replaces a value of the same form, and no number is within the bounds of both."""
     i, j, k, n = place
     forms = [
         {word.casefold(): (form(word, "DATE"), interval(words, at)) for at, word in enumerate(words[start:end], start)}
@@ -149,7 +150,7 @@ def _differ_in_name(before: Sequence[str], after: Sequence[str], place: Sequence
     kinds = place_kind(old), place_kind(new)
     if all(kinds):
         return kinds[0] == kinds[1]
-    # A name that WordNet does not know may be of a place in the other one.
+    # A name that WordNet does not know may be the name of a place in the other claim.
     return not any(kind and kind != "city" for kind in kinds)
 
 
@@ -170,7 +171,7 @@ def _names(words: Sequence[str], start: int, end: int) -> str:
 
 
 def _is_abbreviation(word: str) -> bool:
-    """Return whether capitals abbreviate a common noun, as "TV" and "EP" do, and are no name."""
+    """Return whether capitals abbreviate a common noun, as "TV" and "EP" do, and are therefore not a name."""
     net, low = wordnet(), word.lower()
     senses = net.phrase_senses(word, "n") if word.isupper() and len(word) > 1 else ()
     return any(name.islower() and name[0] == low[0] and _in_order(low, name) for sense in senses for name in net.names(sense))
@@ -200,7 +201,7 @@ def _is_predicate(words: Sequence[str], start: int, end: int) -> bool:
 
 
 def _differ_in_kind(old: str, new: str) -> bool:
-    """Return whether two nouns name kinds that exclude each other, and neither contains the other in any sense."""
+    """Return whether two nouns name kinds that exclude each other, and in no sense contain each other."""
     net = wordnet()
     senses = [net.phrase_senses(word, "n") for word in (old, new)]
     if not all(senses) or says_same(old, new) or says_same(new, old) or any({old, new} <= alike for alike in _ALIKE):

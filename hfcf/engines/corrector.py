@@ -14,9 +14,9 @@ from hfcf.engines.base import Encoded
 from hfcf.engines.generator import Generator, search, two_sided
 
 Span = tuple[int, int]
-"""The place of words in a claim, end-exclusive."""
+"""The span of words in a claim, end-exclusive."""
 MOST = 5
-"""The most masks in one claim."""
+"""The maximum number of masks in one claim."""
 _MARK = "<extra_id_{}>"
 _LETTERS = r"[\w\u0300-\u036f]+"  # an accent may be a character of its own, which \w does not match
 _WORD = re.compile(rf"{_LETTERS}(?:[-'’.,]{_LETTERS})*")
@@ -24,12 +24,12 @@ _FILLED = re.compile(r"<extra_id_(\d)>\s*(.*?)\s*(?=<extra_id_|</s>|<pad>|$)")
 
 
 def word_places(text: str) -> list[Span]:
-    """List the places of a text's words; "co-wrote", "1,000" and "Brown's" are one."""
+    """List the spans of a text's words; "co-wrote", "1,000" and "Brown's" are one word each."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
 def join_spans(claim: str, spans: Iterable[Span]) -> list[Span]:
-    """Sort spans, and join those with no word between them."""
+    """Sort spans, and join neighbours that have no word between them."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and not re.search(r"\w", claim[joined[-1][1] : start]):
@@ -49,7 +49,7 @@ def masked(claim: str, spans: Sequence[Span], evidence: str) -> str:
 
 
 def contents(claim: str, spans: Sequence[Span]) -> str:
-    """Write what the corrector learns to write: what stands in the masked spans.
+    """Write what the corrector learns to write: the words of the masked spans.
 
     >>> contents("He was born in 1859.", [(15, 19)])
     '<extra_id_0> 1859'
@@ -58,7 +58,7 @@ def contents(claim: str, spans: Sequence[Span]) -> str:
 
 
 def filled(claim: str, spans: Sequence[Span], text: str) -> str | None:
-    """Put what the corrector wrote in the place of the masked spans; None where a mask has no words.
+    """Replace the masked spans by what the corrector wrote; None if a mask has no words.
 
     >>> filled("He was born in 1859.", [(15, 19)], "<pad><extra_id_0> 1864</s>")
     'He was born in 1864.'
@@ -77,22 +77,23 @@ def _between(claim: str, spans: Sequence[Span], texts: Sequence[str]) -> str:
 def check_corrector(model: Model) -> None:
     """Raise `ValueError` unless a model has T5's marks for masked spans."""
     if not two_sided(model) or _MARK.format(0) not in read_tokenizer(model).get_vocab():
-        raise ValueError(f"{model.name} has no token {_MARK.format(0)}, which masks a span: take a T5, or a model trained from one")
+        raise ValueError(f"{model.name} has no token {_MARK.format(0)}, which masks a span: use a T5, or a model trained from a T5")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corrector(Generator):
-    """Claims with their masked spans filled, for `[claim, spans, evidence]` requests; an answer is as `Generator`'s.
+    """Claims with their masked spans filled, for `[claim, spans, evidence]` requests; an answer has the form of `Generator`'s.
 
-    Source: Thorne and Vlachos 2021, Evidence-based Factual Error Correction, section 4: "a masker" and "a corrector". Theirs is a
-    T5-base that writes the whole sentence; this one writes only what is masked, so that the rest of the claim stays.
+    Source: Thorne and Vlachos 2021, Evidence-based Factual Error Correction, section 4: "a masker" and "a corrector". Their
+        corrector is a T5-base that writes the whole sentence. This corrector writes only what is masked, so that the rest of the
+        claim stays.
 
     Args:
         model: a T5, trained by `recipes/train_corrector.yaml`.
-        num_beams: beams of the search.
-        num_return_sequences: hypotheses for each request.
-        max_new_tokens: tokens of the longest filling.
-        max_length: tokens of claim and evidence that are read.
+        num_beams: the number of beams.
+        num_return_sequences: the number of hypotheses for each request.
+        max_new_tokens: the tokens of the longest filling.
+        max_length: the tokens of claim and evidence that are read.
     """
 
     VERSION = "1"
@@ -114,7 +115,7 @@ class Corrector(Generator):
 
 
 def _claims(request: Sequence[Any], answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make whole claims of fillings, no two alike."""
+    """Make whole claims from fillings, without repetitions."""
     claim, spans, _ = request
     claims: dict[str, dict[str, Any]] = {}
     for hypothesis in answer:

@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 WEIGHTS, SETTINGS = "explainer.safetensors", "explainer.json"
 LOW, HIGH, TEMPERATURE = -0.1, 1.1, 2 / 3
 OUTSIDE = -1
-"""The piece of tokens that no gate may close: those of the claim, special ones, padding."""
+"""The piece of tokens that no gate may close: the tokens of the claim, special tokens, padding."""
 
 
 class Gates(nn.Module):
     """Two small networks over a frozen verifier's hidden states; one forward pass of the verifier gives all gates.
 
     A gate is a hard concrete variable (Louizos, Welling and Kingma, ICLR 2018): a logistic draw, squashed, stretched to (−0.1, 1.1)
-    and clipped, so that it is exactly 0 or 1 with some probability and still has a gradient. A closed gate replaces the
-    embedding of a word piece by a learned vector, as DiffMask does (De Cao et al., EMNLP 2020).
+    and clipped. So it is exactly 0 or 1 with some probability and still has a gradient. A closed gate replaces the embedding of a
+    word piece by a learned vector, as DiffMask does (De Cao et al., EMNLP 2020).
     """
 
     def __init__(self, hidden_size: int, embedding_size: int, layers: Sequence[int], width: int = 128) -> None:
@@ -72,7 +72,7 @@ def spread(of_pieces: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
 
 
 def sample(location: torch.Tensor) -> torch.Tensor:
-    """Draw every gate, from 0 to 1, both ends included."""
+    """Draw every gate, between 0 and 1, both ends included."""
     noise = torch.rand_like(location).clamp(1e-6, 1 - 1e-6)
     squashed = torch.sigmoid((torch.logit(noise) + location) / TEMPERATURE)
     return (squashed * (HIGH - LOW) + LOW).clamp(0, 1)
@@ -111,7 +111,7 @@ def load_gates(explainer: Model, verifier: Model, network: Any) -> Gates:
         if settings[what] != size:
             raise ValueError(
                 f"the explainer {explainer.name} was trained for the verifier {settings['verifier']['name']} with {what} "
-                f"{settings[what]}; {verifier.name} has {size}: train one for it with `train: explainer`"
+                f"{settings[what]}, but {verifier.name} has {size}: train an explainer for it with `train: explainer`"
             )
     gates = Gates(config.hidden_size, tensors["baseline"].shape[0], settings["layers"], settings["width"])
     gates.load_state_dict(tensors)
@@ -166,13 +166,14 @@ def _weights(key: str) -> str:
 class Cure(Engine):
     """Probabilities of open gates for `[claim, text, parts]` requests; `hfcf.text.evidence.join` makes text and parts.
 
-    An answer is `{"words": [[start, end, p], …], "pieces": [[piece, p], …]}`: words as characters of the text, with the highest
-    probability of their word pieces, and every piece that has a token within `max_length`. They explain the prediction.
+    An answer is `{"words": [[start, end, p], …], "pieces": [[piece, p], …]}`. Words are spans of characters of the text, with the
+    highest probability of their word pieces. Every piece that has a token within `max_length` is listed. They explain the
+    prediction.
 
     Args:
         verifier: the verifier that the explainer was trained for, see `hfcf.engines.classifier_spec`.
         explainer: a folder or Hub id with what `train: explainer` stores, or "hfcf:explainer".
-        max_length: tokens of the pair; evidence past it has no gate.
+        max_length: the number of tokens of the pair; evidence past it has no gate.
     """
 
     verifier: Model
@@ -215,7 +216,7 @@ def pad_pieces(encoded: Sequence[Encoded], length: int, device: torch.device) ->
 
 
 def _piece(parts: Sequence[Sequence[Any]], span: Sequence[int]) -> int:
-    # The last that begins before the token's end, since a colon after a title is its piece's.
+    # The last piece that begins before the token's end, because a colon after a title belongs to its piece.
     return max((piece for _, piece, start, _ in parts if start < span[1]), default=OUTSIDE)
 
 

@@ -74,7 +74,7 @@ def _above(sense: Synset) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 14)
 def shared_depth(word: str, other: str) -> int:
-    """Return how deep in WordNet the nearest kind is that two nouns share: greater for "film" and "book" than for "island"."""
+    """Return how deep in WordNet the nearest kind is that two nouns share: deeper for "film" and "book" than for "island"."""
     net = wordnet()
     paths = [[net.hypernym_path(sense) for sense in net.phrase_senses(one, "n")] for one in (word, other)]
     return max(

@@ -30,20 +30,21 @@ PROMPT = "{}\nClaim:"
 class Generator(Engine):
     """Constrained beam search for `[text, clauses]` requests.
 
-    An answer is a list of `{"text", "score", "finished"}`, best first, no two alike. Every text meets the clauses of its request
-    if any text of `max_new_tokens` tokens can; without clauses this is a plain beam search.
+    An answer is a list of `{"text", "score", "finished"}`, best first, without repetitions. Every text meets the clauses of its
+    request if any text of `max_new_tokens` tokens can. Without clauses this is a plain beam search.
 
     Args:
-        model: an encoder-decoder model, or a decoder-only one that was trained on texts, `PROMPT`'s ending and the claim.
-        num_beams: beams of the search.
-        num_return_sequences: hypotheses for each request.
-        max_new_tokens: tokens of the longest hypothesis.
-        max_length: tokens of a request that are read.
+        model: an encoder-decoder model, or a decoder-only model that was trained on texts, `PROMPT`'s ending and the claim.
+        num_beams: the number of beams.
+        num_return_sequences: the number of hypotheses for each request.
+        max_new_tokens: the tokens of the longest hypothesis.
+        max_length: the tokens of a request that are read.
     """
 
     VERSION = "2"
     prompt: ClassVar[str] = PROMPT
-    """The prompt of a decoder-only model: a subclass that writes other texts has its own, and its name in the cache's keys."""
+    """The prompt of a decoder-only model; a subclass that writes other texts has its own prompt, and its name in the cache's
+    keys."""
 
     model: Model
     num_beams: Positive = 30
@@ -57,7 +58,7 @@ class Generator(Engine):
 
     @property
     def width(self) -> int:
-        # The beams of a request share its text in memory, so one takes far less room than a request of its own.
+        # The beams of a request share its text in memory, so a beam takes far less room than a request of its own.
         return -(-self.num_beams // 4)
 
     def load(self, device: torch.device) -> Any:
@@ -122,7 +123,7 @@ def two_sided(model: Model) -> bool:
 
 
 def plain_prompt(model: Model) -> str:
-    """Return the prompt of a model that this library trained on pairs of texts, with {} for the first one."""
+    """Return the prompt of a model that this library trained on pairs of texts, with {} for the first text of a pair."""
     return "{}" if two_sided(model) else PROMPT
 
 
@@ -145,9 +146,10 @@ def load_tokenizer(model: Model) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramWriter(Generator):
-    """Programs for `[text, []]` requests, which `hfcf.tasks.task_inputs.program_text` writes; an answer is as `Generator`'s.
+    """Programs for `[text, []]` requests, which `hfcf.tasks.task_inputs.program_text` writes; an answer has the form of
+    `Generator`'s.
 
-    Lengths are CheckWhy's (Appendix A). The paper does not say how it searches: here greedily.
+    Lengths are CheckWhy's (Appendix A). The paper does not say how it searches; this engine searches greedily.
 
     >>> ProgramWriter.prompt
     '{}\\n# Program:'

@@ -22,13 +22,13 @@ from hfcf.engines.networks import load_whole, name_classes, save_whole
 from hfcf.engines.verifier_inputs import cut_pairs, encode_pairs
 
 HEAD = "graph.safetensors"
-"""The file of the weights besides the encoder; the encoder's `config.json` names the classes and the number of hops."""
+"""The file of the weights outside the encoder; the encoder's `config.json` names the classes and the number of hops."""
 HOPS = 3
 """The layers with attention between nodes."""
 
 
 class Hop(nn.Module):
-    """Attention from the [CLS] of each node to those of the nodes that lead to it, added to what the layer itself made of it.
+    """Attention from the [CLS] of each node to the [CLS] of each node that leads to it, added to the layer's own result.
 
     At first it changes nothing: the encoder's own states pass through until training changes it.
     """
@@ -42,7 +42,7 @@ class Hop(nn.Module):
             self.joint.bias.zero_()
 
     def forward(self, states: torch.Tensor, links: torch.Tensor) -> torch.Tensor:
-        """Compute nodes × size; `links` is nodes × nodes, true where the second leads to the first."""
+        """Compute nodes × size; `links` is nodes × nodes, true where the second node leads to the first."""
         scores = self.query(states) @ self.key(states).T / states.shape[-1] ** 0.5
         weights = scores.masked_fill(~links, -torch.inf).softmax(-1)
         return self.joint(torch.cat([states, weights @ self.value(states)], -1))
@@ -51,17 +51,18 @@ class Hop(nn.Module):
 class GraphVerifier(nn.Module):
     """A verifier like that of Zhao et al. 2020, "Transformer-XH: Multi-Evidence Reasoning with Extra Hop Attention" (ICLR).
 
-    Each node is a claim with one piece of evidence, read by one encoder. In the last layers the [CLS] of a node also attends to the
-    [CLS] of the nodes that lead to it, itself among them. A gate weighs the nodes, and the sum of their states gives the classes.
+    Each node is a claim with one piece of evidence, and one encoder reads all nodes. In the last layers, the [CLS] of a node also
+    attends to the [CLS] of each node that leads to it, and to its own. A gate weighs the nodes, and the sum of their states gives
+    the classes.
 
-    Deviations: the attention between nodes follows a layer instead of running parallel to its own attention, so that any encoder of
-    Transformers will do, and it has one head. The claim without evidence is a node of its own, the root, which the structure leads
-    to. CheckWhy does not say which way its edges go or what its nodes are; here premises lead to conclusions.
+    Deviations: the attention between nodes follows a layer instead of running parallel to its own attention, and it has one head.
+        So any encoder of Transformers can be used. The claim without evidence is a separate node, the root, to which the structure
+        leads. CheckWhy does not say which way its edges go or what its nodes are; here premises lead to conclusions.
 
     Args:
-        encoder: any that `AutoModel` loads and that has a list of layers.
+        encoder: an encoder that `AutoModel` loads and that has a list of layers.
         labels: the classes, in the order of the outputs.
-        hops: how many of the last layers attend to other nodes; fewer where the encoder has fewer.
+        hops: how many of the last layers attend to other nodes; fewer if the encoder has fewer layers.
     """
 
     def __init__(self, encoder: Any, labels: Sequence[str], hops: int = HOPS, dropout: float = 0.1) -> None:
@@ -149,7 +150,7 @@ def encode_graph(tokenizer: Any, request: Sequence[Any], max_length: int) -> Enc
         links = [[i, j] for i in range(number) for j in range(number)]
     else:
         if outside := [place for edge in edges for place in edge if not -1 <= place < len(texts)]:
-            raise ValueError(f"an edge names text {outside[0]}, and there are {len(texts)}")
+            raise ValueError(f"an edge must name a text between −1 and {len(texts) - 1}, got {outside[0]}")
         # A node whose [CLS] attended to nothing would have no state: each leads to itself.
         links = [*([i, i] for i in range(number)), *([premise + 1, conclusion + 1] for premise, conclusion in edges)]
     return Encoded({"input_ids": [token for node in nodes for token in node["input_ids"]]}, [nodes, links])
@@ -176,7 +177,7 @@ class GraphClassifier(Engine):
 
     Args:
         model: a folder that `hfcf.training.structures.train_graph_verifier` wrote, or its Hub id.
-        max_length: tokens of a node, the claim included; evidence past it is not read.
+        max_length: tokens of a node, including the claim; evidence past it is not read.
     """
 
     model: Model

@@ -20,7 +20,7 @@ from hfcf.engines.rbert_fast import narrow
 from hfcf.engines.relation_classifier import RelationClassifier
 
 _FULL = 0.25
-"""The share of a batch that is filled: as fast as a full one, and no fill is spared by the flip of another in its batch."""
+"""The share of a batch that is filled: as fast as a full batch. Another word's flip in the same batch spares no fill."""
 _LIKE = 0.95
 """No sentence is padded by more than a twentieth, apart from the pieces that long fills add."""
 
@@ -29,23 +29,23 @@ Pieces = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Intervention(Engine):
-    """Find the words that some fill flips the classifier's prediction for.
+    """Find the words for which some fill changes the classifier's prediction.
 
     Requests are `[tokens, [head start, head end], [tail start, tail end], [[word, [fill, …]], …]]`, with words as indices, each
-    once. The answer has the indices of the words that flip, sorted; None where the sentence has more pieces than the classifier
-    reads. A fill that makes the sentence too long is not tried, nor is one whose pieces are the word's own.
+    word once. The answer has the sorted indices of the words that flip; None if the sentence has more pieces than the classifier
+    reads. A fill is not tried if it makes the sentence too long, or if its pieces equal the word's pieces.
 
-    A word's search ends with its first fill that flips. The most promising fills come first, by the sum of two estimates: a
-    first-order one (the gradient of the prediction's margin over the next class, times the change of the input embedding), and one
-    learned from the answers so far in all sentences (`hfcf.engines.logit_margin`). Fills of several words and sentences are asked
-    together, in growing numbers and batches of like length, by a classifier that computes only for its head
-    (`hfcf.engines.rbert_fast`). The answer equals that of asking all fills.
+    A word's search ends with its first fill that flips. The most promising fills come first, by the sum of two estimates. The first
+    is the gradient of the prediction's margin over the next class, times the change of the input embedding. The second is learned
+    from the answers so far in all sentences (`hfcf.engines.logit_margin`). Fills of several words and sentences are tried together,
+    in growing numbers and in batches of similar length. The classifier then computes only what its head needs
+    (`hfcf.engines.rbert_fast`). The answer is the same as if all fills were tried.
 
     Args:
         indicator: an R-BERT.
-        max_length: pieces that it reads.
-        patience: give a word up after this number of fills without a flip, an approximation that orders them by the gradient
-            alone; None tries all fills.
+        max_length: the number of pieces that it reads.
+        patience: give up on a word after this number of fills without a flip. This is an approximation that orders fills by the
+            gradient alone. None tries all fills.
 
     >>> Intervention(indicator=Model("me/rbert-semeval")).patience is None
     True
@@ -73,7 +73,8 @@ class Intervention(Engine):
         return [_Sentence(tokenizer, request, pieces, marks, most, request_key(head, request)) for request in requests]
 
     def answer(self, loaded: Any, encoded: Sequence[_Sentence]) -> Iterator[tuple[Sequence[int], list[Any]]]:
-        """Yield each sentence when the search of its last word has ended; until then, what its fills gave is stored as steps."""
+        """Yield each sentence when the search of its last word has ended; until then, the results of its fills are stored as
+        steps."""
         cache = open_cache()
         steps = cache.get_steps(sentence.key for sentence in encoded) if cache is not None else {}
         for sentence in encoded:
@@ -143,7 +144,7 @@ class Intervention(Engine):
 
 
 def _steps(taken: Mapping[_Search, list[Pieces]]) -> dict[str, list[Any]]:
-    """List by the key of each open sentence what a batch asked of its words: `[word, fills, whether one of them flips it]`."""
+    """List by the key of each open sentence what a batch tried for its words: `[word, fills, whether one of them flips it]`."""
     steps: dict[str, list[Any]] = {}
     for search, fills in taken.items():
         if (sentence := search.sentence).open:
@@ -178,7 +179,7 @@ class _Sentence:
         self.encoded = sentence if len(sentence) <= most else Encoded({"input_ids": []})
         self.flipped: set[int] = set()
         self.asked: dict[int, set[Pieces]] = {}
-        """The fills of each word that a process asked which was stopped."""
+        """The fills that a stopped process tried for each word."""
         self.fills: dict[int, list[Pieces]] = {}
         self.margin: Margin | None = None
         for word, fills in todo:
@@ -249,7 +250,7 @@ class _Search:
         self._asked, self._sorted = asked, 0
 
     def take(self, most: int) -> list[Pieces]:
-        """Take the next fills: one at first, then no more than were asked in vain."""
+        """Take the next fills: at first one fill, then at most as many as were tried in vain."""
         number = max(1, min(most, self._asked))
         following, self.fills, self.slopes = self.fills[:number], self.fills[number:], self.slopes[number:]
         self._asked += number
@@ -257,7 +258,7 @@ class _Search:
 
     @property
     def due(self) -> bool:
-        """Whether the fills are to be sorted again: whenever the number of fills asked has doubled."""
+        """Whether to sort the fills again: whenever the number of tried fills has doubled."""
         return not self._asked or self._asked >= 2 * self._sorted
 
     def sort(self, margins: torch.Tensor) -> None:

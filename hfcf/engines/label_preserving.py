@@ -1,4 +1,4 @@
-"""Changes of words that cannot change a label: in an article, a case or an inflection, by a synonym, by a broader word."""
+"""Changes of words that can't change a label: of an article, a case or an inflection, by a synonym, by a broader word."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ARTICLES = {"a", "an", "the"}
 _SIGN = re.compile(r"[+%‰°$€£¥#<>=]|(?<!\w)[-−](?=\d)")
 """Signs that carry meaning: "-5" is not "5", "C++" not "C", "5 %" not "$ 5"."""
 LONGEST = 4
-"""The most words of a substituted phrase: a longer phrase is a claim of its own."""
+"""The maximum number of words of a substituted phrase: a longer phrase is a claim of its own."""
 
 
 def why_preserving(
@@ -28,12 +28,12 @@ def why_preserving(
     """Return why a changed claim must have the label of its source, by English WordNet; None if nothing shows it.
 
     Args:
-        claim: the source's.
-        other: the changed one.
+        claim: the source's claim.
+        other: the changed claim.
         evidence: texts of the source's evidence; a substitute that already occurs in them counts. Empty: not checked.
         broader: whether a broader word ("animal" for "dog") keeps the label, as it does where the evidence supports the claim.
-        listed: whether a substitute counts only if the evidence has it in one list with what it replaces ("Delhi, Pune and
-            Mumbai"). If false, a substitute counts anywhere in the evidence.
+        listed: whether a substitute counts only if the evidence has a list with the substitute and the replaced word ("Delhi, Pune
+            and Mumbai"). If false, a substitute counts anywhere in the evidence.
 
     Raises:
         FileNotFoundError: WordNet is not installed.
@@ -75,10 +75,10 @@ def _word_by_word(old: str, new: str, broader: bool) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def says_same(old: str, new: str, *, broader: bool = True) -> bool:
-    """Return whether phrases are synonyms in some sense, one an adjective near the other, or the new one a broader word.
+    """Return whether phrases are synonyms or near adjectives in some sense, or whether the new phrase is a broader word.
 
-    WordNet puts adjectives around a central one: "ancient" is near "old", but not near "antique", which is around it too. With
-    `broader`, a noun or verb above the old phrase's commonest sense says the same.
+    WordNet puts adjectives around a central adjective: "ancient" is near "old". It is not near "antique", which is also around
+    "old". With `broader`, a noun or verb above the old phrase's commonest sense also counts as a synonym.
     """
     if not old or not new:
         return False
@@ -94,7 +94,7 @@ def says_same(old: str, new: str, *, broader: bool = True) -> bool:
 
 
 def degree(word: str) -> str:
-    """Return the degree of an adjective by the ending of its comparative or superlative, irregular ones included, else ""."""
+    """Return the degree of an adjective by the ending of its comparative or superlative, irregular forms included, else ""."""
     ending = next((ending for ending in ("st", "r", "se") if word.endswith(ending)), "")
     return ending.replace("se", "r") if any(lemma != word for lemma in wordnet().lemmas(word, "a")) else ""
 

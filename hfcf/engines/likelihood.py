@@ -1,4 +1,4 @@
-"""The likelihood of a text as a model's answer to a prompt."""
+"""Compute the likelihood of a text as a model's answer to a prompt."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from hfcf.engines.generator import load_generator, load_tokenizer
 class Likelihood(Engine):
     """The mean log-probability of a text's tokens after a prompt, with the end of text: the score by which beam search ranks.
 
-    Requests are `[prompt, text]`. The answer is None where the two have more tokens than are read. A decoder-only model continues
-    the prompt after a space, as `hfcf.training.generator.train_texts` teaches it; an encoder-decoder reads it.
+    Requests are `[prompt, text]`. The answer is None if the two together have more tokens than are read. A decoder-only model
+    continues the prompt after a space, as `hfcf.training.generator.train_texts` teaches it; an encoder-decoder reads the prompt.
 
     Args:
         model: a decoder-only or encoder-decoder model.
-        max_length: tokens of prompt and text together.
+        max_length: the number of tokens of prompt and text together.
 
     >>> Likelihood(model=Model("me/editor")).max_length
     512

@@ -16,7 +16,7 @@ FAILED = "the language model: {}"
 
 
 def engine_for(model: Model, schema: str, **settings: Any) -> Remote | ChatModel:
-    """Return what asks a language model for JSON of a schema."""
+    """Return the engine that asks a language model for JSON of a schema."""
     if is_chat(model):
         return ChatModel(model=model, schema=schema, **settings)
     return Remote(model=model.name.removeprefix(REMOTE), schema=schema, **settings)

@@ -1,4 +1,4 @@
-"""What words do to a relation classifier's answer: the margin's gradient, and an estimate learned from earlier answers."""
+"""How words change a relation classifier's answer: the margin's gradient, and an estimate learned from earlier answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Margin(NamedTuple):
 
 
 class Margins:
-    """Predict one batch, and differentiate each margin (the predicted class's logit over the next one's) by the pieces."""
+    """Predict one batch, and differentiate each margin (the predicted class's logit minus the next one's) by the pieces."""
 
     def __init__(self, network: RBert, tokenizer: Any, encoded: Sequence[Encoded]) -> None:
         logits, states = with_embeddings(network, collate(tokenizer, encoded, network.device))
@@ -49,7 +49,7 @@ class Margins:
 def order_fills(
     fills: Sequence[tuple[int, ...]], gradient: torch.Tensor, table: torch.Tensor
 ) -> tuple[list[tuple[int, ...]], torch.Tensor]:
-    """Sort fills by the fall of the margin, were it linear (a stable sort), and return the falls, up to a constant.
+    """Sort fills by the fall of the margin if it were linear (a stable sort); return the falls, up to a constant.
 
     A word of several pieces counts by its mean embedding.
     """
@@ -82,9 +82,9 @@ RIDGE = 3.0
 
 
 class Effects:
-    """Predict the change of the classes' log-probabilities from the embedding of the word that is put in, by ridge regression.
+    """Predict how a new word changes the classes' log-probabilities, from the word's embedding, by ridge regression.
 
-    "caused" leads to Cause-Effect in most sentences, whatever it replaces. The estimate orders a search; it decides nothing.
+    "caused" leads to Cause-Effect in most sentences, whatever it replaces. The estimate orders a search and decides nothing.
     """
 
     def __init__(self, table: torch.Tensor, classes: int) -> None:
@@ -104,7 +104,7 @@ class Effects:
         self._learned += len(fills)
 
     def guess(self, fills: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """Return the expected changes, fills × classes: zero as long as nothing was learned."""
+        """Return the expected changes, fills × classes; zero while nothing is learned."""
         if self._learned > 1.25 * self._solved:  # a little more changes little
             # On the processor: it is small, and not every accelerator can solve it.
             lower = torch.linalg.cholesky(self._gram.cpu())

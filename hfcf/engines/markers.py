@@ -17,8 +17,8 @@ FORMS: Mapping[str, str] = {
     "typed-punctuation": "@ * {head_type} * {head} @; # ^ {tail_type} ^ {tail} #",
     "tacred-masks": "SUBJ-{head_type}; OBJ-{tail_type}",
 }
-"""Named formats: what replaces the first argument; what replaces the second argument. Punctuation is that of Zhou and Chen
-2022, "An Improved Baseline for Sentence-level Relation Extraction" (AACL); masks, of Zhang et al. 2017, TACRED (EMNLP)."""
+"""Named formats: what replaces the first argument; what replaces the second argument. The punctuation comes from Zhou and Chen
+2022, "An Improved Baseline for Sentence-level Relation Extraction" (AACL); the masks from Zhang et al. 2017, TACRED (EMNLP)."""
 ENTITIES = ("head", "tail")
 _FIELD = re.compile(r"\{(\w*)\}")
 
@@ -37,7 +37,7 @@ class Markers:
         return "_type}" in self.name
 
     def render(self, tokens: Sequence[str], head: Sequence[Any], tail: Sequence[Any]) -> str:
-        """Write a sentence with its two entities marked, or masked; of nested ones, the outer markers around the inner."""
+        """Write a sentence with its two entities marked or masked; of nested entities, the outer entity has the outer markers."""
         words, masks = list(tokens), dict[int, str]()
         spans = sorted(zip(ENTITIES, (head, tail), strict=True), key=lambda entity: entity[1][1] - entity[1][0])
         for name, (start, end, *types) in spans:
@@ -74,7 +74,7 @@ def parse_markers(name: str) -> Markers:
     allowed = [{entity, f"{entity}_type"} for entity in ENTITIES]
     if len(parts) != 2 or not all(has and has <= may for has, may in zip(fields, allowed, strict=True)):
         raise ValueError(
-            f"inputs={name!r} is not an input format of a relation classifier: give one of {', '.join(FORMS)}, or a text such as "
+            f"inputs={name!r} is not an input format of a relation classifier. Give one of {', '.join(FORMS)}, or a text such as "
             f"{FORMS['entity-markers']!r}: what replaces the head; what replaces the tail"
         )
     return Markers(text, *parts)

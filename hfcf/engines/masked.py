@@ -22,28 +22,28 @@ from hfcf.engines.networks import load_network
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SPARE = 10
-"""Fills beyond the last that is kept: equal ones are chosen by their text."""
+"""How many fills beyond the last kept fill are sorted: equal fills are chosen by their text."""
 _SORTED_PLACES = 64
-"""Masked places whose fills are sorted together."""
+"""The number of masked places whose fills are sorted together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaskFiller(Engine):
     """The likeliest single words for spans of a text: requests `[text, [[start, end], …]]`.
 
-    All spans of a request, disjoint and in characters, are masked at once. The answer has for each span of the request
-    `[[word, probability], …]`, best first, ties in the order of the words. A fill is one complete token: a number where the masked
-    text is a number, else a word; never a piece of a word, a special token or punctuation. Its probability is its share of the
-    vocabulary's. Without white space before a span, a byte-level or SentencePiece tokenizer cannot tell a word from an
-    ending.
+    All spans of a request are disjoint, in characters, and masked at once. The answer has for each span of the request `[[word,
+    probability], …]`, best first; equal fills are in the order of the words. A fill is one complete token: a number if the masked
+    text is a number, else a word. It is never a piece of a word, a special token or punctuation. Its probability is its share of
+    the whole vocabulary. Without white space before a span, a byte-level or SentencePiece tokenizer can't distinguish a word from
+    an ending.
 
     Args:
-        model: any that `AutoModelForMaskedLM` loads.
-        top: fills for each span; fewer if the vocabulary has no more.
-        max_length: tokens that are read; from a longer text, the tokens around the span.
+        model: a model that `AutoModelForMaskedLM` loads.
+        top: the number of fills for each span; fewer if the vocabulary has no more.
+        max_length: the number of tokens that are read; from a longer text, the tokens around the span.
 
     Raises:
-        ValueError: the model's tokenizer has no mask token, or a span is empty, overlaps another or lies outside its text.
+        ValueError: the model's tokenizer has no mask token, or a span is empty, outside its text, or overlaps another span.
 
     >>> MaskFiller(model=Model("hfcf:mlm"), top=1).run([["He was born in the United States.", [[7, 11]]]])[0][0][0][0]
     'born'
@@ -103,7 +103,7 @@ class MaskFiller(Engine):
 
 
 def logits_at(network: Any, batch: dict[str, torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
-    """Compute the logits at the marked positions alone, in reading order: the head is most of a small model's work."""
+    """Compute the logits only at the marked positions, in reading order: the head is most of a small model's work."""
     handle = network.base_model.register_forward_hook(keep(mask))
     try:
         return network(**batch).logits[0]
@@ -126,7 +126,7 @@ class _Gap(NamedTuple):
     kind: tuple[str, bool]
     """Whether a number or a word is missing, and whether a word can begin there."""
     number: int
-    """Which of the request's spans."""
+    """The index of the span in the request."""
 
 
 class _Window(NamedTuple):
@@ -152,7 +152,7 @@ def _mask(text: str, spans: Sequence[Sequence[int]], token: str) -> tuple[str, l
     for i in sorted(range(len(spans)), key=lambda i: tuple(spans[i])):
         start, end = spans[i]
         if not last <= start < end <= len(text):
-            raise ValueError(f"the span {start}–{end} overlaps another, is empty or lies outside the text {text[:60]!r}")
+            raise ValueError(f"the span {start}–{end} is empty, outside the text, or overlaps another span: {text[:60]!r}")
         parts += [text[last:start], token]
         shift += len(token) - (end - start)
         ends[i], last = end + shift, end

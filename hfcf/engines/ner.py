@@ -20,7 +20,7 @@ from hfcf.engines.base import Engine
 TYPES = ("ORG", "PERSON", "DATE", "GPE", "NUM")
 """The five types that RACE keeps (section 3.2)."""
 
-# OntoNotes' labels, which spaCy's and Stanza's English models use, and CoNLL's. No tagger outputs the paper's "NUM": we read it as
+# OntoNotes' labels, which spaCy's and Stanza's English models use, and CoNLL's. No tagger has the paper's "NUM"; here it means
 # every kind of number.
 _TYPE_OF = {
     "ORG": "ORG", "PERSON": "PERSON", "PER": "PERSON", "DATE": "DATE", "GPE": "GPE",
@@ -29,7 +29,7 @@ _TYPE_OF = {
 
 # Taggers include a leading article and a possessive ending; neither is part of the name.
 _LEAD = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
-# The last full stop of "U.S." is.
+# The last full stop of "U.S." is a part of it.
 _TAIL = re.compile(r"(?:'s|’s|')$|(?<![\s,;:])[\s,;:]+$|(?<![.\s]\w)\.$")
 
 
@@ -40,10 +40,10 @@ class Ner(Engine):
     Args:
         backend: "stanza" or "spacy".
         model: spaCy: a pipeline's package or folder, or "offline:spacy". Stanza: a language ("en") or a folder with
-            `resources.json` and its models. A file `stanza.json` in the folder names your own models, with the arguments of
-            `stanza.Pipeline`: {"lang": "en", "ner_model_path": "ner.pt", "ner_pretrain_path": "vectors.pt"}; paths are relative to
-            the folder.
-        processors: Stanza's, with their packages; None takes the language's defaults for tokens and entities.
+            `resources.json` and its models. A file `stanza.json` in the folder names your own models by arguments of
+            `stanza.Pipeline`; paths are relative to it: {"lang": "en", "ner_model_path": "ner.pt", "ner_pretrain_path":
+            "vectors.pt"}.
+        processors: Stanza's processors, with their packages; None takes the language's defaults for tokens and entities.
     """
 
     backend: str = "stanza"
@@ -69,7 +69,7 @@ class Ner(Engine):
             import spacy
 
             pipeline = spacy.load(self.model.source())
-            # A recogniser with an encoder of its own runs alone, at twice the speed and with the same entities.
+            # A recogniser with its own encoder runs alone, at twice the speed and with the same entities.
             parts = {name: getattr(part, "listening_components", []) for name, part in pipeline.pipeline}
             encoders = [name for name, listeners in parts.items() if "ner" in listeners]
             pipeline.select_pipes(enable=[*encoders, "ner"])
@@ -123,8 +123,8 @@ def stanza_pipeline(source: str, processors: str, device: torch.device, **kwargs
         with suppress(OSError):
             return stanza.Pipeline(**kwargs | offline)
         raise ValueError(
-            f"Stanza's models of {source!r} are not on this machine and can't be downloaded: run stanza.download({source!r}) where "
-            "there is a network, give a folder with them, or take spaCy's: {backend: spacy, model: offline:spacy}"
+            f"Stanza's models of {source!r} are not on this machine and can't be downloaded. Run stanza.download({source!r}) with "
+            "a network, give a folder with them, or use spaCy's: {backend: spacy, model: offline:spacy}"
         ) from error
 
 
@@ -142,8 +142,8 @@ def check_pipeline(backend: str, model: Model, purpose: str, where: str) -> None
         check_weights(model, where)
     elif backend == "spacy" and not is_package(model.name) and not os.path.isdir(model.name):
         raise ValueError(
-            f"{where}: spaCy has no pipeline {model.name!r}: install it, if it is one of spaCy's (python -m spacy download "
-            f"{model.name}), or name an installed package, a folder or offline:spacy"
+            f"{where}: spaCy has no pipeline {model.name!r}. Name an installed package, a folder or offline:spacy; a pipeline of "
+            f"spaCy's own is installed by: python -m spacy download {model.name}"
         )
 
 

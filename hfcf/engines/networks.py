@@ -25,8 +25,8 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...] = ()) -> Any:
     """Load the network of `model` by the `AutoModelFor…` class `auto`, with its adapter merged in.
 
-    Its attention is Transformers' default: SDPA where the architecture has it. `HFCF_COMPILE=1` compiles its forward pass by
-    `torch.compile`, which takes minutes at first and moves scores by rounding alone.
+    Its attention is Transformers' default: SDPA if the architecture has it. With `HFCF_COMPILE=1`, `torch.compile` compiles its
+    forward pass. This takes minutes at first and moves scores only by rounding.
     """
     adapter = _local(model.adapter_source())
     kwargs: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def _local(adapter: str | None) -> str | None:
 def quiet_weights(*, report: bool) -> Iterator[None]:
     """Hide Transformers' progress bars for reading and writing weights and, unless `report`, its table of missing weights.
 
-    A base lacks the head that its adapter has, so the table's advice to train it would be wrong. Download bars stay.
+    A base lacks the head that its adapter has, so the table's advice to train the head would be wrong. Download bars stay.
     """
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
     from transformers.utils import logging

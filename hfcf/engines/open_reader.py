@@ -28,13 +28,13 @@ ENCODER = "question_encoder"
 class OpenReader:
     """Answers to questions from a collection of passages.
 
-    An answer has the keys of `Reader`, the id of its `passage`, and the `title`. Its probability is p(c|q) ·
-    p(a|q, c): the softmax of the retriever's scores over the passages of the question, times the reader's probability. Each
-    passage gives as many answers as the reader's `n_best`, all together the likeliest first. A question for which the retriever
-    finds no passage has no answers.
+    An answer has the keys of `Reader`, the id of its `passage`, and the `title`. Its probability is p(c|q) · p(a|q, c): the softmax
+    of the retriever's scores over the passages of the question, times the reader's probability. Each passage gives as many answers
+    as the reader's `n_best`; all answers are sorted together, the likeliest first. A question for which the retriever finds no
+    passage has no answers.
 
-    Source: Guu et al. 2020, REALM, which RGF fine-tunes (section 5.3, appendix A); as in Lee et al. 2019, ORQA, the answer is the
-    likeliest single span: the same text in several passages is not added up.
+    Source: Guu et al. 2020, REALM, which RGF fine-tunes (section 5.3, appendix A). As in Lee et al. 2019, ORQA, the answer is the
+        likeliest single span. The probabilities of the same text in several passages are not added.
 
     Args:
         reader: reads each passage by itself.
@@ -84,13 +84,13 @@ def priors(scores: Sequence[float], scale: float) -> list[float]:
 
 
 def store_retriever(folder: Path, retriever: Retriever, scale: float, about: dict[str, Any]) -> None:
-    """Write which retriever a reader in a folder was trained with."""
+    """Record which retriever a reader in a folder was trained with."""
     content = {"scale": scale, "retriever": asdict(retriever), "training": about}
     (folder / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def stored_open_reader(model: Model, max_length: int) -> OpenReader | None:
-    """Return the open-domain reader that a trained model is; None of a reader that answers from the passage of a row."""
+    """Return the open-domain reader that a trained model is; None for a reader that answers from the passage of a row."""
     folder = Path(model.adapter_source() or model.source())
     if not (folder / FILE).is_file():
         return None

@@ -24,8 +24,8 @@ _PHRASES = {"NN": "NP", "PR": "NP", "JJ": "ADJP", "RB": "ADVP"}
 class Parser(Engine):
     """Dependency parses of requests that are lists of tokens: `{"heads", "deps", "tags", "lemmas"}`, a list each.
 
-    A head is the index of a token, -1 for a root. Tags are Penn's. The names of dependencies are the backend's: spaCy's English
-    models have ClearNLP's ("nsubjpass", "pobj"), Stanza's Universal Dependencies ("nsubj:pass", "obl"). Neither backend splits or
+    A head is the index of a token, -1 for a root. Tags are Penn's. The names of dependencies depend on the backend. spaCy's English
+    models have ClearNLP's ("nsubjpass", "pobj"), Stanza has Universal Dependencies ("nsubj:pass", "obl"). Neither backend splits or
     joins tokens.
 
     Args:
@@ -80,7 +80,7 @@ class Constituents(Parser):
     """Constituency trees of requests that are lists of tokens: `[label, child, …]`, with leaves `[Penn tag, index]`.
 
     Stanza has a constituency parser. spaCy has none: its tree is an approximation from the dependency parse (`constituents`). The
-    settings are those of `Parser`.
+    settings are the settings of `Parser`.
 
     >>> Constituents(backend="spacy", model=Model("offline:spacy")).run([["rust", "eats", "iron"]])[0]
     ['ROOT', ['S', ['NP', ['NN', 0]], ['VP', ['VBZ', 1], ['NP', ['NN', 2]]]]]
@@ -123,12 +123,12 @@ def _converted(node: Any, indices: Iterator[int]) -> Tree:
 
 
 def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str], lemmas: Sequence[str] = ()) -> Tree:
-    """Approximate constituents from a dependency parse of spaCy's.
+    """Approximate constituents from a dependency parse of spaCy.
 
-    A verb with its dependents is a VP, except its subjects, its conjunction ("because") and the dependents before these: they are
-    its sisters in an S. Every auxiliary opens a VP around that of its verb, as in the Penn Treebank. A preposition with its
-    dependents is a PP, a noun an NP, an adjective or adverb an ADJP or ADVP; a participle before a noun is not a VP. Phrases joined
-    by "and" are siblings in their own constituent. Other heads make an S.
+    A verb with its dependents is a VP. Its subjects, its conjunction ("because") and the dependents before them are not in the VP,
+    but are its sisters in an S node. Every auxiliary opens a VP around the VP of its verb, as in the Penn Treebank. A preposition
+    with its dependents is a PP, a noun an NP, and an adjective or adverb an ADJP or ADVP. A participle before a noun is not a VP.
+    Phrases joined by "and" are siblings in their own constituent. Other heads make an S.
     """
     hanging: list[list[int]] = [[] for _ in heads]
     for i, head in enumerate(heads):
@@ -176,11 +176,11 @@ _ASKING = ("WDT", "WP", "WP$", "WRB", "EX")
 class NounPhrases(Engine):
     """Noun phrases of text requests that may name something, as `[[start, end], …]` in code points, in order.
 
-    They are spaCy's noun chunks, but for those that ask ("who", "what religion"), pronouns, and those that only relate to what
-    follows ("the captain" of "the captain of richmond", which is part of the question's predicate).
+    They are spaCy's noun chunks, except pronouns and chunks that ask ("who", "what religion"). Chunks that only relate to what
+    follows are also left out ("the captain" of "the captain of richmond", which is part of the question's predicate).
 
-    They are poor references in QED's sense. On the 1,000 dev questions of QED with an explanation of one sentence, the offline
-    pipeline finds 47% of the references exactly, and 30% of its phrases are references. QED's references
+    They are poor references in QED's sense. They were measured on the 1,000 dev questions of QED with an explanation of one
+    sentence. The offline pipeline finds 47% of the references exactly, and 30% of its phrases are references. QED's references
     often span several noun phrases, and taggers are trained on texts with capitals.
 
     Args:

@@ -24,19 +24,19 @@ _DIGITS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Perplexity(Engine):
-    """Perplexities of texts: the exponential of the mean negative log-likelihood of a text's tokens, the first one included.
+    """Perplexities of texts: the exponential of the mean negative log-likelihood of all tokens of a text, including the first.
 
-    A request is a text, or `[before, text]`: then the text's tokens are scored as a continuation of `before`, and only the end of
-    `before` is read if it is too long. An answer is a number of five significant digits, equal however texts are batched. It is
-    None for a text without tokens, and for a text with more tokens than are read, since a part does not represent the whole text.
+    A request is a text, or `[before, text]`: then the text's tokens are scored as a continuation of `before`. If `before` is too
+    long, only its end is read. An answer is a number of five significant digits, equal however texts are batched. It is None for a
+    text without tokens. It is also None for a text with more tokens than are read: a part does not represent the whole text.
 
-    The token before the first one is the mark between documents, "<|endoftext|>", where the vocabulary has it (GPT-2, Pythia, Qwen,
-    SmolLM); else the tokenizer's beginning of text; else its end of text. Chat models name the beginning of a turn as the
-    beginning of text: after it, plain sentences are nearly four times as perplexing for SmolLM2.
+    The token before the first token is the mark between documents, "<|endoftext|>", if the vocabulary has it (GPT-2, Pythia, Qwen,
+    SmolLM). Otherwise it is the tokenizer's beginning of text, or else its end of text. For chat models, the beginning of text is
+    the beginning of a turn. After it, plain sentences are nearly four times as perplexing for SmolLM2.
 
     Args:
         model: a decoder-only language model; the papers' is `Model("gpt2")`. Perplexities of different models can't be compared.
-        max_length: tokens that are read, the mark before them included; fewer where the model has fewer positions.
+        max_length: the number of tokens that are read, including the mark before them; fewer if the model has fewer positions.
 
     Raises:
         ValueError: the model is not decoder-only, or its tokenizer has no such mark.
@@ -65,7 +65,7 @@ class Perplexity(Engine):
 
         network = load_network(AutoModelForCausalLM, self.model, self.dtype()).to(device)
         if network.config.model_type in MASKED and not network.config.is_decoder:
-            raise ValueError(f"{self.model.name} is a masked language model, which sees what it predicts: give a decoder-only one")
+            raise ValueError(f"{self.model.name} is a masked language model, which sees what it predicts: use a decoder-only model")
         tokenizer = read_tokenizer(self.model, padding_side="right")
         first = _first(tokenizer)
         if first is None:
@@ -94,7 +94,7 @@ class Perplexity(Engine):
 
 
 def perplexity_ratios(model: Model, pairs: Sequence[tuple[str, str]], limit: float) -> list[float | None]:
-    """Divide the perplexity of each pair's second text by the first's; None for a pair that is too long to tell.
+    """Divide the perplexity of each pair's second text by the perplexity of the first; None for a pair that is too long.
 
     A ratio that another batch could move across the limit is computed again alone.
     """

@@ -13,7 +13,7 @@ from hfcf.engines.token_cuts import count_tokens, cut_head, cut_tail, find_token
 from hfcf.text.questions import ANSWER, join_parts, mark_answer
 
 _LONGEST_TOKEN = 24
-"""Characters of a passage that one token may take up, for a bound on what is tokenised at all."""
+"""The maximum number of characters of a passage per token; it bounds how much text is tokenised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +21,10 @@ class QuestionGenerator(Generator):
     """Questions for `[title, context, start, end]` requests, the answer being `context[start:end]`, by beam search.
 
     The model reads `title » passage`, with the answer in it as `« answer = … »` (RGF, appendix A). From a longer passage it reads a
-    window with the answer in its middle, as far as there is text on both sides. An answer is as `Generator`'s; None where the
-    answer itself is longer than `max_length`.
+    window with the answer in its middle, if there is text on both sides. An answer has the form of `Generator`'s answers; it is
+    None if the answer itself is longer than `max_length`.
 
-    The settings are those of `Generator`.
+    The settings are the settings of `Generator`.
 
     >>> QuestionGenerator.prompt
     '{}\\nQuestion:'
@@ -55,7 +55,7 @@ class QuestionGenerator(Generator):
 class AnswerGenerator(QuestionGenerator):
     """Texts that are likely answers to some question, for `[title, context]` requests: `title » passage` → answer (appendix A).
 
-    Of a long passage the model reads the beginning.
+    The model reads the beginning of a long passage.
 
     >>> AnswerGenerator.prompt
     '{}\\nAnswer:'
@@ -73,8 +73,8 @@ class AnswerGenerator(QuestionGenerator):
 class Decomposer(QuestionGenerator):
     """The references of questions, for `[question, title, context, start, end]` requests, by a model trained on QED.
 
-    The model reads `question » title » passage`, the answer marked in it, and writes what `hfcf.text.questions.write_references`
-    writes.
+    The model reads `question » title » passage`, with the answer marked in the passage. It writes the form of
+    `hfcf.text.questions.write_references`.
 
     >>> Decomposer.prompt
     '{}\\nReferences:'
@@ -95,8 +95,8 @@ class Decomposer(QuestionGenerator):
 def fit_marked(tokenizer: Any, head: str, context: str, start: int, end: int, max_length: int) -> str | None:
     """Write `head » passage` with the answer marked, in at most `max_length` tokens; None if the answer alone is longer.
 
-    A passage that is too long is cut to a window around the answer, between words; the head is left out where it takes more than
-    half of the tokens.
+    A passage that is too long is cut to a window around the answer, between words. The head is left out if it takes more than half
+    of the tokens.
     """
     reach = max_length * _LONGEST_TOKEN
     whole = join_parts(head, mark_answer(context, start, end))
@@ -110,7 +110,7 @@ def fit_marked(tokenizer: Any, head: str, context: str, start: int, end: int, ma
     room = max_length - count_tokens(tokenizer, join_parts(head, answer))
     left, right = find_tokens(tokenizer, context[max(0, start - reach) : start]), find_tokens(tokenizer, context[end : end + reach])
     while room >= 0:
-        # Half of the room to each side; text that one side does not need goes to the other side.
+        # Half of the room goes to each side; room that the text of a side does not need goes to the other side.
         before = min(len(left[1]), max(room // 2, room - len(right[1])))
         after = min(len(right[1]), room - before)
         text = join_parts(head, cut_tail(left, before) + answer + cut_head(right, after))

@@ -25,15 +25,15 @@ class RBert(nn.Module):
     """The relation classifier of Wu and He 2019, "Enriching Pre-trained Language Model with Entity Information for Relation
     Classification" (CIKM).
 
-    The state of [CLS] and the mean state of each entity go through tanh and a fully connected layer, which the two entities share;
-    a last layer over the three gives the classes. Dropout precedes each layer.
+    The state of [CLS] and the mean state of each entity go through tanh and a fully connected layer; the two entities share this
+    layer. A last layer over the three gives the classes. Dropout precedes each layer.
 
     Deviations: none from the paper. A widely used reimplementation reads the encoder's pooled output instead of the state of [CLS],
-    and the mean over an entity's pieces and its markers; here it is over its own pieces, as in the paper. The paper does not
-    mention a [SEP] at the end; it is there because encoders have learned to read sentences that end so.
+        and the mean over an entity's pieces and its markers. Here the mean is over the entity's own pieces, as in the paper. The
+        paper does not mention a [SEP] at the end. It is added because encoders have learned to read sentences that end with it.
 
     Args:
-        encoder: any that `AutoModel` loads.
+        encoder: an encoder that `AutoModel` loads.
         labels: the classes, in the order of the outputs.
         dropout: the paper's rate.
     """
@@ -101,7 +101,7 @@ def encode_marked(tokenizer: Any, tokens: Sequence[str], head: Sequence[int], ta
 
 
 def word_pieces(tokenizer: Any, words: Sequence[str]) -> list[list[int]]:
-    """Return the pieces of each word as they are in a text; a word without any is the unknown token."""
+    """Return the pieces of each word as they are in a text; a word without pieces is the unknown token."""
     # A space before each word: a byte-level tokenizer has other pieces for a word in a text than at its start.
     coded = tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"] if words else []
     return [ids or [tokenizer.unk_token_id] for ids in coded]
@@ -134,7 +134,7 @@ def mark_pieces(
 
 
 def longest(config: Any, tokenizer: Any, max_length: int) -> int:
-    """Return how many pieces are read: `max_length`, or fewer where the encoder of this configuration has fewer positions."""
+    """Return how many pieces are read: `max_length`, or fewer if the encoder of this configuration has fewer positions."""
     places = getattr(config, "max_position_embeddings", 1 << 30)
     return int(min(max_length, tokenizer.model_max_length, places))
 

@@ -1,4 +1,4 @@
-"""An R-BERT's encoder that computes less: its last layer for the places that the head reads, its first once for equal pieces."""
+"""An R-BERT's encoder that computes less: the last layer only at places that the head reads, the first once for equal pieces."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def narrow(network: RBert) -> bool:
     """Let a loaded network compute less, for the same logits.
 
     The last layer skips the places that the head (of [CLS] and the entities) does not read. Keys and values are needed everywhere,
-    but queries and the steps after the attention are not: with six layers that saves a tenth of all work.
+    but queries and the steps after the attention are not. With six layers that saves a tenth of all work.
 
-    The first layer reads a piece in its place, so its queries, keys and values are computed once for each different piece and
-    position in a batch: for variants of a few sentences that saves nearly a quarter of a layer. With a gradient, each sentence is
+    The first layer reads a piece at its position. So its queries, keys and values are computed once for each different piece and
+    position in a batch. For variants of a few sentences that saves nearly a quarter of a layer. With a gradient, each sentence is
     computed separately. Without a gradient, a hook that changes the embeddings of one sentence has no effect.
     """
     encoder = network.encoder
@@ -75,7 +75,7 @@ class _Once(nn.Module):
 
 
 def read_places(spans: torch.Tensor) -> torch.Tensor:
-    """Return the places that the head reads: sentences × places, those of shorter entities filled up with -1."""
+    """Return the places that the head reads: sentences × places, filled up with -1 for shorter entities."""
     rows = [torch.tensor([0, *range(*head), *range(*tail)]) for head, tail in spans.tolist()]
     return pad_sequence(rows, batch_first=True, padding_value=-1).to(spans.device)
 

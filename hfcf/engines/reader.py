@@ -25,33 +25,34 @@ from hfcf.text.phrase_match import find_answer
 from hfcf.text.questions import SEPARATOR, join_parts
 
 CANDIDATES = 20
-"""Starts, and ends, of a window that are combined to spans."""
+"""The number of starts, and of ends, of a window that are combined to spans."""
 SLACK = 2
-"""Tokens that the parts of an input may be more than together: texts tokenise to a little more or less in pieces."""
+"""How many tokens the parts of an input may have more than the whole: texts tokenise to slightly more or fewer in pieces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reader(Engine):
     """Answers to `[question, context]` or `[question, context, title]` requests, by any `AutoModelForQuestionAnswering` or T5.
 
-    An answer is a list of `{"text", "start", "end", "score", "probability", "no_answer"}`, the likeliest first, no text twice.
+    An answer is a list of `{"text", "start", "end", "score", "probability", "no_answer"}`, the likeliest first, each text once.
     `start` and `end` are code points of the context. The probability of a span is the probability of its first token times the
-    probability of its last token, both over the tokens of its window and the first token of the input, which means "no answer
-    here". `score` is its logarithm. `no_answer` is the same product for the first token alone, in the window of the span.
+    probability of its last token. Both are over the tokens of its window and the first token of the input, which means "no answer
+    here". `score` is the logarithm of the probability. `no_answer` is the same product for the first token alone, in the window of
+    the span.
 
-    A context longer than the model reads is read in windows that overlap. A question is cut where it fills half of the input. Spans
+    A context longer than the model reads is read in windows that overlap. A question is cut if it fills half of the input. Spans
     begin and end with whole words.
 
-    An encoder-decoder writes its answers, one search for each window; the likeliest of all windows count. `start` and `end` are
-    those of the text's first place in its window as whole words, or -1. It writes no "no answer": `no_answer` is None.
+    An encoder-decoder writes its answers in one search for each window; the likeliest of all windows count. `start` and `end` are
+    the first place of the text in its window as whole words, or -1. It can't write "no answer": `no_answer` is None.
 
     Args:
         model: an extractive reader, or an encoder-decoder that was trained on `question » title » passage` → answer.
-        max_length: tokens of a window, the question included.
-        stride: tokens that two windows share, at most a quarter of `max_length`.
-        n_best: answers of a request.
-        max_answer: tokens of the longest answer.
-        overlapping: whether an answer may overlap with a likelier one.
+        max_length: the number of tokens of a window, including the question.
+        stride: the number of tokens that two windows share, at most a quarter of `max_length`.
+        n_best: the number of answers of a request.
+        max_answer: the number of tokens of the longest answer.
+        overlapping: whether an answer may overlap with a likelier answer.
     """
 
     VERSION = "3"
@@ -116,7 +117,7 @@ class Reader(Engine):
 
 
 def drop_overlapping(answers: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out answers that share characters of the context with an earlier one; those without a place stay."""
+    """Leave out answers that share characters of the context with an earlier answer; an answer without a place stays."""
     kept: list[dict[str, Any]] = []
     for answer in answers:
         if all(answer["end"] <= other["start"] or other["end"] <= answer["start"] for other in kept):
@@ -194,7 +195,7 @@ def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: 
 
 
 def _keep(spans: dict[str, dict[str, Any]], span: tuple[int, int, float, float], context: str) -> None:
-    """Add a span unless its text has a likelier place; of equally likely ones the first in the context stays."""
+    """Add a span unless its text has a likelier place; of equally likely places the first in the context stays."""
     start, end, exact, no_answer = span
     score, text = math.log(max(exact, 1e-12)), context[start:end]
     if not text.strip():
@@ -212,8 +213,8 @@ def _keep(spans: dict[str, dict[str, Any]], span: tuple[int, int, float, float],
 def written_windows(tokenizer: Any, request: Sequence[str], max_length: int, stride: int) -> list[tuple[int, str, str]]:
     """Cut a `[question, context, title]` request for an encoder-decoder: windows as (first character, context, input).
 
-    An input is `question » title » context`, in training and in use. A title is left out, and a question cut, where they fill half
-    of the input.
+    An input is `question » title » context`, in training and in use. A title is left out, and a question cut, if it fills half of
+    the input.
     """
     question, context, *title = request
     whole = join_parts(question, *title, context)

@@ -24,12 +24,12 @@ class RelationClassifier(Engine):
     (`hfcf.engines.markers`). If the markers contain the types, a span has its type as a third value. `Model.labels` renames
     classes.
 
-    Head is the first argument of the relation and tail the second, in any order of the sentence; ends are exclusive. A sentence
-    with more pieces than the classifier reads is not cut, since that could cut its entities: its answer is None.
+    Head is the first argument of the relation and tail the second, in any order in the sentence; ends are exclusive. A sentence
+    with more pieces than the classifier reads is not cut, because that could cut its entities: its answer is None.
 
     Args:
         model: an R-BERT (a folder that `hfcf.training.relation.train_relation` wrote, or its Hub id), or a plain classifier.
-        max_length: pieces that it reads, markers and special tokens included.
+        max_length: the number of pieces that it reads, including markers and special tokens.
 
     Raises:
         ValueError: how `model` reads a sentence is not known, or an entity is empty, lies outside its sentence or has no type.

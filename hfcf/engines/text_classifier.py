@@ -24,11 +24,11 @@ class TextClassifier(Engine):
 
     Args:
         model: a sequence classifier.
-        max_length: tokens of a text, special tokens included.
-        cut: whether a longer text is cut; if not, its answer is None, since the words that decide may be past the limit.
+        max_length: the number of tokens of a text, including special tokens.
+        cut: whether a longer text is cut; if not, its answer is None, because the words that decide may be past the limit.
 
     Raises:
-        ValueError: what its classes mean is not known.
+        ValueError: the meaning of its classes is unknown.
     """
 
     AHEAD: ClassVar = True

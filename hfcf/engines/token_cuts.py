@@ -1,4 +1,4 @@
-"""Cut texts to so many tokens, between words: heads, tails, and windows that overlap."""
+"""Cut texts to a number of tokens, between words: heads, tails, and windows that overlap."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Tokens = tuple[str, list[tuple[int, int]]]
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:
-    """Count the tokens of a text, special ones included."""
+    """Count the tokens of a text, including special tokens."""
     return len(tokenizer(text, verbose=False)["input_ids"])
 
 
 def cut_texts(tokenizer: Any, texts: Sequence[str], max_length: int, *, lengths: Sequence[int] = ()) -> list[bool]:
-    """Say of each text whether it has more tokens than are read; `lengths` of the cut texts save time."""
+    """Return for each text whether it has more tokens than are read; `lengths` of the cut texts save time."""
     long = [i for i in range(len(texts)) if not lengths or lengths[i] >= max_length]
     whole = tokenizer([texts[i] for i in long], verbose=False)["input_ids"] if long else []
     cut = {i: len(ids) > max_length for i, ids in zip(long, whole, strict=True)}
@@ -33,7 +33,7 @@ def find_tokens(tokenizer: Any, text: str) -> Tokens:
 
 
 def cut_tail(side: Tokens, tokens: int) -> str:
-    """Return the end of a text in so many tokens, from a whole word on."""
+    """Return the end of a text in at most this many tokens, beginning with a whole word."""
     text, places = side
     if tokens >= len(places):
         return text
@@ -41,7 +41,7 @@ def cut_tail(side: Tokens, tokens: int) -> str:
 
 
 def cut_head(side: Tokens, tokens: int) -> str:
-    """Return the beginning of a text in so many tokens, up to a whole word."""
+    """Return the beginning of a text in at most this many tokens, ending with a whole word."""
     text, places = side
     if tokens >= len(places):
         return text
@@ -49,12 +49,13 @@ def cut_head(side: Tokens, tokens: int) -> str:
 
 
 def cut_windows(side: Tokens, tokens: int, shared: int) -> list[tuple[int, str]]:
-    """Cut a text into windows of at most so many tokens, as (first character, text), without gaps.
+    """Cut a text into windows of at most this many tokens, as (first character, text), without gaps.
 
     Args:
         side: the text.
-        tokens: tokens of a window.
-        shared: tokens that two windows share, fewer than `tokens`; less where a window begins or ends within a word.
+        tokens: the number of tokens of a window.
+        shared: the number of tokens that two windows share, fewer than `tokens`; fewer still where a window begins or ends within a
+            word.
 
     >>> cut_windows(("one two three four", [(0, 3), (4, 7), (8, 13), (14, 18)]), 2, 1)
     [(0, 'one two'), (4, 'two three'), (8, 'three four')]

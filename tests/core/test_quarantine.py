@@ -80,7 +80,7 @@ def test_a_database_of_another_form_is_set_aside(statement: str, tmp_path: Path,
     path = tmp_path / "requests.sqlite"
     with closing(sqlite3.connect(path)) as db:
         db.execute(statement)
-    with pytest.raises(ValueError, match=r"requests\.sqlite is damaged \(its table \w+ is not that of a request cache\)"):
+    with pytest.raises(ValueError, match=r"requests\.sqlite is damaged \(its table \w+ is not the table of a request cache\)"):
         open_answers(path)
     RequestCache(path).put({"a": 1})
     assert RequestCache(path).get(["a"]) == {"a": 1}

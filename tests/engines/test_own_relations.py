@@ -131,7 +131,7 @@ def test_an_rbert_can_have_other_names_too(tmp_path: Path, rows: list[dict[str, 
     ("settings", "message"),
     [
         ({}, r"is a plain classifier, not an R-BERT: .*\[E1\] \{head\} \[/E1\].*inputs=\"\?\""),
-        ({"inputs": "[E1] {head}"}, "is not an input format of a relation classifier: give one of entity-markers, semeval"),
+        ({"inputs": "[E1] {head}"}, "is not an input format of a relation classifier. Give one of entity-markers, semeval"),
         ({"inputs": "{tail} a; {head} b"}, "is not an input format of a relation classifier"),
         ({"inputs": "semeval", "labels": {"no such": "PHYS"}}, "labels names the class 'no such'"),
     ],

@@ -163,14 +163,14 @@ def test_two_classes_of_one_label_add_up(stored: Saved) -> None:
         (
             ["LABEL_0", "LABEL_1"],
             {"labels": {"LABEL_7": "SUPPORTS"}},
-            r"labels names the class 'LABEL_7', and its classes are LABEL_0",
+            r"labels names the class 'LABEL_7', but its classes are LABEL_0",
         ),
         (
             ["LABEL_0", "LABEL_1"],
             {"labels": {"0": "maybe", "1": "REFUTES"}},
             r"the class '0' the label 'maybe'; give one of SUPPORTS",
         ),
-        (["entailment", "neutral"], {}, r"none of them is REFUTES: a verifier tells SUPPORTS and REFUTES apart"),
+        (["entailment", "neutral"], {}, r"none of them is REFUTES: a verifier must distinguish SUPPORTS and REFUTES"),
         (["true", "false"], {}, r"which text it reads first is not known.*inputs=\"\?\""),
         (["true", "false"], {"inputs": "{claim} {premise}"}, r"is not an input format of a verifier"),
     ],
@@ -194,7 +194,7 @@ def test_classes_that_do_not_exclude_each_other_are_refused(tmp_path: Path) -> N
 
 
 def test_a_model_without_a_head_is_refused(tiny_model: Callable[[str], str]) -> None:
-    with pytest.raises(ValueError, match="is a BertForMaskedLM, and no sequence classifier"):
+    with pytest.raises(ValueError, match="is a BertForMaskedLM and not a sequence classifier"):
         check_classifier(Model(tiny_model("mlm"), labels={"0": "SUPPORTS", "1": "REFUTES"}, inputs="claim-evidence"))
 
 

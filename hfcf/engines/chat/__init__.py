@@ -1,1 +1,1 @@
-"""Chat models in this process: what `hfcf.engines.remote` asks an endpoint, computed here."""
+"""Chat models in this process: they answer here what `hfcf.engines.remote` asks an endpoint."""

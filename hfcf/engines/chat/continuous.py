@@ -1,7 +1,7 @@
-"""Write answers by Transformers' continuous batching: a request joins as soon as another ends, over a paged cache.
+"""Write answers by Transformers' continuous batching: a request joins as soon as another request ends, over a paged cache.
 
-`generate_batch` is for one limit of all answers, and returns when the last one is done. What it is made of, the manager of
-`init_continuous_batching`, takes a limit for each request and returns each answer as it ends, so a killed run keeps them.
+`generate_batch` has one limit for all answers, and returns when the last answer is done. The manager of `init_continuous_batching`,
+which it uses, takes a limit for each request. It returns each answer as it ends, so a killed run keeps finished answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEVICES = frozenset({"cuda"})
 
 
 class NotContinuousError(RuntimeError):
-    """Transformers' continuous batching can't write these answers, for memory or for the network's sake."""
+    """Transformers' continuous batching can't write these answers: the memory is too small, or the network does not allow it."""
 
 
 def is_open(loaded: Loaded) -> bool:
@@ -35,15 +35,15 @@ def is_open(loaded: Loaded) -> bool:
 
 
 def write_continuously(loaded: Loaded, rows: Sequence[Row], done: Callable[[Sequence[int]], None]) -> None:
-    """Write the likeliest answer of each row; hand over the places of some rows that are done, until all were.
+    """Write the likeliest answer of each row; hand over the places of rows that are done, until all rows are done.
 
     Raises:
-        NotContinuousError: the rows that were not handed over can't be written so.
+        NotContinuousError: continuous batching can't write the rows that were not handed over.
     """
     manager = _start(loaded, rows)
     ended = False
     try:
-        # In the order of their tokens, requests find the blocks of what they begin with in the cache.
+        # In the order of their tokens, requests find the blocks of their beginnings in the cache.
         for place in sorted(range(len(rows)), key=lambda place: rows[place].prompt.ids):
             prompt = rows[place].prompt
             manager.add_request(
@@ -52,7 +52,7 @@ def write_continuously(loaded: Loaded, rows: Sequence[Row], done: Callable[[Sequ
         _collect(manager, loaded, rows, done)
         ended = True
     finally:
-        # Gives the network its own attention back. A run that is stopped does not wait for the other answers.
+        # This gives the network its own attention back. A run that is stopped does not wait for the other answers.
         manager.stop(block=True, hard_stop=not ended)
         manager.destroy()
 

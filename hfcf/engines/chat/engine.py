@@ -1,4 +1,4 @@
-"""Ask a chat model in this process: messages in, JSON that fits a schema out."""
+"""Ask a chat model in this process: the input is messages, the output is JSON that fits a schema."""
 
 from __future__ import annotations
 
@@ -29,38 +29,39 @@ from hfcf.engines.chat.writing import Prompt, Row, raw_attempt, write
 log = logging.getLogger(__name__)
 
 Take = Callable[[Sequence[int], Sequence[dict[str, Any]]], None]
-"""Store the attempts at the requests of some places."""
+"""Stores the attempts at the requests of some places."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChatModel(Engine):
-    """Ask a chat model for JSON. A request is a list of messages, its answer `{"answer": …}` or `{"error": why}`.
+    """Ask a chat model for JSON. A request is a list of messages; its answer is `{"answer": …}` or `{"error": why}`.
 
-    It asks as `hfcf.engines.remote.engine.Remote` does: the same prompts, checks, attempts and stored answers; only who computes
-    differs. The tokenizer's chat template puts the messages into the model's form; a mark of that form in a row's text, such as the
+    It asks as `hfcf.engines.remote.engine.Remote` does: the same prompts, checks, attempts and stored answers. Only who computes
+    differs. The tokenizer's chat template puts the messages into the model's form. A mark of that form in a row's text, such as the
     end of a turn, is broken by a space. Prompts of similar length form a batch (`HFCF_TOKEN_BUDGET`), and a batch that does not fit
     into memory is halved. What all prompts begin with is read once (`hfcf.engines.chat.shared_head`). The attempts of a batch go to
     the request cache when the batch is done, so a run that was killed repeats one batch.
 
-    With llguidance (`pip install ".[chat]"`), every attempt is held to the schema, and log-probabilities are those of what the
-    schema allows; an answer can then fail by its length alone. Servers get the schema too, and differ in what they do with it.
-    Without llguidance an answer is written freely and asked again where it is not valid.
+    With llguidance (`pip install ".[chat]"`), every attempt is held to the schema, and log-probabilities are relative to what the
+    schema allows. Such an answer can only fail by its length. Servers also get the schema, and differ in what they do with it.
+    Without llguidance an answer is written freely and asked again if it is not valid.
 
     On a GPU with flash attention (the package flash-attn, in half precision), prompts for more than one batch are written by
     Transformers' continuous batching (`hfcf.engines.chat.continuous`) where nothing holds them to a schema, the temperature is 0
     and no alternatives are asked for. It was tested on a CPU with tiny networks, and with flash attention never run.
 
-    The model's own settings of sampling, such as a repetition penalty, do not apply: they are for conversations.
+    The model's own settings of sampling, such as a repetition penalty, do not apply: they are meant for conversations.
 
     Args:
         model: "chat:NAME".
         schema: the JSON schema of an answer, as JSON text.
-        temperature: of sampling; 0 takes the likeliest token. None: the model's own, 0 where it does not sample.
-        max_tokens: of an answer; fewer where the model reads no more.
-        seed: of the first attempt. An answer depends on it and on the messages, not on the other requests.
-        attempts: the largest number of attempts at a valid answer.
-        alternatives: list so many alternatives to each token, with log-probabilities; None lists none.
-        constrained: hold answers to the schema; None: where llguidance is installed.
+        temperature: the temperature of sampling; 0 takes the likeliest token. None: the model's own, or 0 if the model does not
+            sample.
+        max_tokens: the maximum number of tokens of an answer; fewer if the model reads fewer.
+        seed: the seed of the first attempt. An answer depends on it and on the messages, not on other requests.
+        attempts: the maximum number of attempts at a valid answer.
+        alternatives: list this many alternatives to each token, with log-probabilities; None lists none.
+        constrained: hold answers to the schema; None: if llguidance is installed.
 
     Raises:
         ValueError: the schema is invalid; `max_tokens` or `attempts` is less than 1; in `run`: the tokenizer has no chat template.
@@ -90,7 +91,7 @@ class ChatModel(Engine):
         schema_validator(self.schema)
 
     def settings(self) -> dict[str, Any]:
-        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""
+        """All settings except `attempts`: each attempt has a key of its own, so a larger number repeats no attempt."""
         return {name: value for name, value in super().settings().items() if name != "attempts"}
 
     def loaded(self) -> Loaded:
@@ -98,11 +99,11 @@ class ChatModel(Engine):
         return ChatWeights(model=self.model).loaded()
 
     def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
-        """Answer every request, in order; equal requests are computed once, and those in the request cache not at all."""
+        """Answer every request, in order; equal requests are computed once, and requests in the request cache are not computed."""
         if not requests:
             return []
         kind = type(self).__name__
-        # An attempt that was computed alone is kept as well as that of a batch.
+        # An attempt that was computed alone is kept as well as the attempt from a batch.
         stored = Attempts(open_cache(), f"{self._head()}{' alone' if is_alone() else ''}", kind)
         record = usage().setdefault(kind, Usage())
         asked = recall_all(self, requests, stored, record)
@@ -118,7 +119,7 @@ class ChatModel(Engine):
                     counted()
 
                 waiting = missing
-                while waiting:  # one attempt at each after the other, so that retries share batches
+                while waiting:  # one attempt at each request, then the next attempts, so that retries share batches
                     self._attempt(waiting, stored, record, note)
                     waiting = [one for one in waiting if not one.recall(stored)]
                 note()

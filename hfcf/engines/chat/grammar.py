@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 EXTRA = 'in a checkout of hfcf: pip install ".[chat]"'
 _FORM: Any = {"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": False}
-"""JSON as the worked examples of the prompts write it. With free spaces a small model writes spaces without an end."""
+"""JSON as the worked examples of the prompts write it. With free spaces, a small model writes spaces without end."""
 
 
 def is_installed() -> bool:
@@ -24,10 +24,10 @@ def is_installed() -> bool:
 
 
 def wrap_tokenizer(tokenizer: Any, stops: Collection[int], size: int) -> Any:
-    """Return llguidance's form of a tokenizer; None where there is none, and answers are written freely.
+    """Return llguidance's form of a tokenizer; None if there is no such form, and answers are written freely.
 
     Args:
-        tokenizer: of Transformers, a fast one.
+        tokenizer: a fast tokenizer of Transformers.
         stops: the tokens that end an answer.
         size: the number of logits.
     """
@@ -43,7 +43,7 @@ def wrap_tokenizer(tokenizer: Any, stops: Collection[int], size: int) -> Any:
 
 
 def start_matchers(wrapped: Any, schema: str, number: int) -> list[Any] | None:
-    """Return a matcher at the beginning of an answer for each of some rows; None where the schema can't be a grammar."""
+    """Return a matcher at the beginning of an answer for each of some rows; None if the schema can't be made a grammar."""
     first = None if wrapped is None else _matcher(wrapped, schema)
     return None if first is None else [first.deep_copy() for _ in range(number)]
 

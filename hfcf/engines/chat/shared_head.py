@@ -1,4 +1,4 @@
-"""The tokens that all prompts begin with, task and worked examples, whose keys and values are computed once."""
+"""The tokens that all prompts begin with (task and worked examples), whose keys and values are computed once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch
 from hfcf.engines.chat.weights import Loaded
 
 LEAST = 16
-"""Tokens of a head that is worth a pass of its own."""
+"""The minimum number of tokens of a head that is worth a pass of its own."""
 
 
 def common_head(prompts: Sequence[list[int]]) -> int:
-    """Return how many tokens all prompts begin with; 0 for a single prompt, and where they are too few.
+    """Return how many tokens all prompts begin with; 0 for a single prompt, or if they are too few.
 
     >>> common_head([[*range(20), 1], [*range(20), 2]]), common_head([[1, 2], [1, 3]])
     (20, 0)
@@ -24,16 +24,16 @@ def common_head(prompts: Sequence[list[int]]) -> int:
     if len(prompts) < 2:
         return 0
     first, last = min(prompts), max(prompts)
-    # The last token of a prompt is always read in its own row: its logits are those of the answer.
+    # The last token of a prompt is always read in its own row: its logits are the logits of the answer.
     most = min(map(len, prompts)) - 1
     length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first[:most], last[:most], strict=False)))
     return length if length >= LEAST else 0
 
 
 def head_cache(loaded: Loaded, head: Sequence[int], rows: int) -> Any:
-    """Return the keys and values of a head for a batch; None without a head, and for a network that can't share one.
+    """Return the keys and values of a head for a batch; None without a head, and for a network that can't share its head.
 
-    A network with a sliding window counts padding between the head and the rest, and one with a recurrent state reads it.
+    A network with a sliding window counts padding between the head and the rest; a network with a recurrent state reads it.
     """
     if not head:
         return None
@@ -49,7 +49,7 @@ def head_cache(loaded: Loaded, head: Sequence[int], rows: int) -> Any:
 
 
 def reads_all(network: Any) -> bool:
-    """Return whether each token of a network reads all before it: it has no sliding window and no recurrent state."""
+    """Return whether each token of a network reads all tokens before it: no sliding window and no recurrent state."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 

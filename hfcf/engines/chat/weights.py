@@ -1,4 +1,4 @@
-"""The weights of a chat model: loaded once, whatever it is asked."""
+"""The weights of a chat model: loaded once, for all its prompts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Loaded:
     stops: frozenset[int]
     """The tokens that end an answer."""
     longest: int | None
-    """Tokens of a prompt and its answer; None: no limit is known."""
+    """The maximum number of tokens of a prompt and its answer; None: no limit is known."""
     heads: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """The keys and values of the last head of prompts: see `hfcf.engines.chat.shared_head`."""
     continuous: bool = True
@@ -33,13 +33,13 @@ class Loaded:
 
     @cached_property
     def grammar(self) -> Any:
-        """The tokenizer as llguidance reads it; None where it can't, and answers are written freely."""
+        """The tokenizer as llguidance reads it; None if llguidance can't read it, and answers are written freely."""
         return wrap_tokenizer(self.tokenizer, self.stops, self.network.get_output_embeddings().weight.shape[0])
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChatWeights(Engine):
-    """Load a chat model; engines that ask it by different schemas share it.
+    """Load a chat model; engines that ask it with different schemas share it.
 
     Args:
         model: a decoder-only model whose tokenizer has a chat template.
@@ -58,7 +58,7 @@ class ChatWeights(Engine):
 
 
 def _stops(network: Any, tokenizer: Any) -> frozenset[int]:
-    """Return the tokens that end an answer: those of the generation settings, and the tokenizer's."""
+    """Return the tokens that end an answer: the tokens in the generation settings, and the tokenizer's."""
     named = network.generation_config.eos_token_id
     ids = named if isinstance(named, list) else [named]
     return frozenset(token for token in (*ids, tokenizer.eos_token_id) if token is not None)
@@ -84,7 +84,7 @@ def _marks(tokenizer: Any) -> list[str]:
 
 
 def _as_text(text: str, marks: Sequence[str]) -> str:
-    """Keep a text of a row from ending its turn: a mark in it is broken by a space, and so is read as text."""
+    """Keep a text of a row from ending its turn: a space breaks a mark in the text, so the model reads it as text."""
     for mark in marks:
         if mark in text:
             text = text.replace(mark, f"{mark[0]} {mark[1:]}")

@@ -15,7 +15,7 @@ from hfcf.engines.chat.shared_head import head_cache
 from hfcf.engines.chat.weights import Loaded
 
 _CONTEXT = 4
-"""Tokens before one that decide how it is spelt: many a tokenizer writes the space before a word with the word."""
+"""The number of earlier tokens that decide how a token is spelt: many tokenizers write the space before a word with the word."""
 _DIGITS = 6
 
 
@@ -25,10 +25,10 @@ class Prompt:
 
     Args:
         ids: the tokens.
-        question: what is asked, as a chat completion's request.
+        question: the request, in the form of a chat completion.
         head: how many of the tokens all prompts of the run begin with.
-        limit: the most tokens of the answer.
-        refusal: why it can't be asked.
+        limit: the maximum number of tokens of the answer.
+        refusal: why the prompt can't be sent to the model.
     """
 
     ids: list[int]
@@ -38,7 +38,8 @@ class Prompt:
     refusal: str | None = None
 
     def __len__(self) -> int:
-        """Return the tokens that it takes in a batch: those that are read at once count fully, keys and values a quarter."""
+        """Return the number of tokens that count in a batch: tokens that are read at once count fully, keys and values a
+        quarter."""
         return len(self.ids) - self.head + (self.head + self.limit) // 4
 
 
@@ -51,7 +52,7 @@ class Row:
     matcher: Any = None
     ids: list[int] = field(default_factory=list)
     values: list[tuple[float, list[tuple[int, float]]]] = field(default_factory=list)
-    """The log-probability of each token, and its alternatives with theirs."""
+    """The log-probability of each token, and its alternatives with their log-probabilities."""
     ended: bool = False
     """Whether the answer ended by itself."""
     full: bool = False
@@ -69,14 +70,14 @@ class Row:
         self.values.append((value, others))
         if self.matcher is not None:
             self.matcher.consume_token(token)
-            self.ended = self.matcher.is_stopped()  # what is whole needs no mark of its end
+            self.ended = self.matcher.is_stopped()  # a complete answer needs no mark of its end
         self.full = len(self.ids) >= self.prompt.limit
 
 
 class Writer(LogitsProcessor):
-    """Choose the next token of each row, leave `generate` no other, and write the token down with its alternatives.
+    """Choose the next token of each row, leave `generate` no choice, and record the token with its alternatives.
 
-    Log-probabilities are those within the grammar, at temperature 1.
+    Log-probabilities are relative to the grammar, at temperature 1.
     """
 
     def __init__(self, rows: Sequence[Row], loaded: Loaded, temperature: float, alternatives: int) -> None:
@@ -98,7 +99,7 @@ class Writer(LogitsProcessor):
         return torch.full_like(logs, -torch.inf).scatter_(1, chosen[:, None], 0.0)
 
     def _choose(self, logs: torch.Tensor) -> torch.Tensor:
-        """Return the likeliest token of each row, or draw one by the row's own numbers: other rows of its batch change nothing."""
+        """Return the likeliest token of each row, or draw a token by the row's own seed: other rows of its batch change nothing."""
         if not self._temperature:
             return logs.argmax(-1)
         sums = (logs / self._temperature).double().softmax(-1).cumsum(-1)
@@ -118,7 +119,7 @@ class _Done(StoppingCriteria):
 
 def greedy_settings(loaded: Loaded, rows: Sequence[Row]) -> GenerationConfig:
     """Return settings of `generate` that take the likeliest token and none of the model's own settings."""
-    # What is None here would be taken from the model's own settings, which are for conversations with people.
+    # A setting that is None here would come from the model's own settings, which are for conversations with people.
     return GenerationConfig(
         do_sample=False, num_beams=1, max_new_tokens=max(row.prompt.limit for row in rows), max_length=None, min_length=0,
         repetition_penalty=1.0, no_repeat_ngram_size=0, temperature=1.0, top_k=50, top_p=1.0,
@@ -152,7 +153,7 @@ def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
 
 
 def raw_attempt(tokenizer: Any, row: Row, name: str) -> dict[str, Any]:
-    """Return a written answer in the form in which the answers of endpoints are stored."""
+    """Return a written answer in the form in which answers of endpoints are stored."""
     raw: dict[str, Any] = {
         "text": _decode(tokenizer, row.ids), "finish": "stop" if row.ended else "length", "model": name,
         "usage": {"prompt": len(row.prompt.ids), "completion": len(row.ids)}, "structured": row.matcher is not None,

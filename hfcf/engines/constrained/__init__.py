@@ -1,7 +1,7 @@
-"""Beam search under lexical constraints: any model of Transformers, with constraints of its own for every row.
+"""Beam search under lexical constraints: any model of Transformers, with separate constraints for every row.
 
-A row's constraints are a conjunction of clauses, and a clause is a list of alternatives: a text that names Rome or Paris, and 1994,
-meets `[["Rome", "Paris"], ["1994"]]`.
+A row's constraints are a conjunction of clauses, and a clause is a list of alternatives. For example, `[["Rome", "Paris"],
+["1994"]]` is met by a text that names Rome or Paris, and 1994.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ def generate_constrained(
 ) -> ConstrainedOutput:
     """Search texts that meet every row's clauses, in about the time of a plain beam search.
 
-    A phrase counts anywhere in the generated text as complete words; one occurrence serves every clause that has it, and the prompt
-    does not count. The search ends a text only when it meets every clause. Where no text of at most `max_new_tokens` tokens can
-    meet them all (too short, or a phrase that the tokenizer cannot write), the texts meet as many as possible, and `satisfied` is
-    False. With up to twelve clauses in a row this is exact, however narrow the beam, unless a logits processor forbids the
-    tokens; with more, a row's goal is the clauses whose shortest phrases, one after the other, fit in the length. A row without
-    clauses is searched as by Transformers' own beam search.
+    A phrase counts anywhere in the generated text as complete words. One occurrence serves every clause that has the phrase, and
+    the prompt does not count. The search ends a text only when it meets every clause. Sometimes no text of at most `max_new_tokens`
+    tokens can meet all clauses: it is too short, or the tokenizer can't write a phrase. Then the texts meet as many clauses as
+    possible, and `satisfied` is False. With up to twelve clauses in a row this is exact, however narrow the beam, unless a logits
+    processor forbids the tokens. With more clauses, a row's goal is the clauses whose shortest phrases, one after the other, fit in
+    the length. A row without clauses is searched as by Transformers' own beam search.
 
     Args:
         model: an encoder-decoder or decoder-only model of Transformers.
         inputs: `input_ids` and `attention_mask`, padded on the left for a decoder-only model.
-        constraints: for each row a list of clauses, each a list of alternatives. An alternative is a string, in the forms that it
-            has inside a sentence, at its start and after a bracket, or an exact sequence of token ids.
+        constraints: for each row a list of clauses; each clause is a list of alternatives. An alternative is a string or an exact
+            sequence of token ids. A string also counts in the forms that it has at the start of a sentence and after a bracket.
         tokenizer: the model's tokenizer, if there are strings.
         vocabulary: `Vocabulary(tokenizer)` instead of the tokenizer: shared by all calls, it saves a fraction of a second on each.
-        num_beams: beams of the search.
-        num_return_sequences: hypotheses for each row; places without a hypothesis have a score of -1e9.
+        num_beams: the number of beams.
+        num_return_sequences: the number of hypotheses for each row; places without a hypothesis have a score of -1e9.
         settings: arguments of `generate`: `max_new_tokens`, `length_penalty`, `early_stopping`, `no_repeat_ngram_size`, logits
             processors, stopping criteria, `cache_implementation` and so on.
 
@@ -52,8 +52,9 @@ def generate_constrained(
         `sequences`, `sequences_scores`, `satisfied`, `met` and `ended`.
 
     Raises:
-        ValueError: for an empty clause or alternative, more than 62 clauses, a string without a tokenizer, a token outside the
-            vocabulary (with the row); for sampling, streaming and inputs that the search cannot pass to the model.
+        ValueError: a clause or an alternative is empty, there are more than 62 clauses, or a string has no tokenizer. Or a token is
+            outside the vocabulary (with the row). Or the call asks for sampling or streaming, or has inputs that the search can't
+            pass to the model.
 
     >>> import torch
     >>> from transformers import GPT2Config, GPT2LMHeadModel

@@ -1,7 +1,8 @@
 """Attention for beams: keys and values that all beams of a row share are stored and multiplied once per row.
 
-It is registered with Transformers' `AttentionInterface`, which T5, BART, GPT-2, Llama and most other models call. Keys of fewer
-rows than the queries, the encoder's or those of a decoder-only model's prompt, belong to the beams of each row in turn.
+It is registered with Transformers' `AttentionInterface`, which T5, BART, GPT-2, Llama and most other models call. Some keys have
+fewer rows than the queries: the encoder's keys, or the keys of a decoder-only model's prompt. They belong to the beams of each row
+in turn.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ class Attending:
 
     @contextmanager
     def step(self, cache: Any) -> Iterator[None]:
-        """Set the attention for one forward; `cache` is a decoder-only model's, whose layers hold the prompts once per row."""
+        """Set the attention for one forward pass; `cache` is a decoder-only model's cache, whose layers hold the prompts once per
+        row."""
         with _LOCK:
             token = _stepped.set(cache)
             for config in self._configs:

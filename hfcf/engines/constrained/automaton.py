@@ -34,16 +34,16 @@ class Pattern:
 class Automaton:
     """Compute the transitions of one row's patterns.
 
-    Following every partial match at once gives a deterministic automaton whose states are the nodes of Aho and Corasick's (1975),
-    so phrases may overlap, nest, begin alike or be a prefix of another. Two things are added. A pattern may have to begin and end
-    at word boundaries; the end of a word shows only in the next token, so a state also holds the matches that wait for it. And an
-    edge carries the clauses that it meets, so one occurrence serves every clause that has it.
+    The automaton follows every partial match at once. It is deterministic, and its states are the nodes of Aho and Corasick's
+    (1975) automaton. So phrases may overlap, nest, begin alike or be a prefix of another phrase. Two things are added. A pattern
+    may have to begin and end at word boundaries. The end of a word shows only in the next token, so a state also holds the matches
+    that wait for it. And an edge carries the clauses that it meets, so one occurrence serves every clause that has it.
 
-    Columns represent tokens: column 0 to 7 for the tokens of each class that are in no pattern, column 8 for the end of text, and
-    one column for each token of the patterns.
+    Columns represent tokens. Columns 0 to 7 are for the tokens of each class that are in no pattern, and column 8 is for the end of
+    text. Each token of the patterns has a further column.
 
     Args:
-        patterns: the patterns; none for a row without constraints.
+        patterns: the patterns; empty for a row without constraints.
         clauses: number of clauses, at most 62.
         classes: the class of each token of the vocabulary, coded as in `END_OF_TEXT`. Patterns without word boundaries need none:
             every token has class 0 then.
@@ -57,7 +57,8 @@ class Automaton:
         tokens: the tokens of the patterns, sorted; their columns are 9, 10 …
         kinds: the effect of each column's token on a phrase before it.
         written: which columns represent a token that can be written.
-        waiting: for each state, bits of the matches that wait for the end of their word, and of those that saw a full stop.
+        waiting: for each state, the bits of the matches that wait for the end of their word, and of the matches that saw a full
+            stop.
         opened: for each state, whether a word can begin now.
         edges: (state, next state, gain) wherever a state differs from the empty state (0 or 1).
     """

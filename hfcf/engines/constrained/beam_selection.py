@@ -1,4 +1,4 @@
-"""The continuations that a step of the search considers, and the choice of those that continue."""
+"""The continuations that a step of the search considers, and the choice of the continuations to keep."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _CHUNK = 64
 class Scores:
     """Log-probabilities of every beam's next token, as logits and a shift for each beam.
 
-    The k best of a million numbers are among the k chunks with the largest maxima: the maxima take one pass over the logits, and
-    nothing else is as large as the vocabulary. A search reads them several times, for different beams.
+    The k best of a million numbers are among the k chunks with the largest maxima. The maxima take one pass over the logits, and no
+    other intermediate value is as large as the vocabulary. A search reads them several times, for different beams.
     """
 
     def __init__(self, logits: torch.Tensor, shift: torch.Tensor) -> None:
@@ -77,9 +77,9 @@ class Candidates:
 def candidates(scores: Scores, now: ConstraintStates, tracker: Tracker, ends: torch.Tensor) -> Candidates:
     """Return the best continuations of two groups: beams that have reached their row's goal, and the other beams.
 
-    The former are those of a plain beam search. For the latter, every token that begins or continues an unmet phrase and every
-    beam's best token are added, whatever their scores (Post and Vilar, 2018). The two are separate, because a beam that has written
-    improbable phrases would not have its natural ending among the best of all beams.
+    The first group is the same as in a plain beam search. The second group also gets every token that begins or continues an unmet
+    phrase, and every beam's best token. Their scores do not matter (Post and Vilar, 2018). The two groups are separate: a beam that
+    has written improbable phrases would not have its natural ending among the best of all beams.
     """
     alive, width = scores.shift > -torch.inf, scores.shift.shape[1]
     reached = alive & (now.need == 0)
@@ -104,7 +104,7 @@ def _leading(scores: Scores, now: ConstraintStates, tracker: Tracker, waiting: t
     leads = ((after.need < before.need) | (after.bank > before.bank)) & (tracker.tokens >= 0).repeat(1, width)
     score = scores.at(beam, token).masked_fill(~(leads & waiting.gather(1, beam)), -torch.inf)
     best, first = scores.first()
-    # The best token may be one of those that lead on.
+    # The best token may also be one of the tokens that lead on.
     listed = ((token == first.gather(1, beam)) & (score > -torch.inf)).view(rows, width, words).any(-1)
     best = best.masked_fill(listed | ~waiting, -torch.inf)
     return torch.cat([score, best], 1), torch.cat([beam, each.expand(rows, -1)], 1), torch.cat([token, first], 1)
@@ -119,11 +119,11 @@ def _without(part: Part, other: Part, vocabulary: int) -> Part:
 
 
 def share_out(score: torch.Tensor, bank: torch.Tensor, width: int) -> torch.Tensor:
-    """Choose the candidates that continue: a third by banks, the fullest first, then the best of the rest.
+    """Choose the candidates that continue: a third by banks, the fullest bank first, then the best of the rest.
 
-    By banks: each bank's best, then each bank's second best and so on. Deviation: Post and Vilar (2018) share out all beams so;
-    with few beams and many banks that leaves no room for the hypotheses that the model prefers, and phrases are written early and
-    out of place. Clauses are not lost, as every hypothesis can still meet its own in time.
+    By banks: each bank's best candidate, then each bank's second best and so on. Deviation: Post and Vilar (2018) divide all beams
+    in this way. With few beams and many banks, that leaves no room for the hypotheses that the model prefers. Phrases are written
+    early and in the wrong place. No clauses are lost, because every hypothesis can still meet its own clauses in time.
     """
     order = score.argsort(dim=1, descending=True, stable=True)
     order = order.gather(1, bank.gather(1, order).argsort(dim=1, descending=True, stable=True))

@@ -1,8 +1,9 @@
 """A model's next-token logits for every beam, with its cache.
 
-Transformers' beam search computes the encoder's or prompt's part of the cache once per beam and copies it at every step, though it
-is equal for all beams of a row. Here the first step is taken once per row, the common part is stored once per row, and a step
-copies only the beams' own tokens. `forward` and the cache are Transformers' interface for this, so no model is rewritten.
+Transformers' beam search computes the encoder's or prompt's part of the cache once per beam. It copies this part at every step,
+although the part is equal for all beams of a row. Here the first step is taken once per row, and the common part is stored once per
+row. A step copies only the beams' own tokens. `forward` and the cache are Transformers' interface for this, so no model is
+rewritten.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from hfcf.engines.constrained.attention import Attending
 
 
 class BeamLayer(CacheLayerMixin):
-    """One layer's keys and values: those of the first step once per row, and each beam's own.
+    """One layer's keys and values: the keys and values of the first step once per row, and each beam's own.
 
-    The beams' own lie packed at the start of a buffer. When beams change places, they move to the start of a second buffer, with
-    room for one token more: one copy a step, no allocation, and contiguous keys.
+    The beams' own keys and values lie packed at the start of a buffer. When beams change places, they move to the start of a second
+    buffer, with room for one more token. This takes one copy a step and no allocation, and the keys stay contiguous.
     """
 
     is_sliding = False
@@ -137,7 +138,7 @@ class Beams:
         return logits.repeat_interleave(self.beams, 0)
 
     def next(self, beams: torch.Tensor, tokens: torch.Tensor, rows: torch.Tensor | None = None) -> torch.Tensor:
-        """Return the logits after one token more."""
+        """Return the logits after one more token."""
         if rows is not None and self.encoded is not None:
             self.encoded.last_hidden_state = self.encoded.last_hidden_state[rows]
         if self.cache is None:
@@ -182,7 +183,7 @@ class Beams:
 
 
 def _plain(cache: Any) -> bool:
-    """Return whether a cache has growing layers alone, which `BeamLayer` can replace; sliding and static ones stay."""
+    """Return whether all layers of a cache grow, so that `BeamLayer` can replace them; sliding and static layers stay."""
     own = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
     if type(own) is not DynamicCache or own.offloading or own.get_seq_length() > 0:
         return False

@@ -1,4 +1,4 @@
-"""The number of tokens that a row still needs, so that a search ends in time and with its clauses met."""
+"""The number of tokens that a row still needs, so that a search ends in time and meets its clauses."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NEVER = 30_000
 def needed(automaton: Automaton, goal: int) -> np.ndarray:
     """Return the fewest tokens after which `goal` of the clauses are met, for every state and every set of clauses met so far.
 
-    This is a shortest path in the product of the automaton and the sets of clauses, exact for phrases that overlap. An edge never
-    loses a clause, so the sets are filled in from the largest down, and within one size a path only follows phrases that have
-    begun; a phrase begins as from an empty state, which is looked up once for all states.
+    This is a shortest path in the product of the automaton and the sets of clauses; it is exact for phrases that overlap. An edge
+    never loses a clause, so the sets are filled in from the largest down. Within one size, a path only follows phrases that have
+    begun. A phrase begins as from an empty state, which is looked up once for all states.
     """
     sets = np.arange(1 << automaton.clauses)
     sizes = np.bitwise_count(sets)
@@ -76,8 +76,8 @@ def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
 def progress(automaton: Automaton) -> np.ndarray:
     """Return the bank of every state and set of clauses met: by the clauses met, then by the nearness of the nearest phrase.
 
-    Beams are shared out over banks (Post and Vilar, 2018), so that a hypothesis that has begun a phrase does not compete with
-    hypotheses that have not begun a phrase.
+    Beams are divided over the banks (Post and Vilar, 2018). So a hypothesis that has begun a phrase does not compete with
+    hypotheses without a phrase.
     """
     sets = np.arange(1 << automaton.clauses)
     span = reach(automaton)
@@ -93,7 +93,7 @@ def reach(automaton: Automaton) -> int:
 
 
 def shortest(automaton: Automaton) -> np.ndarray:
-    """Return the length of each clause's shortest pattern, with two tokens more where a word must be able to begin before it."""
+    """Return the length of each clause's shortest pattern, with two more tokens where a word must be able to begin before it."""
     lengths = np.full(automaton.clauses, NEVER, np.int64)
     for pattern in automaton.patterns:
         for clause in pattern.numbers:
@@ -102,7 +102,8 @@ def shortest(automaton: Automaton) -> np.ndarray:
 
 
 def affordable(automaton: Automaton, tokens: int, met: int = 0) -> int:
-    """Return the bits of the clauses met and of those, the shortest first, whose shortest patterns fit in `tokens` in sequence."""
+    """Return the bits of the clauses met, and of further clauses, the shortest first, as long as their shortest patterns fit in
+    `tokens`."""
     lengths, bits = shortest(automaton), met
     for clause in np.argsort(lengths, kind="stable"):
         if not met >> int(clause) & 1:

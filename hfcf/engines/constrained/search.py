@@ -1,8 +1,8 @@
 """Beam search under constraints: a decoding loop for `generate(custom_generate=…)`.
 
-Beams are shared out over banks of equal progress (dynamic beam allocation: Post and Vilar, 2018; Hu et al., 2019). In addition,
-every hypothesis knows the fewest tokens that its row still needs, and is dropped if it could not finish in time; so a narrow beam
-meets every clause wherever any text of the allowed length does.
+Beams are divided over banks (dynamic beam allocation: Post and Vilar, 2018; Hu et al., 2019). The beams of a bank have equal
+progress. In addition, every hypothesis knows the fewest tokens that its row still needs. It is dropped if it could not finish in
+time. So a narrow beam meets every clause if any text of the allowed length does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BY_HYPOTHESIS = {
 
 @dataclass(frozen=True)
 class ConstrainedOutput:
-    """The result of a constrained search: rows × num_return_sequences hypotheses, those of a row together and best first."""
+    """The result of a constrained search: rows × num_return_sequences hypotheses, grouped by row and best first."""
 
     sequences: torch.Tensor
     sequences_scores: torch.Tensor
@@ -130,7 +130,7 @@ class _Search:
         self.scores[:, 0] = 0
         self.texts = every(self.fill, torch.long)[..., None].repeat(1, 1, self.limit)
         self.texts[:, :, : self.prompt] = input_ids.view(rows, self.width, -1)
-        # The finished ones of all rows.
+        # The finished hypotheses of all rows.
         self.best, self.best_scores, self.best_met = self.texts.clone(), every(NONE, torch.float32), every(0, torch.long)
         self.best_length, self.finished = every(self.prompt, torch.long), every(False, torch.bool)
         self.improvable = torch.ones(rows, dtype=torch.bool, device=self.device)
@@ -180,7 +180,8 @@ class _Search:
         return scores.contiguous()
 
     def _candidates(self, scores: torch.Tensor, left: int) -> tuple[Candidates, ConstraintStates]:
-        """Return the candidates that can reach their row's goal with `left` tokens more; none that ends its text before."""
+        """Return the candidates that can reach their row's goal with `left` more tokens; a candidate may not end its text
+        before."""
         early = (self.now.need > 0).view(-1, 1)
         scores[:, self.ends] = scores[:, self.ends].masked_fill(early, -torch.inf)
         self.tracker.forbid_late(scores, self.now, left)
@@ -195,7 +196,7 @@ class _Search:
         self.now = self.tracker.remeasure(self.now)
 
     def _stops(self, choices: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return which candidates cannot continue, and which of these may count as finished."""
+        """Return which candidates can't continue, and which of them may count as finished."""
         if self.length >= self.limit:
             return torch.ones_like(choices.ends), torch.ones_like(choices.counts)
         if not self.criteria:

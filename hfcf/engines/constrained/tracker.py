@@ -1,4 +1,4 @@
-"""The state of every beam in its row's automaton, as tensors that gathers move on."""
+"""The state of every beam in its row's automaton, as tensors that gather operations update."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class ConstraintStates:
 class Tracker:
     """Follow hypotheses by the tables of all rows, each in one flat tensor.
 
-    With up to `plan.EXACT_CLAUSES` clauses, need and bank are looked up by state and set of clauses met. With more, the need is a
-    bound: the shortest patterns of the unmet clauses, one after the other, less the written part of one.
+    With up to `plan.EXACT_CLAUSES` clauses, need and bank are looked up by state and set of clauses met. With more clauses, the
+    need is a bound: the lengths of the shortest patterns of the unmet clauses, minus the written part of one pattern.
     """
 
     def __init__(self, automata: Sequence[Automaton], columns: np.ndarray, tokens: int, device: torch.device) -> None:
@@ -102,7 +102,7 @@ class Tracker:
         return self._goto[edge], met | self._gain[edge]
 
     def remeasure(self, now: ConstraintStates) -> ConstraintStates:
-        """Look need and bank up again."""
+        """Look up need and bank again."""
         return ConstraintStates(now.state, now.met, *self._measure(now.state, now.met))
 
     def ended(self, now: ConstraintStates) -> torch.Tensor:

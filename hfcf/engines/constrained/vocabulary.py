@@ -20,8 +20,9 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        # A token's text shows after another token, since SentencePiece drops the space of a single one. And after the first piece
-        # of a word, since a tokenizer that marks the ends of words, not their beginnings, puts no space there.
+        # A token's text shows after another token, because SentencePiece drops the space of a single token. It must also follow the
+        # first
+        # piece of a word, because a tokenizer that marks the ends of words, not their beginnings, puts no space there.
         texts = self._after(self._ids("a"))
         inside = self._after(self._ids("counterrevolutionaries")[:1])
         self.classes = np.array([_class(text) for text in texts], np.int8)
@@ -46,9 +47,9 @@ class Vocabulary:
     def variants(self, phrase: str) -> list[tuple[tuple[int, ...], bool]]:
         """Return the token sequences that write a phrase, each with whether it counts only where a word can begin before it.
 
-        For most tokenizers, a phrase has different sequences inside a sentence, at the start of a text and after a bracket; each is
+        For most tokenizers, a phrase has different sequences inside a sentence, at the start of a text and after a bracket. Each is
         also tried with a capital, as at the start of a sentence. A sequence that does not decode to the phrase (an unknown
-        character) is left out, so a phrase that the model cannot write has none.
+        character) is left out. So a phrase that the model can't write has no sequence.
         """
         forms: list[tuple[int, ...]] = []
         coded = (phrase, unicodedata.normalize("NFC", phrase))
@@ -84,7 +85,7 @@ def compile_row(
     """Build one row's automaton, and return its token classes with it (None when all alternatives are token sequences)."""
     ends = list(ends)
     if len(clauses) > MOST_CLAUSES:
-        raise ValueError(f"row {row} has {len(clauses)} clauses; the search follows at most {MOST_CLAUSES}: merge or drop some")
+        raise ValueError(f"row {row} must have at most {MOST_CLAUSES} clauses, got {len(clauses)}: merge or drop some")
     bits: dict[Pattern, int] = {}
     for number, clause in enumerate(clauses):
         if isinstance(clause, str) or not len(clause):
@@ -114,5 +115,5 @@ def _patterns(alternative: Alternative, vocabulary: Vocabulary | None, size: int
     if not tokens:
         raise ValueError(f"{where} has an empty alternative: leave it out")
     if odd := [token for token in tokens if not 0 <= token < size]:
-        raise ValueError(f"{where} has the token {odd[0]}: the model knows 0 to {size - 1}")
+        raise ValueError(f"{where} must have tokens between 0 and {size - 1}, the model's vocabulary, got {odd[0]}")
     return [Pattern(tokens, 0)]

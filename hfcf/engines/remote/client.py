@@ -1,9 +1,10 @@
 """Send questions to an OpenAI-compatible endpoint with the `openai` client, which connects, times out and retries.
 
-Every attempt of that client passes through `Client.attempt`, which adds what it does not have: rate limits and pauses that all
-threads share and that end with the run, counts, a limit on the whole answer, and a check that the answer is a chat completion.
-huggingface_hub's `InferenceClient` would not do: without a key it sends the user's Hub token to the endpoint, it replaces the JSON
-schema by a form that one kind of server knows, and with `HF_HUB_OFFLINE` it refuses even a server on this machine.
+Every attempt of that client passes through `Client.attempt`, which adds what the client lacks. It adds rate limits and pauses that
+all threads share and that end with the run. It also counts, limits the whole answer, and checks that the answer is a chat
+completion. The `InferenceClient` of huggingface_hub is not used, for three reasons. Without a key it sends the user's Hub token to
+the endpoint. It replaces the JSON schema by a form that only one kind of server knows. With `HF_HUB_OFFLINE` it refuses even a
+server on this machine.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ except ImportError as error:
 log = logging.getLogger(__name__)
 
 LARGEST = 4 * 2**20
-"""Bytes of an answer, besides what its tokens and their alternatives may take."""
+"""The bytes of an answer besides its tokens and their alternatives."""
 TOKEN = 400
-"""Bytes that a token may take: its text, log-probability and bytes, in JSON."""
+"""The maximum number of bytes of a token: its text, log-probability and bytes, in JSON."""
 PLAIN = ("", "identity", "gzip", "deflate")
-"""Encodings of an answer that are read; none is requested. Others, or one over another, unpack a few bytes to gigabytes at once."""
+"""Encodings of an answer that are read; none is requested. In any other encoding, a few bytes may unpack to gigabytes."""
 LONGEST_PAUSE = 900.0  # seconds: an endpoint that demands more has a quota that is used up
 LONGEST_BACK_OFF = 8.0  # seconds: what the openai client waits at most between two attempts
 WINDOW = 60.0  # seconds of a rate limit's window
@@ -62,13 +63,13 @@ class _NoCompletion(httpx2.RemoteProtocolError):
 
 @dataclass
 class _Profile:
-    """What a process knows of an endpoint's model."""
+    """What a process knows about an endpoint's model."""
 
     limiter: Limiter
     unsupported: set[str] = field(default_factory=set)
 
     def body(self, question: Mapping[str, Any], left_out: set[str]) -> dict[str, Any]:
-        """Put a question in the form that the endpoint supports, also without the fields in `left_out`."""
+        """Put a question into the form that the endpoint supports, also without the fields in `left_out`."""
         without = self.unsupported | left_out
         body = {name: value for name, value in question.items() if name not in without}
         if "max_tokens" in without:
@@ -90,7 +91,7 @@ def _certificates(pid: int) -> Any:
 
 
 class _HttpClient(httpx2.Client):
-    """Hand every request of the openai client, its repetitions included, to `Client.attempt`."""
+    """Pass every request of the openai client, including its repetitions, to `Client.attempt`."""
 
     def __init__(self, client: Client, **settings: Any) -> None:
         super().__init__(**settings)
@@ -109,7 +110,7 @@ class Client:
         self.stop = threading.Event()
         self._lock = threading.Lock()
         self._profile = _profile(os.getpid(), endpoint.url, model, endpoint.rpm, endpoint.tpm)
-        # They log every address with its query, and what a server answers before it is cleaned: either may hold a key.
+        # They log every address with its query, and a server's answer before secrets are removed: either may hold a key.
         for name in (httpx2.__name__, "httpcore2"):
             http_log = logging.getLogger(name)
             http_log.setLevel(max(http_log.level, logging.WARNING))
@@ -135,7 +136,8 @@ class Client:
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Send one question until it is answered.
 
-        429, 5xx, broken connections and timeouts are retried: with exponential back-off, or after what Retry-After demands.
+        429, 5xx, broken connections and timeouts are retried: with exponential back-off, or after the pause that Retry-After
+        demands.
         """
         left_out = set[str]()
         while True:
@@ -154,7 +156,7 @@ class Client:
                     failure = Refused(f"the endpoint refuses it ({status}): {self._quote(text)}")
             except openai.APIConnectionError as error:
                 failure = self._give_up(self._describe(error.__cause__ or error))
-            # Outside of the handlers: what the openai client raises quotes the server, which may echo the key.
+            # Outside the handlers: the openai client's errors quote the server, which may echo the key.
             raise failure
 
     def attempt(self, request: Any, send: Any) -> Any:
@@ -184,7 +186,7 @@ class Client:
         return response
 
     def _prepare(self, request: Any) -> None:
-        """Leave what the endpoint needs in a request: the openai client adds the machine's description and keys of `OPENAI_…`."""
+        """Reduce a request to what the endpoint needs: the openai client adds the machine's description and keys of `OPENAI_…`."""
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
         headers["Accept-Encoding"] = "identity"  # an answer is short, and a packed one can be gigabytes
         if self.endpoint.key:
@@ -203,7 +205,7 @@ class Client:
         finally:
             response.close()
         headers = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
-        # Nothing else of the answer is read: its reason phrase and its other headers may echo the key, too.
+        # Nothing else of the answer is read: its reason phrase and its other headers may also echo the key.
         text = content.decode(json.detect_encoding(content), "replace")
         if (cleaned := hide_in_body(text)) != text:
             log.warning("%s repeats one of your keys in its answer: it is replaced by *** or left out", self.endpoint.url)
@@ -221,7 +223,7 @@ class Client:
         return int(sum(usage.values()))
 
     def _decide(self, response: Any, tries: int) -> None:
-        """Tell the openai client whether to retry, in the header that servers have for it, and pause all threads if need be."""
+        """Tell the openai client whether to retry, in the header that servers have for it, and pause all threads if necessary."""
         pause = retry_after(response.headers) or 0.0
         retry = is_transient(response.status_code, _text(response)) and pause <= LONGEST_PAUSE
         response.headers["x-should-retry"] = str(retry).lower()
@@ -269,7 +271,7 @@ class Client:
 
 
 def _read_body(response: Any, deadline: float, largest: int) -> bytes:
-    # The client's timeout is for one piece, and a server that sends a byte a second never exceeds it.
+    # The client's timeout is for one piece; a server that sends a byte a second never exceeds it.
     packed = response.headers.get("content-encoding", "").strip()
     if packed.lower() not in PLAIN:
         raise TooLong(f"packed its answer as {packed!r}, which was not requested", request=response.request)

@@ -1,4 +1,4 @@
-"""What is known of an endpoint: its settings from the environment, the rate of its requests, and what its errors mean."""
+"""What is known about an endpoint: its settings from the environment, the rate of its requests, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class RemoteError(RuntimeError):
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """The address and the limits of an endpoint. They change no answer, so they come from the environment and are never stored."""
+    """The address and the limits of an endpoint. They do not change answers, so they come from the environment and are never
+    stored."""
 
     url: str
     query: tuple[tuple[str, str], ...] = field(repr=False)
@@ -61,7 +62,7 @@ class EndpointSettings:
         path = path.removesuffix("/chat/completions") + "/chat/completions"
         key = os.environ.get("HFCF_LLM_KEY", "").strip()
         if not (key.isascii() and key.isprintable()):
-            raise RemoteError("HFCF_LLM_KEY has a character that keys never have: check what was copied with it")
+            raise RemoteError("HFCF_LLM_KEY has a character that keys never have: check how it was copied")
         address, query = f"{parts.scheme}://{parts.netloc}{path}", tuple(parse_qsl(parts.query, keep_blank_values=True))
         return cls(
             url=address, query=query, key=key, concurrency=concurrency(),
@@ -91,7 +92,7 @@ def _number(name: str, default: float, least: float = 0) -> float:
 
 
 class Stopped(Exception):
-    """Another request ended the run: this one is not sent."""
+    """Another request ended the run, so this request is not sent."""
 
 
 class Limiter:
@@ -132,7 +133,7 @@ class Limiter:
             entry[1] = tokens
 
     def pause(self, seconds: float) -> None:
-        """Start no request of any thread for this long, as the endpoint demands."""
+        """Let no thread start a request for this many seconds, as the endpoint demands."""
         with self._lock:
             self._until = max(self._until, time.monotonic() + seconds)
 
@@ -147,7 +148,7 @@ _COMPLAINTS = {"error", "errors", "message", "msg", "detail", "details", "code",
 
 
 def is_transient(status: int, text: str) -> bool:
-    """Return whether the same request may succeed later. An exhausted quota lasts too long, and 501 never passes."""
+    """Return whether the same request may succeed later. An exhausted quota lasts too long, and a 501 is permanent."""
     return status in (408, 425) or (status == 429 and "insufficient_quota" not in text) or (status >= 500 and status != 501)
 
 

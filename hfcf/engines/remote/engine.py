@@ -1,4 +1,4 @@
-"""Ask a language model behind an OpenAI-compatible endpoint: messages in, JSON that fits a schema out."""
+"""Ask a language model behind an OpenAI-compatible endpoint: the input is messages, the output is JSON that fits a schema."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from hfcf.engines.cache import open_cache
 from hfcf.engines.remote.endpoint import EndpointSettings, Stopped
 
 LAST_ANSWERS = 1.0
-"""Seconds that an interrupted run waits for the answers under way; those that come later are stored while the process lives."""
+"""Seconds that an interrupted run waits for the requests it has sent; a later answer is stored while the process lives."""
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remote(Engine):
-    """Ask a chat model for JSON. A request is a list of messages, its answer `{"answer": …}` or `{"error": why}`.
+    """Ask a chat model for JSON. A request is a list of messages; its answer is `{"answer": …}` or `{"error": why}`.
 
-    The endpoint and its limits come from the environment, because they change no answer: `HFCF_LLM_URL`, `HFCF_LLM_KEY` (sent
-    to that address, stored nowhere), `HFCF_LLM_CONCURRENCY` (8 requests at a time), `HFCF_LLM_RPM` and `HFCF_LLM_TPM` (requests
-    and tokens a minute; no limit), `HFCF_LLM_TIMEOUT` (120 seconds to connect, to begin the answer, and to end it),
-    `HFCF_LLM_RETRIES` (6 after a fault), `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` (of a million tokens). The limits hold
-    for one process; each worker of `num_proc` has its own. The package `openai` sends the requests: `pip install ".[llm]"`.
+    The endpoint and its limits come from the environment, because they do not change answers. `HFCF_LLM_URL` is the address.
+    `HFCF_LLM_KEY` is sent to that address and stored nowhere. `HFCF_LLM_CONCURRENCY` is the number of requests at a time (8).
+    `HFCF_LLM_RPM` and `HFCF_LLM_TPM` limit requests and tokens a minute (no limit). `HFCF_LLM_TIMEOUT` is the time to connect, to
+    begin the answer, and to end it (120 seconds). `HFCF_LLM_RETRIES` is the number of retries after a fault (6).
+    `HFCF_LLM_PRICE_IN` and `HFCF_LLM_PRICE_OUT` are the prices of a million tokens. The limits hold for one process; each worker of
+    `num_proc` has its own. The package `openai` sends the requests: `pip install ".[llm]"`.
 
-    The schema is sent as `response_format` until the server refuses that; the answer is checked here in either case. An answer that
-    is not such JSON, or is cut off, is requested again with the next seed and the reason. Every attempt, valid or not, goes to the
-    request cache (`requests.sqlite`) when it comes, raw: `text`, `finish`, `model` as the server names it, `usage`, `structured`
-    (whether the schema was sent along) and `attempt`. So a rerun repeats no attempt that was answered, however the run ended.
-    An answer is untrusted data: it is read for `HFCF_LLM_TIMEOUT` in all, to a size that its tokens can have, and to a depth
-    of 60; a secret of the environment that it repeats (`hfcf.core.redact`) becomes "***" before anything is stored.
-    A request that was sent and not answered may have been billed all the same: after a timeout, or when a worker of `num_proc`
-    died, as all workers do when one raises. A dry run also stores its paid answers.
+    The schema is sent as `response_format` until the server refuses it; the answer is checked here in either case. An answer that
+    does not fit, or is cut off, is requested again with the next seed and the reason. Every attempt, valid or not, goes to the
+    request cache (`requests.sqlite`) as soon as it comes, raw. It is stored with `text`, `finish`, `model` as the server names it,
+    `usage`, `structured` (whether the schema was sent) and `attempt`. So a rerun repeats no attempt that was answered, however the
+    run ended. An answer is untrusted data. It is read for at most `HFCF_LLM_TIMEOUT`, to a size that its tokens can have, and to a
+    depth of 60. If it repeats a secret of the environment (`hfcf.core.redact`), the secret becomes "***" before anything is stored.
+    A request that was sent and not answered may still have been billed. This happens after a timeout, or when a worker of
+    `num_proc` dies: all workers die when one of them raises. A dry run also stores its paid answers.
 
     Args:
-        model: the name by which the server knows it.
+        model: the name by which the server knows the model.
         schema: the JSON schema of an answer, as JSON text.
         temperature: of sampling; None leaves it to the server.
         max_tokens: of an answer.
@@ -74,13 +75,13 @@ class Remote(Engine):
         schema_validator(self.schema)
 
     def settings(self) -> dict[str, Any]:
-        """All settings but `attempts`: each attempt has a key of its own, so a larger number repeats none."""
-        # `alternatives` counts only where it is set: requests without it are the same ones.
+        """All settings except `attempts`: each attempt has a key of its own, so a larger number repeats no attempt."""
+        # `alternatives` counts only if it is set: requests without it keep their keys.
         left_out = {"attempts", *(["alternatives"] if self.alternatives is None else [])}
         return {name: value for name, value in super().settings().items() if name not in left_out}
 
     def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
-        """Answer every request, in order; equal requests are sent once, and those in the request cache not at all."""
+        """Answer every request, in order; equal requests are sent once, and requests in the request cache are not sent."""
         kind = type(self).__name__
         stored, record = Attempts(open_cache(paid=True), self._head(), kind), usage().setdefault(kind, Usage())
         asked = recall_all(self, requests, stored, record)
@@ -135,7 +136,7 @@ class Remote(Engine):
             interrupted = True
             raise
         finally:
-            # After an error nothing more is sent, but requests under way are paid for: wait for their answers and store them.
+            # After an error nothing more is sent, but sent requests are paid for: wait for their answers and store them.
             client.stop.set()
             pool.shutdown(wait=not interrupted, cancel_futures=True)
             late = wait([future for future in futures if not future.cancelled()], LAST_ANSWERS).not_done

@@ -26,48 +26,49 @@ METHODS = ("bm25", "dense")
 INDEX = {"index": FLAT, "index_search": ""}
 """The settings about the index of "dense", with their defaults."""
 BATCH = 256
-"""Questions that a dense index is asked for at once: it reads all vectors once for them."""
+"""The number of questions that search a dense index at once: it reads all vectors once for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retriever(Engine):
     """The best passages for questions, each `{"number", "id", "title", "text", "score"}`, the best first.
 
-    A request is a question. Scores are rounded to five decimals, and ties are broken by the passage's number in the collection, so
-    equal questions have equal answers in every process. A collection of fewer than `k` passages gives fewer, and so does BM25 for a
-    question that shares words with fewer: an empty question, or one without any word of the collection, gets `[]`.
+    A request is a question. Scores are rounded to five decimals, and ties are broken by the passage's number in the collection. So
+    equal questions have equal answers in every process. A collection of fewer than `k` passages gives fewer. BM25 also gives fewer
+    if only few passages share words with the question; a question without any word of the collection gets `[]`.
 
-    The index is built at the first request, once for the collection and the settings, into `indexes` of the cache folder; every
+    The index is built at the first request, once for the collection and the settings, into the folder `indexes` of the cache. Every
     process reads it memory-mapped. The request cache holds numbers and scores; titles and texts are read from the collection.
 
-    Title and text are searched as one. For BM25 see `hfcf.engines.retriever.bm25`: words are folded by Unicode, and a word that a
-    question has twice counts twice.
+    Title and text are searched as one text. For BM25 see `hfcf.engines.retriever.bm25`: words are folded by Unicode, and a word
+    that a question has twice counts twice.
 
-    Deviations: RGF (section 3.1) retrieves with REALM's bi-encoder of 128 dimensions, fine-tuned on Natural Questions, which
-    Transformers can't load any more; the nearest with open weights are DPR's two encoders, of 768 dimensions, also trained on it:
-    `method="dense", model=Model("facebook/dpr-question_encoder-single-nq-base"),
-    passage_model=Model("facebook/dpr-ctx_encoder-single-nq-base"), pooling="pooler"`. BM25 is what needs no model.
+    Deviations: RGF (section 3.1) retrieves with REALM's bi-encoder of 128 dimensions, fine-tuned on Natural Questions. Transformers
+        can't load it any more. The nearest encoders with open weights are DPR's two, of 768 dimensions, also trained on Natural
+        Questions: `method="dense", model=Model("facebook/dpr-question_encoder-single-nq-base"),
+        passage_model=Model("facebook/dpr-ctx_encoder-single-nq-base"), pooling="pooler"`. BM25 needs no model.
 
     Args:
         passages: the collection.
         method: "bm25", or "dense" (extra `dense`).
-        k: how many passages.
-        k1: of BM25: how soon more occurrences of a word add little.
-        b: of BM25: how much long passages lose, from 0 to 1.
-        model: of "dense": the encoder of questions.
-        passage_model: of "dense": the encoder of passages; by default that of questions.
-        pooling: of "dense": which vector represents a text: "mean" of its tokens, that of the first token ("cls"), or the model's
+        k: the number of passages.
+        k1: for BM25: how fast further occurrences of a word lose weight.
+        b: for BM25: how much long passages lose, between 0 and 1.
+        model: for "dense": the encoder of questions.
+        passage_model: for "dense": the encoder of passages; by default the encoder of questions.
+        pooling: for "dense": the vector that represents a text: the "mean" of its tokens, the first token's ("cls"), or the model's
             own ("pooler").
-        normalise: of "dense": whether vectors get length 1, so that the inner product is the cosine.
-        max_length: of "dense": tokens of a question, or of a passage with its title; the rest is not read.
-        index: of "dense": the index, as a string of FAISS's `index_factory`. "Flat" is exact: it compares every passage. "HNSW32",
-            "IVF65536,PQ64" and others compare few and may miss some; the file retrieval.md of the docs has their sizes.
-        index_search: of "dense" with an approximate index: how thoroughly it searches, by the names of FAISS's `ParameterSpace`,
-            such as "nprobe=64" or "efSearch=128"; "" leaves FAISS's own.
+        normalise: for "dense": whether vectors get length 1, so that the inner product is the cosine.
+        max_length: for "dense": the tokens of a question, or of a passage with its title; the rest is not read.
+        index: for "dense": the index, as a string of FAISS's `index_factory`. "Flat" is exact: it compares every passage.
+            Approximate indexes such as "HNSW32" and "IVF65536,PQ64" compare few passages and may miss some; the file retrieval.md
+            of the docs has their sizes.
+        index_search: for "dense" with an approximate index: how thoroughly it searches, by the names of FAISS's `ParameterSpace`,
+            such as "nprobe=64" or "efSearch=128"; "" keeps FAISS's default.
 
     Raises:
-        ValueError: a setting has a value that is none, or "dense" has no model. When the index is built: `index` or `index_search`
-            is not FAISS's, its metric is not the inner product, or the collection is too small to train it.
+        ValueError: a setting has an unknown value, or "dense" has no model. When the index is built: FAISS does not have `index` or
+            `index_search`, the metric is not the inner product, or the collection is too small.
         ModuleNotFoundError: "dense" without FAISS; the message has the command that installs it.
 
     >>> from datasets import Dataset
@@ -104,13 +105,13 @@ class Retriever(Engine):
             self._encoder(self.model)
 
     def __repr__(self) -> str:
-        # Comparisons have it in their keys: those of before `index` was a setting are found again.
+        # Comparisons have it in their keys: keys from before `index` was a setting are found again.
         shown = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in INDEX} | self._index()
         return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def run(self, requests: Sequence[Any]) -> list[Any]:
         if wrong := [request for request in requests if not isinstance(request, str)]:
-            raise TypeError(f"a question is text; this is {wrong[0]!r}")
+            raise TypeError(f"a question must be text, got {wrong[0]!r}")
         found = super().run(requests)
         numbers = sorted({number for hits in found for number, _ in hits})
         columns = self.passages.open()[numbers] if numbers else {}
@@ -120,21 +121,21 @@ class Retriever(Engine):
         return [[{**rows[number], "score": score} for number, score in hits] for hits in found]
 
     def vectors(self, numbers: Sequence[int]) -> np.ndarray:
-        """Return the index's vectors of passages by their numbers, passages × dimensions; of "dense" alone."""
+        """Return the index's vectors of passages by their numbers, passages × dimensions; only for "dense"."""
         vectors: np.ndarray = self.loaded().vectors(numbers)
         return vectors
 
     def encoder(self) -> dense.Encoder:
-        """Return the encoder of questions; of "dense" alone."""
+        """Return the encoder of questions; only for "dense"."""
         return self._encoder(self.model)
 
     def settings(self) -> dict[str, Any]:
         settings = {name: value for name, value in super().settings().items() if name not in INDEX}
-        # Without what is a default, so that answers of before `index` was a setting are found again.
+        # Without defaults, so that answers from before `index` was a setting are found again.
         return {**settings, "passages": self.passages.key(), **self._index()}
 
     def _index(self) -> dict[str, str]:
-        """Return what is set about the index, without the defaults."""
+        """Return the settings of the index that differ from the defaults."""
         return {name: value for name, default in INDEX.items() if (value := getattr(self, name)) != default}
 
     def room(self, length: int) -> int:
@@ -192,15 +193,15 @@ def _built(place: Path, build: Callable[[Path], None]) -> Path:
 class Rescorer(Engine):
     """The cosine of a question's vector with the vectors of some passages, rounded to five decimals.
 
-    A request is `[question, [number, …]]`, its answer a score for each number; numbers are places in the collection, as
+    A request is `[question, [number, …]]`, and its answer is a score for each number. Numbers are positions in the collection, as
     `Retriever` returns them. Every passage is encoded once, for the index of `Retriever(method="dense")`, which is kept on disk
     (extra `dense`).
 
     Args:
         passages: the collection.
-        model: the encoder of both.
-        pooling: which vector represents a text; see `Retriever`.
-        max_length: tokens of a text; the rest is not read.
+        model: the encoder of questions and passages.
+        pooling: the vector that represents a text; see `Retriever`.
+        max_length: the number of tokens of a text; the rest is not read.
 
     >>> from datasets import Dataset
     >>> passages = Passages.of(Dataset.from_dict({"text": ["Rome is old.", "Cats purr.", "Rome was founded long ago."]}))

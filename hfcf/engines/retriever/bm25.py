@@ -1,7 +1,7 @@
 """A BM25 index on disk: built in two passes over chunks of a collection, and read memory-mapped by bm25s.
 
-The files are those of `bm25s.BM25.save`, so bm25s scores from them. It is not asked to build them, because it holds every token of
-the collection in lists: 21 million passages of 100 words would take more than 70 GB.
+The files have the form of `bm25s.BM25.save`, so bm25s scores from them. But bm25s does not build them: it holds every token of the
+collection in lists. For 21 million passages of 100 words, the lists would take more than 70 GB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 CHUNK = 20_000
-"""Passages that are counted at once."""
+"""The number of passages that are counted at once."""
 _WORD = re.compile(r"\w+")
 _DATA, _INDICES, _INDPTR, _WORDS = "data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy", "words.arrow"
 
@@ -48,11 +48,12 @@ def _stop_words() -> frozenset[str]:
 def build(folder: Path, passages: Dataset, k1: float, b: float, chunk: int = CHUNK) -> None:
     """Write the index of a collection into a new folder.
 
-    A word with f occurrences in a passage of l words, that n of N passages have, of L words on average, adds ln(1 + (N - n + 0.5) /
-    (n + 0.5)) · f / (k1 · (1 - b + b · l / L) + f): bm25s' default, Lucene's variant, here in float64.
+    Each word of a passage adds `ln(1 + (N - n + 0.5) / (n + 0.5)) · f / (k1 · (1 - b + b · l / L) + f)` to the score. The word
+    occurs f times in a passage of l words, and n of N passages of L words on average have it. This is bm25s' default, Lucene's
+    variant, here in float64.
 
-    Memory: the vocabulary, a few hundred bytes a word; the chunk; and what the system maps of the index, 12 bytes for each
-    different word of each passage, which it may write out at any time. The counts go through files of as many bytes.
+    It needs memory for the vocabulary, a few hundred bytes a word, and for the chunk. The system also maps the index, 12 bytes for
+    each different word of each passage, and may write it out at any time. The counts go through files of the same size.
     """
     spill = folder / "spill"
     spill.mkdir(parents=True)

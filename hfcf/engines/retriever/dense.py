@@ -1,4 +1,4 @@
-"""Vectors of questions and passages by an encoder, and a FAISS index of the passages', read memory-mapped."""
+"""Vectors of questions and passages by an encoder, and a FAISS index of the passages' vectors, read memory-mapped."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 POOLINGS = ("mean", "cls", "pooler")
 CHUNK = 4_096
-"""Passages that are tokenised at once, and sorted by length."""
+"""The number of passages that are tokenised at once, and sorted by length."""
 MANY = 16
-"""Questions from which on an exact search multiplies matrices."""
+"""The number of questions from which on an exact search multiplies matrices."""
 _FILE = "vectors.faiss"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder(Engine):
-    """Vectors of `[title, text]` requests; the arguments are those of `Retriever`. It is not asked through the request cache.
+    """Vectors of `[title, text]` requests; the arguments are the same as in `Retriever`. It does not use the request cache.
 
     Raises:
-        ValueError: there is no such pooling.
+        ValueError: the pooling is unknown.
     """
 
     model: Model
@@ -55,7 +55,7 @@ class Encoder(Engine):
         import transformers
 
         config = read_config(self.model)
-        # `AutoModel` reads both of DPR's encoders as that of questions, and leaves the other's weights random.
+        # `AutoModel` reads both of DPR's encoders as question encoders, and leaves the weights of the passage encoder random.
         passages = any("ContextEncoder" in name for name in config.architectures or ())
         auto = transformers.DPRContextEncoder if passages else transformers.AutoModel
         network = load_network(auto, self.model, self.dtype(), unread=() if self.pooling == "pooler" else ("pooler.",))
@@ -99,12 +99,11 @@ def build(
 ) -> None:  # fmt: skip
     """Write the index of a collection's vectors into a new folder.
 
-    Memory: what `hfcf.engines.retriever.faiss_index` says of the index. The exact one holds all vectors, 4 bytes a dimension and
-    passage: 21 million of 768 dimensions take 65 GB, of 128 dimensions 11 GB. On disk they take as much again until the index is
-    written.
+    For its memory see `hfcf.engines.retriever.faiss_index`. The exact index holds all vectors, 4 bytes a dimension and passage: 21
+    million of 768 dimensions take 65 GB, of 128 dimensions 11 GB. On disk they take as much again until the index is written.
 
     Args:
-        kept: the file of vectors that are encoded, from which a build that was killed goes on.
+        kept: the file of encoded vectors, from which a build that was killed continues.
         index: a string of FAISS's `index_factory`.
         index_search: parameters of a search, which are checked here.
         flat: the folder of the exact index of the same vectors, if it exists: they are not encoded again.
@@ -182,13 +181,13 @@ class Index:
         return self._encoder.encode(self._loaded, [["", text]])[0] if text.strip() else Encoded({"input_ids": []})
 
     def vectors(self, numbers: Sequence[int]) -> np.ndarray:
-        """Return the vectors of passages by their numbers, passages × dimensions; of an index with codes, what they decode to."""
+        """Return the vectors of passages by their numbers, passages × dimensions; for an index with codes, the decoded vectors."""
         return np.asarray(self._index.reconstruct_batch(np.asarray(numbers, dtype=np.int64)))
 
     def search(self, questions: Sequence[Encoded], k: int) -> list[Hits]:
         """Return the passages with the largest inner products, computed again in float64, for each question.
 
-        Each question is encoded alone: padding moves the last bits of a vector. The index is asked for all of them at once.
+        Each question is encoded alone: padding moves the last bits of a vector. The index is searched for all of them at once.
         """
         asked = [i for i, question in enumerate(questions) if len(question)]
         hits: list[Hits] = [[] for _ in questions]

@@ -1,7 +1,7 @@
-"""FAISS indexes by name: make, train, fill and tune what `index_factory` writes, so that equal settings find equal passages.
+"""FAISS indexes by name: make, train, fill and tune what `index_factory` describes, so that equal settings find equal passages.
 
-Bytes for each passage, of d dimensions: "Flat" 4d; "HNSW32" 4d + 2 · 32 · 4 links of the ground level (about 4d + 280 in all);
-"IVF65536,PQ64" 64 + 8 for its number + 8 for its place, and 4d for each of the 65,536 lists.
+Bytes for each passage of d dimensions: "Flat" takes 4d. "HNSW32" takes 4d + 2 · 32 · 4 for links of the ground level (about 4d +
+280 in all). "IVF65536,PQ64" takes 64, 8 for its number and 8 for its place, and 4d for each of the 65,536 lists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INSTALL = 'FAISS is not installed: pip install "faiss-cpu>=1.11", or in a checko
 LEAST, EACH = 39, 40
 """Passages for each centroid: the fewest that FAISS trains on without a warning, and how many are read."""
 SAMPLE = 65_536
-"""Passages that every training reads where the collection has them: what FAISS uses for the codes of a product quantiser."""
+"""Passages that every training reads if the collection has them: FAISS uses as many for the codes of a product quantiser."""
 SEED = 13
 _CHUNK = 4_096
 
@@ -41,12 +41,12 @@ def new_index(index: str, index_search: str, dimensions: int, passages: int) -> 
     Args:
         index: a string of FAISS's `index_factory`.
         index_search: parameters of a search in the form of FAISS's `ParameterSpace`, such as "nprobe=64"; "" for FAISS's own.
-        dimensions: of a vector.
-        passages: of the collection.
+        dimensions: the number of dimensions of a vector.
+        passages: the number of passages of the collection.
 
     Raises:
-        ValueError: FAISS can't make the index, its metric is not the inner product, the collection is too small to train it, or it
-            has no such parameter.
+        ValueError: FAISS can't make the index or does not have a parameter, its metric is not the inner product, or the collection
+            is too small.
     """
     faiss = import_faiss()
     try:
@@ -85,7 +85,7 @@ def tune(made: Any, index: str, index_search: str) -> None:
 def fill(made: Any, index: str, vectors: Vectors, passages: int) -> None:
     """Train an index on a seeded sample of the passages, and add all of them chunk by chunk.
 
-    Memory: the sample, at most `max(EACH × centroids, SAMPLE)` vectors; a chunk; and what the index itself holds.
+    It needs memory for the sample, at most `max(EACH × centroids, SAMPLE)` vectors, for a chunk, and for the index itself.
 
     A graph depends on the order in which its nodes come, so it grows in one thread: HNSW over millions of passages takes hours.
     """
@@ -183,7 +183,7 @@ def _is_graph(faiss: Any, made: Any) -> bool:
 
 
 def _grow_again(faiss: Any, quantizer: Any, lists: int) -> None:
-    """Make the graph of the lists' centres once more, in one thread."""
+    """Make the graph of the lists' centres again, in one thread."""
     centres = quantizer.reconstruct_n(0, lists)
     quantizer.reset()
     with _threads(faiss, 1):

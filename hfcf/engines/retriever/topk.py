@@ -14,9 +14,9 @@ Hits = list[list[float]]
 
 
 def top_k(numbers: np.ndarray, scores: np.ndarray, k: int) -> Hits:
-    """Return the k best passages by score; equal ones (`hfcf.core.decisions`) are in the order of their numbers.
+    """Return the k best passages by score; equal scores (`hfcf.core.decisions`) are in the order of their passages' numbers.
 
-    bm25s and FAISS choose any of equal ones.
+    bm25s and FAISS may choose any of several equal passages.
     """
     if len(scores) > k:
         # What equals the k-th best score lies above this limit.
