@@ -1,8 +1,8 @@
-"""Intrinsic metrics of counterfactuals: each a stage that scores rows of an expanded set, and an `evaluate.Metric`.
+"""Intrinsic metrics of counterfactuals: each is a stage that scores rows of an expanded set, and an `evaluate.Metric`.
 
-A metric is a public module of this folder with a `hfcf.Metric`, or an entry point `hfcf.metrics` of another package. Its name is
-its column's name. `hfcf.metrics.MeasureFluency` is the stage for `Dataset.map`, `hfcf.metrics.Fluency` the metric over lists of
-texts, and `hfcf.measure` maps several metrics over a set. `scores/` holds scores of models, `shared/` the metrics' shared code.
+A metric is a public module of this folder with a `hfcf.Metric`, or an entry point `hfcf.metrics` of another package. Its column has
+the same name. `hfcf.metrics.MeasureFluency` is the stage for `Dataset.map`, and `hfcf.metrics.Fluency` is the metric over lists of
+texts. `hfcf.measure` maps several metrics over a set. `scores/` holds scores of models, `shared/` the metrics' shared code.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def load(name: str, stage: bool = False) -> Any:
     """Load a metric by name.
 
     Args:
-        name: one of `names()`.
-        stage: return the class of its stage instead of an `evaluate.Metric`; of another package's function, the function.
+        name: a name from `names()`.
+        stage: return the class of its stage instead of an `evaluate.Metric`; for another package's function, the function.
 
     Raises:
-        ValueError: no metric has that name; the message lists them.
+        ValueError: no metric has that name; the message lists the names.
 
     >>> load("minimality").compute(predictions=["Oslo is old."], references=["Rome is old."])["share"]
     0.25

@@ -23,14 +23,14 @@ from hfcf.text.normalise import normalise
 def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], folds: int = 5, seed: int = 13) -> list[str | None]:
     """Guess the label of each claim by a model that was trained on the claims and labels of other groups.
 
-    It is logistic regression over TF-IDF of words and pairs of words, cross-validated: groups that share a claim are in one
-    fold. The first of their names and the seed choose the fold, so the order of rows does not change the guesses.
+    It is logistic regression over TF-IDF of words and pairs of words, cross-validated. Groups that share a claim are in one fold.
+    The first of their names and the seed choose the fold, so the order of rows does not change the guesses.
 
     Args:
         claims: the texts.
         labels: the label of each claim.
         groups: the group of each claim; a source and its counterfactuals are one group.
-        folds: the number of parts into which the groups are divided, 2 or more.
+        folds: the number of parts into which the groups are divided, at least 2.
         seed: chooses the fold of each group.
 
     Returns:
@@ -49,8 +49,8 @@ def guess(claims: Sequence[str], labels: Sequence[str], groups: Sequence[str], f
 
 
 def folds_of(claims: Sequence[str], groups: Sequence[str], folds: int = 5, seed: int = 13) -> list[int]:
-    """Return the fold of each row; rows that share a group or a claim are in one."""
-    # A claim of two groups would be trained on with the very label that is asked.
+    """Return the fold of each row; rows that share a group or a claim are in one fold."""
+    # If a claim of two groups were in two folds, it would be trained on with the label that is to be guessed.
     first = connected([("group", group), ("claim", normalise(claim))] for group, claim in zip(groups, claims, strict=True))
     names: dict[int, str] = {}
     for i, group in zip(first, groups, strict=True):
@@ -64,7 +64,7 @@ def _fold(claims: Sequence[str], labels: Sequence[str], others: Sequence[str]) -
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    # One-letter words are words, and so are marks: a generator's final full stop betrays it.
+    # One-letter words are words, and so are punctuation marks: a generator's final full stop reveals it.
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+|[^\w\s]", sublinear_tf=True)
     model = LogisticRegression(C=10.0, max_iter=2000).fit(vectorizer.fit_transform(claims), labels)
     names = [str(name) for name in model.classes_]
@@ -76,10 +76,10 @@ def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict
     """Compare the guesses with always guessing the commonest label.
 
     Returns:
-        Over the rows with a guess: `accuracy` and `majority` (0–1), and `above_majority`, accuracy less majority. It is small where
-        nearly all rows have the same label; there, read `balanced`, the mean over labels of the share of their rows that is
-        guessed, and `above_chance`, `balanced` less 1/k for k labels: near 0 where the model finds nothing in claims, at most
-        1 − 1/k. All are None without guesses, `balanced` and `above_chance` also with a single label.
+        Over the rows with a guess: `accuracy` and `majority` (0–1), and `above_majority`, accuracy minus majority. This is small
+        where nearly all rows have the same label. In that case read `balanced`: the share of rows guessed right, as the mean over
+        labels. `above_chance` is `balanced` minus 1/k for k labels: near 0 if the model finds nothing in claims, at most 1 − 1/k.
+        All are None without guesses; `balanced` and `above_chance` are also None with a single label.
     """
     pairs = [(guessed, label) for guessed, label in zip(guesses, labels, strict=True) if guessed is not None]
     if not pairs:
@@ -101,15 +101,15 @@ class MeasureClaimOnly(Metric):
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
     The guess of a single row means little: read `above_majority` and `above_chance` of the set, which `overall` computes.
-    As an `evaluate.Metric`: `predictions` are claims, `references` their labels, and `groups`, if given, their groups; it gives
-    what `predictability` does.
+    As an `evaluate.Metric`: `predictions` are claims, `references` are their labels, and `groups`, if given, are their groups. It
+    returns what `predictability` returns.
 
     Source: Schuster et al. 2019, who trained BERT on FEVER's claims. Deviation: a linear model over words, which needs no download
-    and runs in seconds; a stronger model may find more.
+        and runs in seconds; a stronger model may find more.
 
     Args:
-        task: the task of the rows; those of relations are refused.
-        folds: of the cross-validation, by group and claim; 2 or more.
+        task: the task of the rows; rows of relations are refused.
+        folds: the number of folds of the cross-validation, by group and claim; at least 2.
 
     >>> MeasureClaimOnly(task="relation").inputs
     Traceback (most recent call last):

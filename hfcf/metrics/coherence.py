@@ -27,17 +27,18 @@ def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequ
 class MeasureCoherence(Metric):
     """Average the MoverScore of the claim with each piece of its evidence (RACE's "multi hop").
 
-    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1; null without a piece that has a score.
+    Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1; null if no piece has a score.
     The first 512 tokens of a text are read.
-    As an `evaluate.Metric`: `predictions` are claims, which also give the IDF weights, `references` lists of evidence texts.
+    As an `evaluate.Metric`: `predictions` are claims, which also give the IDF weights, and `references` are lists of evidence
+    texts.
 
-    Source: RACE, Table 4 (M.h.): c′ with each e of E. By the paper, it does not show whether all the evidence is
-    needed. Deviation: for a counterfactual of the evidence, (c, E′), it compares c with each e′.
+    Source: RACE, Table 4 (M.h.): c′ with each e of E. The paper says that it does not show whether all the evidence is needed.
+        Deviation: for a counterfactual of the evidence, (c, E′), it compares c with each e′.
 
     Args:
-        task: the task of the rows; those of relations are refused.
+        task: the task of the rows; rows of relations are refused.
         model: an encoder.
-        n_gram: how many neighbouring words move together.
+        n_gram: the number of neighbouring words that move together.
 
     >>> MeasureCoherence(task="relation").inputs  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):

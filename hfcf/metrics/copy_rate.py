@@ -13,7 +13,7 @@ from hfcf.metrics.shared.texts import TextsOfPieces, TextWithPieces, folded_word
 
 
 def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
-    """Divide the claim's longest run of words that is also in one text by the claim's words; None for a claim without a word.
+    """Divide the length of the claim's longest run of words that is also in one text by the claim's; None without a word.
 
     Words are compared without case, accents, punctuation and a possessive "'s".
     """
@@ -36,7 +36,7 @@ def _longest_run(text: str, other: str) -> int:
 
 
 def rate_of(claim: TextWithPieces) -> float | None:
-    """Return the copy rate of a claim from the titles and texts of its pieces, each a text of its own."""
+    """Return the copy rate of a claim from the titles and texts of its pieces; each title and each text is a separate text."""
     return copy_rate(claim.text, [text for piece in claim.pieces for text in piece])
 
 
@@ -44,19 +44,21 @@ def rate_of(claim: TextWithPieces) -> float | None:
 class MeasureCopyRate(Metric):
     """Compute the share of the new claim's words in its longest run that one piece of the evidence also has.
 
-    Input columns: the task's texts, `edits`. Output column: `copy_rate`, `{rate, copied, source}`, the share (0–1, 1 where one
-    piece holds the complete claim), whether it is over `limit`, and the same share of the source's claim in the source's evidence;
-    null where the claim is the source's, and where it has no word. A title counts as a text of its own.
+    Input columns: the task's texts, `edits`. Output column: `copy_rate`, `{rate, copied, source}`. `rate` is the share (0–1, 1
+    where one piece holds the complete claim). `copied` says whether it is over `limit`. `source` is the same share of the source's
+    claim in the source's evidence. The column is null if the claim is the source's, and if it has no word. A title counts as a
+    separate text.
     As an `evaluate.Metric`: `predictions` are claims, `references` lists of evidence texts; `source` is null.
 
-    The evidence is that of the row. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′, so what is copied from E′
-    ends here at the first edited entity: the rate is then a lower bound. `hfcf compare` also reads E′.
+    The evidence is the row's evidence. RACE writes (c′, E) of a SUPPORTS row from the edited evidence E′. A run of words that is
+    copied from E′ ends here at the first edited entity, so the rate is then a lower bound. `hfcf compare` also reads E′.
 
-    Source: ours: it shows how far a claim is a single sentence of the evidence. A claim that one piece holds has a right label, and
-    is no counterfactual of its source; the source's own rate says how much of that is the corpus's way to write claims.
+    Source: ours: it shows how far a claim is a single sentence of the evidence. A claim that one piece holds has a right label, but
+        it is not a counterfactual of its source. The source's own rate shows how much of the rate comes from the corpus's way to
+        write claims.
 
     Args:
-        task: the task of the rows; those without pieces of evidence are refused.
+        task: the task of the rows; rows without pieces of evidence are refused.
         limit: the rate above which a claim counts as copied.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}

@@ -18,7 +18,7 @@ from hfcf.metrics.shared.metric import RACE, Metric
 from hfcf.metrics.shared.texts import bare_words, changes
 
 SAMPLE = 200
-"""Texts of a set whose self-BLEU is taken: each against all others is quadratic."""
+"""The number of texts of a set whose self-BLEU is computed: comparing each text with all the rest is quadratic."""
 
 
 def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
@@ -31,7 +31,7 @@ def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
         sources: the text of each counterfactual's source.
 
     Returns:
-        1 or more; None if BLEU is 0 or there are no texts.
+        At least 1; None if BLEU is 0 or there are no texts.
     """
     corpus = _CorpusBleu()
     for text, source in zip(texts, sources, strict=True):
@@ -40,7 +40,7 @@ def inverse_bleu(texts: Sequence[str], sources: Sequence[str]) -> float | None:
 
 
 class _CorpusBleu:
-    """sacreBLEU's corpus BLEU of pairs that come one by one; it holds counts alone."""
+    """Compute sacreBLEU's corpus BLEU of pairs that come one at a time; it only holds counts."""
 
     def __init__(self) -> None:
         from sacrebleu.metrics import BLEU
@@ -50,7 +50,7 @@ class _CorpusBleu:
         self._size = self._source_size = 0
 
     def add(self, text: str, source: str) -> None:
-        """Count a text's n-grams, and those that its source has."""
+        """Count a text's n-grams, and the n-grams that its source also has."""
         (grams, size), (others, source_size) = (_read_ngrams(self._metric, side) for side in (text, source))
         for gram, n in grams.items():
             self._total[len(gram) - 1] += n
@@ -74,7 +74,7 @@ def _read_ngrams(metric: Any, text: str) -> tuple[Counter[tuple[str, ...]], int]
 
 
 def bleu(text: str, source: str) -> dict[str, float | None]:
-    """Compute sacreBLEU's sentence BLEU of a text against its source, 0–1, and 1 / BLEU, None where it is 0."""
+    """Compute sacreBLEU's sentence BLEU of a text against its source, 0–1, and 1 / BLEU (None if BLEU is 0)."""
     from sacrebleu.metrics import BLEU
 
     score = round(BLEU(effective_order=True).sentence_score(text, [source]).score / 100, 5)
@@ -82,11 +82,11 @@ def bleu(text: str, source: str) -> dict[str, float | None]:
 
 
 def self_bleu(texts: Iterable[str], sample: int = SAMPLE) -> float | None:
-    """Compute the mean BLEU of each text against all other texts, 0–1: less is more diverse.
+    """Compute the mean BLEU of each text against all other texts, 0–1: a lower value is more diverse.
 
     Args:
-        texts: one or more.
-        sample: the largest number of texts; the texts with the smallest hashes are used, whatever their order.
+        texts: at least one text.
+        sample: the maximum number of texts; the texts with the smallest hashes are used, whatever their order.
 
     Returns:
         None for fewer than two texts.
@@ -101,7 +101,7 @@ def self_bleu(texts: Iterable[str], sample: int = SAMPLE) -> float | None:
 
 
 def _draw(texts: Iterable[str], sample: int) -> list[str]:
-    """Draw the texts of the smallest hashes."""
+    """Draw the texts with the smallest hashes."""
     return nsmallest(sample, texts, key=lambda text: (hashlib.sha256(text.encode()).digest(), text))
 
 
@@ -112,7 +112,7 @@ def _against_the_others(texts: Sequence[str]) -> list[float]:
     metric = BLEU(effective_order=True)
     orders = metric.max_ngram_order
     read = [_read_ngrams(metric, text) for text in texts]
-    # The two largest counts of each n-gram, the first with its text: the largest among the others of any text is one of them.
+    # The two largest counts of each n-gram, the first with its text: for any text, one of them is the largest count in the rest.
     most: dict[tuple[str, ...], tuple[int, int, int]] = defaultdict(lambda: (0, -1, 0))
     for i, (grams, _) in enumerate(read):
         for gram, n in grams.items():
@@ -135,7 +135,7 @@ def _against_the_others(texts: Sequence[str]) -> list[float]:
 def distinct(texts: Iterable[str], n: int) -> float | None:
     """Divide the number of different n-grams of the texts by the number of all n-grams, 0–1; None if there are none.
 
-    Source: Li et al. 2016, A Diversity-Promoting Objective Function. Words are those of `hfcf.core.edits.words`, in lower case.
+    Source: Li et al. 2016, A Diversity-Promoting Objective Function. A text is split by `hfcf.core.edits.words`, in lower case.
     """
     grams = _DistinctNGrams(n)
     for text in texts:
@@ -147,7 +147,7 @@ class _DistinctNGrams:
     """Count the different n-grams of a stream of texts, in eight bytes for each different n-gram.
 
     Args:
-        n: words of an n-gram.
+        n: the number of words of an n-gram.
     """
 
     def __init__(self, n: int) -> None:
@@ -173,7 +173,7 @@ class _DistinctNGrams:
 
 
 _MERGE_SIZE = 100_000
-"""N-grams that are counted before they are merged with those before."""
+"""The number of n-grams that are counted before they are merged with earlier counts."""
 
 
 def diversity(texts: Sequence[str], sources: Sequence[str]) -> dict[str, float | None]:
@@ -200,10 +200,11 @@ def _diversity(pairs: Iterable[tuple[str, str]]) -> dict[str, float | None]:
 class MeasureDiversity(Metric):
     """Measure how much the wording differs from the source's: sentence BLEU, and 1 / BLEU.
 
-    Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and 1 or more; null where nothing
-    changed. More `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean
-    of `inverse` is a different, larger number. For questions, the two questions are compared, not their passages.
-    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'; it gives what `diversity` does.
+    Input columns: the task's texts, `edits`. Output column: `diversity`, `{bleu, inverse}`, 0–1 and at least 1; null if nothing
+    changed. A higher `inverse` is more diverse. RACE's Table 4 has 1 / BLEU of the corpus, which `overall` gives: the mean of
+    `inverse` is a different, larger number. For questions, the two questions are compared, not their passages.
+    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` are their sources'. It returns what `diversity`
+    returns.
 
     Source: RACE, Table 4 (Div.), after Rani et al. 2023.
 

@@ -34,14 +34,15 @@ def duplicates(ds: Any, against: Mapping[str, Dataset] | None = None, threshold:
     Args:
         ds: the set; an earlier row is never a duplicate of a later row.
         against: {name: rows of the same task}: the evaluation sets.
-        threshold: the least `jaccard` of near texts.
+        threshold: the minimum `jaccard` of near texts.
 
     Returns:
-        {id: what it repeats}, of the rows that repeat something: "repeat", the id of an earlier row of equal texts, titles
-        included; "near", if it has none, that of the nearest earlier row in which the same field was changed to nearly the same,
-        of the rows that have neither themselves; "leak", "NAME: ID" of an evaluation row with its claim, its whole evidence or
-        its sentence; "near_leak", if it has none, of one with nearly its claim or sentence. Equal is what `dedup_key` makes equal.
-        Rows whose edits do not fit their texts are left out.
+        {id: what it repeats}, for the rows that repeat something. "repeat" is the id of an earlier row with equal texts, including
+        titles. "near" is set if "repeat" is not. It is the id of the nearest earlier row in which the same field was changed to
+        nearly the same text. Rows with a "repeat" or "near" of their own are not considered. "leak" is "NAME: ID" of an evaluation
+        row with its claim, its whole evidence or its sentence. "near_leak" is set if "leak" is not: it names an evaluation row with
+        nearly its claim or sentence. Texts are equal if `dedup_key` makes them equal. Rows whose edits do not fit their texts are
+        left out.
     """
     task = task_of(ds.column_names)
     held = {
@@ -62,7 +63,7 @@ def _texts(ds: Dataset, task: Task) -> Iterator[_Text]:
 
 
 class _Text(NamedTuple):
-    """What is compared in a row: keys that another row may share, titles, main text, and the changed text."""
+    """What is compared in a row: keys that a further row may share, titles, main text, and the changed text."""
 
     id: str
     change: str
@@ -122,19 +123,19 @@ def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
 class MeasureDuplicates(Metric):
     """Find counterfactuals that repeat an earlier counterfactual, or that are in an evaluation set, exactly or nearly.
 
-    Input columns: the task's texts, `edits`; `fit` also reads `id` and `change`. Output column: `duplicates`,
-    `{repeat, near, leak, near_leak, of}`: four verdicts as `duplicates` explains them, and the row that is repeated, the evaluation
-    set's first. For questions, `repeat` has the question and the passage of an earlier row, `near` compares questions alone, and
-    `leak` has the question or the passage of an evaluation row.
+    Input columns: the task's texts, `edits`; `fit` also reads `id` and `change`. Output column: `duplicates`, `{repeat, near, leak,
+    near_leak, of}`. The first four are verdicts that `duplicates` explains; `of` is the row that is repeated, the evaluation set's
+    first. For questions, `repeat` means the question and the passage of an earlier row. `near` compares only questions, and `leak`
+    means the question or the passage of an evaluation row.
 
-    As an `evaluate.Metric`: `predictions` are texts, and `against`, if given, texts of an evaluation set.
+    As an `evaluate.Metric`: `predictions` are texts, and `against`, if given, are texts of an evaluation set.
 
-    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters instead of five words, since a
-    claim has few words.
+    Source: Lee et al. 2022: near duplicates by MinHash. Deviation: runs of five characters instead of five words, because a claim
+        has few words.
 
     Args:
         task: the task of the rows.
-        threshold: the least share of runs of characters that near texts have in common; above 0, up to 1.
+        threshold: the minimum share of runs of characters that near texts have in common; above 0, up to 1.
         against: evaluation sets in which to look for leaks: {name: rows, or a corpus as recipes name it}.
 
     >>> MeasureDuplicates().check_fitted()
@@ -171,7 +172,7 @@ class MeasureDuplicates(Metric):
         return ("id", "change", *self.inputs)
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Compare the rows of the set with one another, and with the evaluation sets."""
+        """Compare the rows of the set with each other, and with the evaluation sets."""
         repeats = duplicates(ds, self._evaluation_sets(), self.threshold)
         return save_artifact({row_id: repeats.get(row_id, {}) for row_id in ds["id"]})
 
@@ -200,7 +201,7 @@ def load_evaluation_set(source: Any) -> Dataset:
     """Load the rows of an evaluation set: rows as given, or a corpus as recipes name it.
 
     Raises:
-        RecipeError: there is no such corpus, or its files are not there.
+        RecipeError: the corpus is unknown, or its files do not exist.
     """
     if isinstance(source, Dataset):
         return source

@@ -17,14 +17,14 @@ from hfcf.text.normalise import normalise
 class MeasureEntityOverlap(Metric):
     """Compute the share of the source's entities that the changed text still names.
 
-    Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1, null where the source names no entity;
-    neither more nor less is better. Entities have the five types of `hfcf.engines.ner.TYPES`, and are compared by letters and
-    digits. For questions, the two questions are compared; a tagger finds few names in questions without capitals, and rows without
+    Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1; null if the source names no entity. Neither a
+    high nor a low value is better. Entities have the five types of `hfcf.engines.ner.TYPES`, and are compared by letters and
+    digits. For questions, the two questions are compared. A tagger finds few names in questions without capitals, and rows without
     a name are null.
-    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
+    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` are their sources'.
 
-    Source: RACE, section 3.4, "the overlap rate of entities", which does not name the set that it is over. Deviation: its filter
-    counts a source without entities as 0; a mean over a set leaves it out.
+    Source: RACE, section 3.4, "the overlap rate of entities"; the paper does not say over which set. Deviation: its filter counts a
+        source without entities as 0; here a mean over a set leaves it out.
 
     Args:
         task: the task of the rows.

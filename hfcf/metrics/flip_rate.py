@@ -33,7 +33,7 @@ def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | 
 
 def same_weights(model: Model, other: Model) -> bool:
     """Say whether two models have the same weights, under any name or number type."""
-    # Names first: files are read, and the Hub's cache asked for a commit, only where they do not tell.
+    # Names are compared first; files are read, and the Hub's cache is asked for a commit, only if names do not decide.
     if replace(model, dtype=other.dtype) == other:
         return True
     if model.source() == other.source() and model.adapter == other.adapter and not Path(model.source()).is_dir():
@@ -47,7 +47,7 @@ def _weights(model: Model) -> tuple[Any, ...]:
 
 
 def _of(folder: str) -> tuple[str, ...]:
-    """Hash the files of weights in a folder; () where there is no such folder."""
+    """Hash the files of weights in a folder; () if the folder does not exist."""
     weights = (path for path in Path(folder).rglob("*") if path.suffix in (".safetensors", ".bin"))
     files = [path for path in weights if path.name != "training_args.bin"]
     return tuple(sorted(_hash(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
@@ -63,24 +63,24 @@ def _hash(path: str, size: int, time: int) -> str:
 class MeasureFlipRate(Metric):
     """Check whether a model that did not filter the counterfactual predicts its label, or answers its question.
 
-    Input columns: the task's texts and `label`, the counterfactual's label. Questions have `answers` instead, and a
-    reader's answer flips if the task's scorer calls it right (SQuAD's exact match with one of them). Output column: `flip_rate`,
-    `{flipped, predicted, probability}`: whether the label flips, the predicted label, and the probability (0–1) of the
-    counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts; a
-    relation's sentence that is longer is null, as is a row for which a language model behind an endpoint ("llm:NAME") gives no
-    valid answer: it is left out of the rate. A row whose label the classifier does not have is not flipped, with a warning.
+    Input columns: the task's texts and `label`, the counterfactual's label. Questions have `answers` instead. A reader's answer
+    flips if the task's scorer calls it right (SQuAD's exact match with one of the answers). Output column: `flip_rate`, `{flipped,
+    predicted, probability}`: whether the label flips, the predicted label, and a probability (0–1). It is the probability of the
+    counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts. A row is
+    null, and left out of the rate, if its sentence of a relation is longer. So is a row for which a language model behind an
+    endpoint ("llm:NAME") gives no valid answer. A row whose label the classifier does not have is not flipped, with a warning.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper also
-    filters with a verifier, perhaps the same; here the verifier that filtered is refused, since it would agree with itself.
+        filters with a verifier, perhaps the same. Here the verifier that filtered is refused, because it would agree with itself.
 
     Args:
         task: the task of the rows.
         verifier: a three-way verifier for claims, an R-BERT for relations, a reader for questions.
         filtered_by: the models that checked these counterfactuals when they were made.
-        max_length: tokens that it reads.
+        max_length: the number of tokens that it reads.
 
     Raises:
-        StageError: `verifier` is one of `filtered_by`, by its weights.
+        StageError: `verifier` has the weights of a model in `filtered_by`.
 
     >>> MeasureFlipRate(verifier=Model("me/a"), filtered_by=(Model("me/a"),)).check_fitted()  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -114,7 +114,7 @@ class MeasureFlipRate(Metric):
         return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier)}
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
-        """Ask the verifier for the class probabilities of each row; None where it gives none."""
+        """Ask the verifier for the class probabilities of each row; None if it gives none."""
 
         def ask(asked: Sequence[Any]) -> list[Any]:
             return get_task(self.task).verdicts(asked, self.verifier, self.max_length)

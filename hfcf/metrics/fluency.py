@@ -17,17 +17,17 @@ from hfcf.metrics.shared.metric import RACE, TEXT, Metric
 class MeasureFluency(Metric):
     """Compute the perplexity of the changed text (the claim, the pieces of evidence that differ, the sentence, or the question).
 
-    Input columns: the task's texts, `edits`. Output column: `fluency`, 1 or more; null where nothing changed, and
-    for a text longer than the model reads.
+    Input columns: the task's texts, `edits`. Output column: `fluency`, at least 1; null if nothing changed, and for a text longer
+    than the model reads.
     As an `evaluate.Metric`: `predictions` are texts.
 
-    Source: RACE, Table 4 (Flu.), GPT-2 over c′. Deviations: a counterfactual of the evidence has no claim of its own, and is
-    scored by its evidence; the first token also counts, after the mark between documents.
+    Source: RACE, Table 4 (Flu.), GPT-2 over c′. Deviations: a counterfactual of the evidence has no claim of its own, so its
+        evidence is scored. The first token also counts, after the mark between documents.
 
     Args:
         task: the task of the rows.
         model: a decoder-only language model. Perplexities of different models can't be compared.
-        max_length: tokens that are read.
+        max_length: the number of tokens that are read.
 
     >>> MeasureFluency(task="relation").outputs
     {'fluency': Value('float64')}

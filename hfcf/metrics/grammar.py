@@ -17,19 +17,19 @@ from hfcf.metrics.shared.metric import TEXT, Metric
 class MeasureGrammar(Metric):
     """Estimate the probability that the changed text is an acceptable sentence.
 
-    Input columns: the task's texts, `edits`. Output column: `grammar`, 0–1; null where nothing changed, and for a
-    text longer than is read. For questions it is the question alone; search queries without capitals and marks score low, though
-    RGF's raters call them fluent (appendix B).
+    Input columns: the task's texts, `edits`. Output column: `grammar`, 0–1; null if nothing changed, and for a text longer than is
+    read. For questions it is the question alone. Search queries without capitals and marks score low, although RGF's raters call
+    them fluent (appendix B).
     As an `evaluate.Metric`: `predictions` are texts.
 
-    Source: Warstadt et al. 2019, CoLA. Deviation: such models are trained on single sentences of linguists' examples, and several
-    pieces of evidence are scored as one text.
+    Source: Warstadt et al. 2019, CoLA. Deviation: such models are trained on single sentences of linguists' examples; here several
+        pieces of evidence are scored as one text.
 
     Args:
         task: the task of the rows.
         model: a classifier of single sentences that was trained on acceptability.
         acceptable: its class of acceptable sentences; "LABEL_1" if its classes have no names.
-        max_length: tokens that are read.
+        max_length: the number of tokens that are read.
 
     >>> MeasureGrammar(model=Model("me/cola")).outputs
     {'grammar': Value('float64')}

@@ -21,8 +21,8 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
     """Count a set's labels; rows without a label are left out.
 
     Returns:
-        `majority`, the share (0–1) of the commonest label; `balance`, the labels' entropy over the largest possible entropy:
-        1 if all labels are equally common, 0 for a single label; `labels`, their number. None, None and 0 without rows.
+        `majority`, the share (0–1) of the commonest label. `balance`, the labels' entropy divided by the largest possible entropy:
+        1 if all labels are equally common, 0 for a single label. `labels`, the number of labels. None, None and 0 without rows.
     """
     counts = Counter(label for label in labels if label is not None)
     if not counts:
@@ -38,7 +38,7 @@ class MeasureLabelBalance(Metric):
     """Compute the share of the set's rows that have this row's label.
 
     Input column: `label`. Output column: `label_balance`, 0–1; null without a label.
-    As an `evaluate.Metric`: `predictions` are labels; it gives what `label_balance` does.
+    As an `evaluate.Metric`: `predictions` are labels. It returns what `label_balance` returns.
 
     Args:
         task: the task of the rows.

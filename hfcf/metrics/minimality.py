@@ -12,10 +12,10 @@ from hfcf.metrics.shared.texts import bare_words, folded_words
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:
-    """Measure the word edit distance of two texts, its share of the source's words, and the share of these that is kept.
+    """Measure the word edit distance of two texts, its share of the source's words, and the share of the source's words kept.
 
-    Both shares are None if the source has no words. Words are those of `hfcf.core.edits.words`: a punctuation mark is a word, and
-    case counts. Words that are kept are those of `kept_words`.
+    Both shares are None if the source has no words. Texts are split by `hfcf.core.edits.words`: a punctuation mark is a word, and
+    case counts. Kept words are counted by `kept_words`.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -25,7 +25,7 @@ def minimality(before: str, after: str) -> dict[str, Any]:
 
 
 def kept_words(before: str, after: str) -> float | None:
-    """Divide the words of the source that the new text also has, in any order, by the source's words; None if it has no word.
+    """Divide the number of the source's words that the new text also has, in any order, by the source's; None without a word.
 
     Words are compared without case, accents, punctuation and a possessive "'s". A word that the source has twice is kept once if
     the new text has it once.
@@ -38,15 +38,14 @@ def kept_words(before: str, after: str) -> float | None:
 class MeasureMinimality(Metric):
     """Count the word edits from the source's text to the counterfactual's, and the source's words that it keeps.
 
-    Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share, kept}`, the number of edits (0 or
-    more), that number over the source's words (0 or more), and the share of the source's words that the new text also has (0–1);
-    only texts that changed are counted.
-    For questions, only the question is counted, since the passage is replaced and not edited: `distance` is then RGF's edit
-    distance (Figure 3), except that case and punctuation count.
-    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources'.
+    Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share, kept}`. `distance` is the number of
+    edits, and `share` is that number over the source's words (both at least 0). `kept` is the share of the source's words that the
+    new text also has (0–1). Only texts that changed are counted. For questions, only the question is counted, because the passage
+    is replaced and not edited. `distance` is then RGF's edit distance (Figure 3), except that case and punctuation count.
+    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` are their sources'.
 
-    Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and its share of the input's words. Deviation: words
-    are split by this library, not by a model's tokenizer. `kept` is ours: unlike the distance, it counts no word that is added.
+    Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and its share of the input's words. Deviation: this library
+        splits words, not a model's tokenizer. `kept` is ours: unlike the distance, it does not count added words.
 
     Args:
         task: the task of the rows.

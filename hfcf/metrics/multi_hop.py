@@ -1,4 +1,4 @@
-"""Whether a new claim combines pieces of its evidence, as its source's does: no piece alone has all words that the pieces have."""
+"""Whether a new claim combines pieces of its evidence, as its source does: no piece alone has all words that the pieces have."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
 def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
     """Say whether no single piece has all of the claim's content words that any piece has; None for a claim without such a word.
 
-    In other words: two of the pieces together have more of them than any piece alone. Content words are words that are not English
-    stop words, compared as `copy_rate` compares them; each different one counts once. Words that no piece has do not count. It is a
-    matter of words: a paraphrase hides a hop, and a word that only another piece happens to have makes a hop.
+    In other words: two of the pieces together have more of these words than any piece alone. Content words are words that are not
+    English stop words, compared as `copy_rate` compares words; each different word counts once. Words that no piece has do not
+    count. Only words are compared: a paraphrase hides a hop, and a word that only one further piece has by chance makes a hop.
     """
     if not content_words(claim):
         return None
@@ -32,7 +32,7 @@ def multi_hop(claim: str, texts: Sequence[str]) -> bool | None:
 
 
 def combines(claim: TextWithPieces) -> bool | None:
-    """Return `multi_hop` of a claim and its pieces, a title being part of its piece."""
+    """Return `multi_hop` of a claim and its pieces; a title is part of its piece."""
     return multi_hop(claim.text, [" ".join(piece) for piece in claim.pieces])
 
 
@@ -40,19 +40,20 @@ def combines(claim: TextWithPieces) -> bool | None:
 class MeasureMultiHop(Metric):
     """Check whether the new claim's words come from two or more pieces of its evidence, and whether the source's claim's do.
 
-    Input columns: the task's texts, `edits`. Output column: `multi_hop`, `{combines, source, kept}`, whether no single piece has
-    all of the claim's content words that any piece has, whether that holds of the source's claim and evidence, and the first
-    verdict once more, null where the second is no; null where the claim is the source's. So the share of `kept` is that of new
-    claims that combine pieces where the source does. A claim without a content word has no verdict; one piece is never combined.
-    As an `evaluate.Metric`: `predictions` are claims, `references` lists of pieces of evidence; `source` and `kept` are null.
+    Input columns: the task's texts, `edits`. Output column: `multi_hop`, `{combines, source, kept}`. `combines` says whether no
+    single piece has all of the claim's content words that any piece has. `source` says the same about the source's claim and
+    evidence. `kept` repeats `combines`, and is null if `source` is false. The column is null if the claim is the source's. So the
+    share of `kept` is the share of new claims that combine pieces where the source does. A claim without a content word has no
+    verdict; a single piece is never combined.
+    As an `evaluate.Metric`: `predictions` are claims, `references` are lists of pieces of evidence; `source` and `kept` are null.
 
-    The evidence is that of the row: words that RACE's edited evidence alone has do not count.
+    The evidence is the row's evidence: words that only RACE's edited evidence has do not count.
 
     Source: ours: RACE's multi-hop coherence (Table 4, here `coherence`) compares a claim with each piece, and does not show whether
-    the claim needs several pieces.
+        the claim needs several pieces.
 
     Args:
-        task: the task of the rows; those without pieces of evidence are refused.
+        task: the task of the rows; rows without pieces of evidence are refused.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> evidence = [{"title": "Oslo", "text": "It is big."}, {"title": "Rome", "text": "It is old."}]

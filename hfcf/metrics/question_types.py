@@ -16,7 +16,7 @@ from hfcf.metrics.shared.metric import TEXT, Metric
 from hfcf.metrics.shared.texts import ColumnsOf, changes
 
 TOP = 20
-"""Types that the paper's figure shows."""
+"""The number of types that the paper's figure shows."""
 
 
 def question_type(question: str) -> str:
@@ -40,15 +40,15 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
 class MeasureQuestionTypes(Metric):
     """Name the type of the source's question and of the counterfactual's: their first two words.
 
-    Input columns: the task's texts, `edits`. Output column: `question_types`, `{before, after, same}`; same types are neither
+    Input columns: the task's texts, `edits`. Output column: `question_types`, `{before, after, same}`. Equal types are neither
     better nor worse than different types. Read the numbers of the set, which `overall` computes: a generator prefers popular types.
-    As an `evaluate.Metric`: `predictions` are questions; it gives the shares of their 20 commonest types.
+    As an `evaluate.Metric`: `predictions` are questions. It returns the shares of their 20 commonest types.
 
     Source: RGF, Figure 5, the 20 commonest types before and after. Deviation: the paper does not define a type; see
     `question_type`.
 
     Args:
-        task: the task of the rows; those without questions are refused.
+        task: the task of the rows; rows without questions are refused.
 
     >>> MeasureQuestionTypes().inputs
     Traceback (most recent call last):
@@ -66,17 +66,17 @@ class MeasureQuestionTypes(Metric):
 
     @classmethod
     def over_lists(cls, predictions: Sequence[str], references: Any = None, **settings: Any) -> dict[str, Any]:
-        """Return the shares of the 20 commonest types, as `common_types` gives them."""
+        """Return the shares of the 20 commonest types, as `common_types` does."""
         return common_types(predictions)
 
     @classmethod
     def overall(cls, ds: Dataset) -> dict[str, Any]:
-        """Compare the types of a set's questions with those of their sources'.
+        """Compare the types of a set's questions with the types of their sources' questions.
 
         Returns:
-            `before` and `after`, {type: share} of the 20 commonest of each; `top_before` and `top_after`, the share of all
-            questions that these are; `distance`, how much of the questions is of another type than before: half the sum of the
-            differences of all shares, 0–1. A source counts once for each of its counterfactuals.
+            `before` and `after`, {type: share} of the 20 commonest types of each. `top_before` and `top_after`, the share of all
+            questions that have these types. `distance`, how many of the questions have a different type than before: half the sum
+            of the differences of all shares, 0–1. A source counts once for each of its counterfactuals.
         """
         counts = Counter[str](), Counter[str]()
         for pair in changes(ds):

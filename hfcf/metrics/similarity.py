@@ -20,18 +20,19 @@ from hfcf.metrics.shared.texts import changes
 class MeasureSimilarity(Metric):
     """Measure how close the changed text is in meaning to the source's text, by MoverScore.
 
-    Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null where nothing changed,
-    and if a side has no word that distinguishes texts. The first 512 tokens of a text are read. For RACE more is better, and
+    Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null if nothing changed, and if a
+    side has no word that distinguishes texts. The first 512 tokens of a text are read. For RACE a higher value is better, and
     diversity is its opposite. For questions, the two questions are compared, not their passages: near 1 they may mean the same.
-    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` their sources', which also give the IDF weights.
+    As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` are their sources', which also give the IDF
+    weights.
 
-    Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.shared.moverscore.MoverScore`; IDF weights
-    come from the sources of the set that the stage is fitted to; fitted to fewer than two, it weighs every word alike.
+    Source: RACE, Table 4 (Sim.): MoverScore of c′ and c. Deviations: see `hfcf.metrics.shared.moverscore.MoverScore`. IDF weights
+        come from the sources of the set to which the stage is fitted. With fewer than two sources, all words have the same weight.
 
     Args:
         task: the task of the rows.
         model: an encoder.
-        n_gram: how many neighbouring words move together.
+        n_gram: the number of neighbouring words that move together.
 
     >>> MeasureSimilarity().check_fitted()
     Traceback (most recent call last):

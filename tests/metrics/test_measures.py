@@ -690,7 +690,7 @@ def test_functions_and_classes_of_ones_own_are_measured(made: Dataset) -> None:
     def listed(text: str, source: str) -> list[str]:
         return [text]
 
-    with pytest.raises(ValueError, match=r"listed must return a number, a verdict or a text, and says -> list\[str\]"):
+    with pytest.raises(ValueError, match=r"listed must return a number, a verdict or a text, got -> list\[str\]"):
         measure(made, [listed])
 
     def plain(text, source):  # type: ignore[no-untyped-def]

@@ -15,8 +15,8 @@ def class_scores(gold: Sequence[str], predicted: Sequence[str | None], labels: S
 
     Args:
         gold: the true label of each row.
-        predicted: the label that a model gave; None where it gave none, which is wrong.
-        labels: classes that are listed even where no row has them.
+        predicted: the label that a model predicted; None if it gave no label, which is wrong.
+        labels: classes that are listed even if no row has them.
 
     Returns:
         `classes`: {label: `precision`, `recall`, `f1` (0–1; 0 where nothing is predicted), `support`}, and `confusion`: {true

@@ -14,7 +14,7 @@ from hfcf.core.task import task_of
 BINS = {"1–4": (1, 4), "5–10": (5, 10), ">10": (11, None)}
 """Bins of the word edit distance (RGF, appendix C.4)."""
 ORDER = ("0", *BINS)
-"""All names that `edit_bin` gives, by distance."""
+"""All names that `edit_bin` returns, by distance."""
 
 
 def consistency(
@@ -22,18 +22,18 @@ def consistency(
 ) -> dict[str, Any]:
     """Compute C(D), the accuracy on counterfactuals conditioned on right answers to their originals.
 
-    Source: Paranjape et al. 2022, RGF, section 6.1: C(D) = E_D[f(q′, c′) = a′ | f(q, c) = a]. It is not the share of pairs that
-    are both right (`both`), which a model raises by being right on more originals.
+    Source: Paranjape et al. 2022, RGF, section 6.1: C(D) = E_D[f(q′, c′) = a′ | f(q, c) = a]. It is not the share of pairs that are
+        both right (`both`): a model raises that share by being right on more originals.
 
     Args:
-        source_right: of each pair, whether the model is right on the original.
-        right: whether it is right on the counterfactual.
-        strata: {name: the stratum of each pair}; None is a pair that belongs to none.
+        source_right: for each pair, whether the model is right on the original.
+        right: for each pair, whether the model is right on the counterfactual.
+        strata: {name: the stratum of each pair}; None for a pair that belongs to no stratum.
 
     Returns:
-        `pairs`; `conditioned`, how many have a right original; `consistency` (0–1, None without any such); `source` and
-        `counterfactual`, the accuracy on each side, and `both`, all 0–1 (None without pairs); and, by the name of the strata, the
-        same numbers of each.
+        `pairs`, their number. `conditioned`, how many have a right original. `consistency` (0–1, None if no original is right).
+        `source` and `counterfactual`, the accuracy on each side, and `both`, all 0–1 (None without pairs). And, by the name of the
+        strata, the same numbers of each.
     """
     pairs = list(zip(source_right, right, strict=True))
     conditioned = [other for source_is_right, other in pairs if source_is_right]
@@ -61,8 +61,8 @@ def edit_bin(distance: int) -> str:
 def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
     """Return what stratifies a paired set: `change`, if it has that column, and `edit distance`.
 
-    The distance is `hfcf.core.edits.word_distance` between the texts that tell two rows apart, such as the questions; "0" are pairs
-    whose texts are equal, because something else was changed.
+    The distance is `hfcf.core.edits.word_distance` between the texts that identify the two rows, such as the questions. "0" are
+    pairs whose texts are equal, because something else was changed.
     """
     task = task_of(pairs.features)
     columns = [name for name in task.columns if name in pairs.features]
@@ -74,6 +74,6 @@ def strata_of(pairs: Dataset) -> dict[str, list[str | None]]:
 
 
 def ordered_strata(strata: Sequence[str | None]) -> list[str]:
-    """List the strata that occur: bins by distance, others as they first come."""
+    """List the strata that occur: bins by distance, the remaining strata in order of first occurrence."""
     present = [stratum for stratum in dict.fromkeys(strata) if stratum is not None]
     return sorted(present, key=lambda stratum: ORDER.index(stratum) if stratum in ORDER else -1)

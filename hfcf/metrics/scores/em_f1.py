@@ -10,19 +10,19 @@ from functools import lru_cache
 from hfcf.text.normalise import normalise_answer
 
 Gold = Sequence[str] | Mapping[str, Sequence[str]]
-"""The alternatives, each of them right; none where a row has no answer; {"regex": patterns} where they are patterns."""
+"""The alternatives, each of them right; empty if a row has no answer; {"regex": patterns} if they are patterns."""
 
 
 def exact_match(gold: Gold, predicted: str | None) -> float:
     """Say whether an answer is one of the alternatives, after `hfcf.text.normalise.normalise_answer`: 1 or 0.
 
     Args:
-        gold: see `Gold`.
+        predicted: the answer; None or "" if the model gives none, which is right if the row has no answer.
         predicted: the answer; None or "" where the model gives none, which is right where the row has no answer.
 
     Returns:
-        1.0 or 0.0. A pattern is matched as DrQA and REALM's reader do (Chen et al. 2017, `regex_match_score`): on the answer as it
-        is, from its start, in any case.
+        1.0 or 0.0. A pattern is matched as by DrQA and REALM's reader (Chen et al. 2017, `regex_match_score`): on the unchanged
+        answer, from its start, in any case.
 
     Raises:
         ValueError: a pattern is not a regular expression.
@@ -31,15 +31,15 @@ def exact_match(gold: Gold, predicted: str | None) -> float:
 
 
 def f1(gold: Gold, predicted: str | None) -> float:
-    """Compute the harmonic mean of the shares of the answer's and of the gold answer's words that the other has, 0–1.
+    """Compute F1, 0–1: the harmonic mean of the shares of the answer's words in the gold answer, and of the gold answer's in it.
 
     Args:
         gold: see `Gold`; the best of the alternatives counts.
         predicted: as in `exact_match`.
 
     Returns:
-        0–1. Where one side has no word left after normalising, it is 1 if the other has none either, as in SQuAD 2.0's script;
-        v1.1's gives 0 there. Patterns have no words: F1 is then the exact match.
+        0–1. If neither side has a word left after normalisation, it is 1, as in SQuAD 2.0's script; v1.1's script gives 0 there.
+        Patterns have no words: F1 is then the exact match.
     """
     return _grade(*_hashable(gold), predicted or "")[1]
 

@@ -1,10 +1,10 @@
-"""Score rationales: their agreement with human ones, and how much the verifier's prediction rests on them; and baselines.
+"""Score rationales: their agreement with human rationales, and how much the verifier's prediction depends on them; baselines.
 
-Rationales are a row's `rationales`: `{field, piece, start, end, score}`, spans of code points into a piece's text ("evidence")
-or title ("evidence.title"). Scores are not read, and spans may overlap. A word is that of gradient attribution: characters
-without a space between, so that "Rome," is one word and its comma is part of it.
+Rationales are a row's `rationales`: `{field, piece, start, end, score}`, spans of code points in a piece's text ("evidence") or
+title ("evidence.title"). Scores are not read, and spans may overlap. Words are the same as in gradient attribution: characters
+without a space between. So "Rome," is one word, and its comma is part of it.
 
-A span that lies outside the evidence is an error: the rationales are another row's, or the evidence was edited since.
+A span that lies outside the evidence is an error: the rationales belong to another row, or the evidence was edited since.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
 
 
 def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, float]:
-    """Compare one row's predicted rationales with its human ones, by words and by pieces ("sentences").
+    """Compare one row's predicted rationales with its human rationales, by words and by pieces ("sentences").
 
-    Only words of the texts count, since annotators of the corpora here marked no titles. A piece is marked if any of its words
-    is, its title's included.
+    Only words of the texts count, because annotators of the corpora here marked no titles. A piece is marked if any of its words is
+    marked, including its title's words.
 
     Args:
-        predicted: rationales in any order; nothing marked is a precision of 0.
-        human: as `predicted`; nothing marked is a recall of 0 (`mean_agreement` leaves such rows out).
-        evidence: the pieces that both point into.
+        predicted: rationales in any order; if nothing is marked, precision is 0.
+        human: as `predicted`; if nothing is marked, recall is 0 (`mean_agreement` leaves such rows out).
+        evidence: the pieces that contain both.
 
     Returns:
         `SCORES`, each 0–1. F1 is the harmonic mean, 0 if both are.
@@ -109,15 +109,15 @@ def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
 
 
 def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, float]:
-    """Average `agreement` over rows, each row counting alike (ERASER's macro mean: its F1 is the mean of the rows' F1).
+    """Average `agreement` over rows; each row has the same weight (ERASER's macro mean: its F1 is the mean of the rows' F1).
 
     Args:
         rows: `(predicted, human, evidence)` of each row, read once. A row without predictions counts with zeros, so leave out
             what the explainer rejected if it should not count.
 
     Returns:
-        `SCORES`, each 0–1 (nan if no row is left), `rows`: how many are in the mean, and `left_out`: how many are not, for their
-        human rationales mark no word of a text.
+        `SCORES`, each 0–1 (nan if no row is left). `rows` is how many rows are in the mean. `left_out` is how many are not, because
+        their human rationales mark no word of a text.
     """
     agreements: list[dict[str, float]] = []
     left_out = 0
@@ -131,20 +131,20 @@ def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, f
 
 
 def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans], engine: Classifier) -> list[dict[str, Any]]:
-    """Measure how much the verifier's prediction rests on each row's rationales.
+    """Measure how much the verifier's prediction depends on each row's rationales.
 
     `sufficiency` is p(label | all evidence) − p(label | the rationales' words alone): low if the words are enough.
     `comprehensiveness` is p(label | all evidence) − p(label | the other words): high if the words are needed. The label is the
     verifier's prediction on all evidence (ties: the first by name), not the row's own.
 
-    The words left, titles' included, are joined by single spaces. A piece without a word is left out, and a field that loses
-    nothing stays as it is. Where nothing is left, the verifier reads the claim alone. Give the verifier room for the whole evidence
-    (`engine.max_length`): where evidence is cut, removing words lets later words in.
+    The remaining words, including titles' words, are joined by single spaces. A piece without a word is left out, and a field that
+    loses nothing stays as it is. If nothing is left, the verifier reads the claim alone. Give the verifier room for the whole
+    evidence (`engine.max_length`): if evidence is cut, removing words lets later words in.
 
     Args:
         rows: n rows with `claim` and `evidence`.
         rationales: n rationales, one for each row.
-        engine: the verifier; it answers all 3n inputs in one run, equal ones once.
+        engine: the verifier; it answers all 3n inputs in one run, equal inputs once.
 
     Returns:
         n of `{"label": str, "probability": 0–1, "sufficiency": −1–1, "comprehensiveness": −1–1}`, to five decimals. A rationale of
@@ -175,7 +175,7 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
 
 
 def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool, titles: bool = True) -> str:
-    """Keep only the words of the verifier's evidence that are marked, or only those that are not."""
+    """Keep only the words of the verifier's evidence that are marked, or only the words that are not."""
     if all(word.marked == marked for word in text_words if titles or word.field == "evidence"):
         return join(evidence, titles)[0]
     pieces = [{column: piece[column] or "" for column in _FIELDS} for piece in evidence]
@@ -192,13 +192,13 @@ def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool, titles: 
 
 
 def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:
-    """Measure the share of the evidence's words that rationales mark: the budget to give a baseline.
+    """Measure the share of the evidence's words that rationales mark: the budget for a baseline.
 
     Args:
         rationales: spans into `evidence`.
         evidence: the pieces.
-        titles: whether titles' words count: no for `agreement`, which does not score them; yes for `faithfulness`, whose
-            verifier reads them.
+        titles: whether titles' words count: no for `agreement`, which does not score them; yes for `faithfulness`, whose verifier
+            reads them.
 
     Returns:
         0–1; 0 for evidence without a word.
@@ -212,8 +212,9 @@ def random_rationales(row: Mapping[str, Any], share: float, seed: int, *, titles
 
     Args:
         row: a row with `id` and `evidence`; equal rows get equal rationales, in any order of the dataset.
-        share: of the words, 0–1; share × words is rounded, halves up. `marked_share` of a prediction gives as many words as it has.
-        seed: of the draw.
+        share: the share of the words, 0–1; share × words is rounded, halves up. `marked_share` of a prediction gives as many words
+            as the prediction has.
+        seed: the seed of the draw.
         titles: whether titles' words can be drawn.
 
     Returns:
@@ -232,7 +233,7 @@ def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = F
 
     Args:
         row: a row with `claim` and `evidence`.
-        share: of the words, 0–1, at most; share × words is rounded, halves up.
+        share: the maximum share of the words, 0–1; share × words is rounded, halves up.
         titles: whether titles' words can be chosen.
 
     Returns:
@@ -264,7 +265,7 @@ def _bare(word: str) -> str:
 
 
 def _spans(pool: Sequence[Word], chosen: Collection[int]) -> list[dict[str, Any]]:
-    """Turn chosen words into rationales, adjacent ones of a field joined, as `Explain` joins them."""
+    """Turn chosen words into rationales, with adjacent words of a field joined, as `Explain` joins them."""
     sizes: list[int] = []
     spans: list[dict[str, Any]] = []
     for i in sorted(chosen):

@@ -16,14 +16,14 @@ _DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 def micro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
     """Compute micro-averaged F1 over the relations with their directions, without Other.
 
-    Precision is the share of the predicted relations that are right, recall the share of the true ones that are found.
+    Precision is the share of the predicted relations that are right, and recall is the share of the true relations that are found.
 
-    CCG's paper does not define its "micro-F1". Leaving out Other is our reading: with Other, micro-F1 equals accuracy, and the
+    CCG's paper does not define its "micro-F1". Leaving out Other is our interpretation. With Other, micro-F1 equals accuracy; the
     paper's 88.07 for R-BERT trained on all of SemEval is in the range of its F1 without Other.
 
     Args:
         gold: the true labels.
-        predicted: for each of them, the predicted one, or None.
+        predicted: for each true label, the predicted label, or None.
     """
     right = sum(true == other != OTHER for true, other in zip(gold, predicted, strict=True))
     return _f1(right, sum(label not in (OTHER, None) for label in predicted), sum(label != OTHER for label in gold))
@@ -32,13 +32,13 @@ def micro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
 def official_macro_f1(gold: Sequence[str], predicted: Sequence[str | None]) -> float:
     """Compute the official score of SemEval-2010 Task 8 (Hendrickx et al. 2010): "(9+1)-way, taking directionality into account".
 
-    The mean of the F1 of the relation types that `gold` has, without Other. Both directions of a relation are one type; a
-    prediction with the right type and the wrong direction counts among the predictions of that type and is not right. Where
-    labels have no "(e1,e2)" this is plain macro-F1.
+    The result is the mean of the F1 of the relation types that `gold` has, without Other. Both directions of a relation are one
+    type. A prediction with the right type and the wrong direction counts among the predictions of that type and is not right. If
+    labels have no "(e1,e2)", this is plain macro-F1.
 
     Args:
         gold: the true labels.
-        predicted: for each of them, the predicted one, or None.
+        predicted: for each true label, the predicted label, or None.
     """
     answers = [_type(label or OTHER) for label in predicted]
     true = [_type(label) for label in gold]

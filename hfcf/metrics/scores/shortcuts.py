@@ -1,7 +1,7 @@
-"""How well labels of argument structures can be guessed without an argument: shortcuts that the making of rows leaves open.
+"""How well labels of argument structures can be guessed without an argument: shortcuts in the way the rows were made.
 
-A model that takes one of them looks as if it reasoned. A gain from the structure means something only above the best shortcut
-that the structure opens.
+A model that uses a shortcut appears to reason. A gain from the structure means something only above the best shortcut that the
+structure opens.
 """
 
 from __future__ import annotations
@@ -77,24 +77,25 @@ RULES: Mapping[str, Callable[[Row], Hashable]] = {
     "parity of denials: claim, useful leaves": leaf_parity,
     "parity of denials: claim, last step's premises": last_step_parity,
 }
-"""Shortcuts that look at one number of a row; the first three read what Task 1 shows, the others the structure."""
+"""Shortcuts that look at one number of a row; the first three read what Task 1 shows, the remaining shortcuts the structure."""
 
 
 def shortcuts(rows: Dataset, labels: Sequence[str] = LABELS[:2], seed: int = 13) -> list[dict[str, Any]]:
-    """Guess the label of each row by each shortcut, and say how often that is right.
+    """Guess the label of each row by each shortcut, and compute how often the guess is right.
 
-    A guess is learned from other rows: rows that share a group or a text are in one of five folds, and the label of a row is the
-    commonest one of the rows outside its fold for which the shortcut gives the same. The words are read by logistic regression
+    A guess is learned from other rows: rows that share a group or a text are in one of five folds. The guess is the commonest label
+    among the rows outside the row's fold for which the shortcut gives the same value. Logistic regression reads the words
     (`hfcf.metrics.claim_only.guess`).
 
     Args:
-        rows: of argument structures.
-        labels: those that are told apart; rows of other labels, and rows that Task 1 can't show, are left out.
-        seed: of the folds.
+        rows: rows of argument structures.
+        labels: the labels to distinguish; rows of other labels, and rows that Task 1 can't show, are left out.
+        seed: the seed of the folds.
 
     Returns:
-        For each shortcut: `shortcut`, `rows` (those that it says something about), `accuracy` with its interval of 95 % over groups
-        in `low` and `high`, and `majority`, the share of the commonest label among the same rows. The first line is the majority.
+        For each shortcut: `shortcut`, `rows` (the number of rows for which it gives a value), `accuracy`, `low`, `high` and
+        `majority`. `low` and `high` are the interval of 95 % over groups. `majority` is the share of the commonest label among the
+        same rows. The first line is the majority.
 
     >>> rows = Dataset.from_list([])
     >>> shortcuts(rows)
@@ -120,7 +121,7 @@ def shortcuts(rows: Dataset, labels: Sequence[str] = LABELS[:2], seed: int = 13)
 
 
 def guess_by(features: Sequence[Hashable], labels: Sequence[str], folds: Sequence[int]) -> list[str | None]:
-    """Guess each label as the commonest one outside its fold of the same feature, else of all; None where the feature is None.
+    """Guess each label as the commonest label outside its fold with the same feature, else of all; None if the feature is None.
 
     >>> guess_by([0, 1, 0, 1], ["a", "b", "a", "b"], [0, 0, 1, 1])
     ['a', 'b', 'a', 'b']

@@ -1,15 +1,17 @@
-"""Score argument structures against gold ones (CheckWhy, section 5.1 and Appendix B): edges, leaves, steps, intermediates.
+"""Score argument structures against gold structures (CheckWhy, section 5.1, Appendix B): edges, leaves, steps, intermediates.
 
 Structures are compared by their sentences, not by their names, so that evidence may be renamed between gold and prediction. Runs of
-white space count as one space, nothing else is normalised: the paper's exact match "only checks whether characters are identical".
-A name without a sentence is its own sentence; a prediction that declares no sentences at all uses the gold names. The claim is the
-same node in both.
+white space count as one space; nothing else is normalised: the paper's exact match "only checks whether characters are identical".
+A name without a sentence counts as its own sentence; a prediction that declares no sentences at all uses the gold names. The claim
+is the same node in both.
 
-An edge is a premise and a conclusion, so a combined link of n premises counts as n edges, and a divergent one of n conclusions too.
-The paper's "a collection of edges" leaves this open. A step is a conclusion with all its premises, in however many links they are
-written: section 2.2 merges convergent and linked arguments, and by Appendix B each conclusion "represents a single step".
+An edge is a premise and a conclusion. So a combined link of n premises counts as n edges, and so does a divergent link of n
+conclusions. The paper's "a collection of edges" leaves this open. A step is a conclusion with all its premises, in however many
+links they are written. Section 2.2 merges convergent and linked arguments, and by Appendix B each conclusion "represents a single
+step".
 
-The paper's Table 8 is printed with the headings of Table 4. Its pairs of columns are those that Appendix B lists, in that order:
+The paper's Table 8 is printed with the headings of Table 4. Its pairs of columns are the pairs that Appendix B lists, in that
+order:
 
 | printed heading of Table 8 | Appendix B | F1 | AllCorrect |
 |---|---|---|---|
@@ -47,13 +49,13 @@ DISTRACTORS: Mapping[str, tuple[int, int | None]] = {
 
 @dataclass(frozen=True)
 class Encoder:
-    """What tells how similar two sentences are: `hfcf.metrics.shared.matching.Matching` of an encoder.
+    """The encoder that measures how similar two sentences are, for `hfcf.metrics.shared.matching.Matching`.
 
     Args:
         model: the encoder.
         same: from this similarity on, a generated conclusion has the meaning of the gold conclusion. EntailmentBank requires 0.28
-            of BLEURT, a TensorFlow model on another scale.
-        layer: how many of its layers are computed; None: all.
+            of BLEURT, a TensorFlow model with another scale.
+        layer: the number of layers that are computed; None: all.
     """
 
     model: Model
@@ -80,7 +82,7 @@ def encoder_of(name: str) -> Encoder:
     """Return the encoder of a name: "offline", or "paper", which is DeBERTa-large.
 
     Raises:
-        ValueError: there is no such encoder.
+        ValueError: the name is unknown.
 
     >>> encoder_of("paper").model.name
     'microsoft/deberta-large'
@@ -91,24 +93,27 @@ def encoder_of(name: str) -> Encoder:
 
 
 def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], encoder: Encoder) -> list[dict[str, float]]:
-    """Compare predicted structures with gold ones.
+    """Compare predicted structures with gold structures.
 
-    `ss`, structure similarity, is Saha et al.'s (2021) graph BERTScore: edges are sentences ("premise → conclusion"), each edge of
-    one side is matched with one of the other so that the total similarity is largest, and precision and recall are that total over
-    the edges of the prediction and of the gold structure. `es`, exact match similarity, is the same with similarities of 1 and 0.
+    `ss`, structure similarity, is Saha et al.'s (2021) graph BERTScore. Edges are sentences ("premise → conclusion"). Each edge of
+    one side is matched with an edge of the other side so that the total similarity is largest. Precision and recall are that total
+    over the edges of the prediction and of the gold structure. `es`, exact match similarity, is the same with similarities of 1 and
+    0.
 
-    `leaves`, `steps` and `intermediates` are EntailmentBank's (Dalvi et al. 2021): F1 over the leaf sentences; over the steps,
-    one for each conclusion, right if its premises and its sentence are; over the conclusions but the claim. `_all`, the paper's
-    AllCorrect, is 1 if F1 is, else 0.
-    A sentence of the gold structure is aligned with itself. A new conclusion, as in Task 4, is aligned first; see `align`.
-    It is a right intermediate if its sentence is at least `encoder.same` similar to that of its gold conclusion.
+    `leaves`, `steps` and `intermediates` are EntailmentBank's (Dalvi et al. 2021). `leaves` is F1 over the leaf sentences. `steps`
+    is F1 over the steps, one step for each conclusion; a step is right if its premises and its sentence are right. `intermediates`
+    is F1 over the conclusions except the claim. `_all`, the paper's AllCorrect, is 1 if F1 is 1, else 0.
+    A sentence of the gold structure is aligned with itself. A new conclusion, as in Task 4, is aligned first; see `align`. It is a
+    right intermediate if its sentence is at least `encoder.same` similar to the sentence of its gold conclusion.
 
     Deviations: EntailmentBank counts the hypothesis among the intermediates and aligns it, and lets BLEURT decide whether a
-    sentence is right. Here the claim, which is given, is neither; CheckWhy's own "slight modifications" are not published.
+        sentence is right. Here the claim is given, so it is not counted or aligned. CheckWhy's own "slight modifications" are not
+        published.
 
     Args:
         gold: the true structures, with the sentences of all evidence.
-        predicted: for each of them, the predicted one; None, nothing or unreadable text, counts as an empty structure.
+        predicted: for each true structure, the predicted structure; None (nothing, or unreadable text) counts as an empty
+            structure.
         encoder: see `PRESETS`.
 
     Returns:
@@ -116,7 +121,7 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
         where both sides have no intermediates.
 
     Raises:
-        ValueError: a predicted name has no sentence, and the gold structure has: they could never be equal.
+        ValueError: a predicted name has no sentence, but the gold structure has sentences: the two could never be equal.
 
     >>> from hfcf.tasks.structures.arrows import parse_arrows
     >>> gold, predicted = parse_arrows("(E1, E2) → E3 → Claim"), parse_arrows("E1 → E3 → Claim")
@@ -135,15 +140,16 @@ def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], en
 
 
 def align(gold: Structure, predicted: Structure) -> dict[str, str]:
-    """Align the new conclusions of a prediction with gold conclusions, as EntailmentBank does, by the leaves that they rest on.
+    """Align the new conclusions of a prediction with gold conclusions by the leaves below them, as EntailmentBank does.
 
     Args:
-        gold: with sentences as names, see `by_sentence`.
-        predicted: likewise.
+        gold: a structure with sentences as names, see `by_sentence`.
+        predicted: a structure with sentences as names.
 
     Returns:
-        For each conclusion that no sentence of the gold structure is, the gold conclusion with the largest share of common leaves
-        (Jaccard), the first of equals; several may have the same. One that has no leaf in common with any is left out.
+        For each conclusion that is not a sentence of the gold structure, the gold conclusion with the largest share of common
+        leaves (Jaccard). The first of equal gold conclusions is taken; several conclusions may get the same gold conclusion. A
+        conclusion that shares no leaf with a gold conclusion is left out.
     """
     known = {*gold.texts.values(), *gold.nodes()}
     new = [name for name in predicted.intermediates() if name not in known]
@@ -161,8 +167,8 @@ def by_sentence(structure: Structure, texts: Mapping[str, str] | None = None) ->
     """Return a structure whose names are its sentences; the claim keeps its name, and so does a name without a sentence.
 
     Args:
-        structure: any.
-        texts: the sentences by name; its own unless given.
+        structure: any structure.
+        texts: the sentences by name; by default the structure's own.
     """
     given = {name: " ".join(text.split()) for name, text in (structure.texts if texts is None else texts).items()}
     names = {name: text for name, text in given.items() if CLAIM not in (name, text) and text}
@@ -176,7 +182,7 @@ def group_of(number: int, groups: Mapping[str, tuple[int, int | None]]) -> str:
 
 
 def _check_sentences(gold: Structure, predicted: Structure | None, place: int) -> None:
-    """Raise for a predicted name that stands for no sentence, where the gold structure has sentences."""
+    """Raise for a predicted name without a sentence, if the gold structure has sentences."""
     if predicted is None or not gold.steps or not gold.texts.keys() - {CLAIM}:
         return
     known = predicted.texts if predicted.texts.keys() - {CLAIM} else {**gold.texts, **dict.fromkeys(gold.nodes(), "")}
@@ -193,12 +199,12 @@ class _Pair(NamedTuple):
     gold_edges: tuple[str, ...]
     edges: tuple[str, ...]
     common: int
-    """Edges that both have."""
+    """The edges that both structures have."""
     aligned: dict[str, str]
 
     @property
     def open(self) -> bool:
-        """Whether an encoder must compare the edges: not if one side has all edges of the other."""
+        """Whether an encoder must compare the edges: not if one side has all edges of the other side."""
         return self.common < min(len(self.gold_edges), len(self.edges))
 
 
@@ -235,7 +241,7 @@ def _steps(pair: _Pair) -> tuple[int, int, int, int]:
         [(frozenset(names.get(name, name) for name in premises), names.get(end, end)) for premises, end in structure.merged().steps]
         for structure, names in ((pair.gold, {}), (pair.predicted, pair.aligned))
     ]
-    # Steps that alignment made equal are right once: the others count against precision.
+    # Steps that alignment made equal are right once: the remaining equal steps count against precision.
     common = len({*sides[0]} & {*sides[1]})
     return common, common, len(sides[1]), len(sides[0])
 
@@ -248,7 +254,7 @@ def _intermediates(pair: _Pair, similarity: Similarities, same: float) -> tuple[
 
 
 def _f1(right: float, covered: float, predicted: int, gold: int) -> tuple[float, float, float]:
-    """Return precision, recall and F1 of `right` of the predicted ones, which are `covered` of the gold ones."""
+    """Return precision, recall and F1 of `right` predicted edges, which are `covered` gold edges."""
     if not predicted or not gold:
         return (float(predicted == gold),) * 3
     precision, recall = right / predicted, covered / gold
@@ -256,7 +262,8 @@ def _f1(right: float, covered: float, predicted: int, gold: int) -> tuple[float,
 
 
 def _grounds(structure: Structure) -> dict[str, set[str]]:
-    """Return the leaves that each conclusion rests on, in however many steps; those of a circle rest on all that lead into it."""
+    """Return the leaves below each conclusion, in however many steps; names in a circle have all leaves that lead into the
+    circle."""
     premises: dict[str, set[str]] = {}
     for premise, conclusion in structure.edges():
         premises.setdefault(conclusion, set()).add(premise)

@@ -1,1 +1,1 @@
-"""What several metrics need: reading rows, fitting, settings, measuring a set, summaries, MoverScore."""
+"""The shared code of metrics: reading rows, fitting, settings, measuring a set, summaries, MoverScore."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 WINDOW = 65_536
-"""Tokens of the requests that are worked on together: enough texts to be sorted well by length."""
+"""The number of tokens of the requests that are worked on together: enough texts to be sorted well by length."""
 
 
 def windows(lengths: Sequence[int]) -> list[list[int]]:

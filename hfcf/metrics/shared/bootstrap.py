@@ -1,4 +1,4 @@
-"""Intervals over rows, with whole groups of rows drawn again."""
+"""Intervals over rows, by drawing whole groups of rows again."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ def mean_interval(
 ) -> tuple[float, float, float]:
     """Return the mean of values and its interval of 95 %, by resamples of the groups that the values belong to.
 
-    Rows of one group are not independent: those of a claim, or of a tree. With a single group the interval is the mean alone.
+    The rows of one group are not independent: they are rows of one claim or of one tree. With a single group the interval is the
+    mean alone.
 
     Args:
-        values: one for each row.
+        values: a value for each row.
         groups: the group of each row.
-        resamples: how many samples of groups are drawn.
-        seed: of the draw.
+        resamples: the number of samples of groups that are drawn.
+        seed: the seed of the draw.
 
     >>> mean_interval([1.0, 1.0, 0.0, 0.0], ["a", "a", "b", "b"])
     (0.5, 0.0, 1.0)
@@ -48,15 +49,16 @@ def mean_intervals(
 def repeated_interval(
     values: Sequence[Sequence[float]], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float, float]:
-    """Return the mean over repetitions × rows and its interval of 95 %, by resamples of groups and, apart from them, repetitions.
+    """Return the mean over repetitions × rows and its interval of 95 %, by resampling groups and, separately, repetitions.
 
-    Trainings of several seeds on the same rows are repetitions. Few of them understate how much another seed would change.
+    Trainings of several seeds on the same rows are repetitions. With few repetitions, the interval understates the effect of the
+    seed.
 
     Args:
-        values: of each repetition, one for each row.
+        values: for each repetition, a value for each row.
         groups: the group of each row.
-        resamples: how many samples are drawn.
-        seed: of the draw.
+        resamples: the number of samples that are drawn.
+        seed: the seed of the draw.
 
     >>> repeated_interval([[1.0, 0.0], [1.0, 0.0]], ["a", "b"])
     (0.5, 0.0, 1.0)
@@ -75,13 +77,13 @@ def repeated_interval(
 def intervals(
     statistic: Callable[[Array], Any], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[tuple[float, float, float]]:
-    """Return values of a statistic that is no mean over rows, such as macro-F1, each with its interval of 95 %.
+    """Return values of a statistic that is not a mean over rows, such as macro-F1, each with its interval of 95 %.
 
     Args:
         statistic: takes how often each row is in each sample, samples × rows, and returns samples × values.
         groups: the group of each row.
-        resamples: how many samples of groups are drawn.
-        seed: of the draw.
+        resamples: the number of samples of groups that are drawn.
+        seed: the seed of the draw.
     """
     which, number = _places(groups)
     values = np.concatenate([statistic(drawn[:, which]) for drawn in _draw(number, resamples, seed)])
@@ -89,7 +91,7 @@ def intervals(
 
 
 def _places(groups: Sequence[Hashable]) -> tuple[NDArray[np.int64], int]:
-    """Give each group a number; return those of the rows, and how many groups there are."""
+    """Give each group a number; return the numbers of the rows, and how many groups there are."""
     places: dict[Hashable, int] = {}
     which = np.array([places.setdefault(group, len(places)) for group in groups])
     return which, len(places)

@@ -13,9 +13,9 @@ from hfcf.metrics.shared.metric import FunctionMetric
 
 
 class ListMetric(evaluate.Metric):  # type: ignore[misc]
-    """A metric over `predictions` and, where it compares them with something, `references`.
+    """A metric over `predictions` and, if it compares them with something, `references`.
 
-    Further arguments of `compute` are those of the metric's `over_lists`, and its settings.
+    Further arguments of `compute` are the arguments of the metric's `over_lists`, and its settings.
     """
 
     def _info(self) -> evaluate.MetricInfo:

@@ -23,11 +23,11 @@ Array = NDArray[Any]
 
 @dataclass(eq=False)
 class Sentence:
-    """One different sentence of a run; it has its vectors from the first request that needs them to the last."""
+    """A different sentence of a run; it has its vectors from the first request that needs them to the last."""
 
     ids: list[int]
     weights: Array
-    """The share of each token in a mean: special tokens have none."""
+    """The weight of each token in a mean: special tokens have none."""
     waiting: int = 0
     """Requests that still need the vectors."""
     vectors: torch.Tensor | None = None
@@ -38,22 +38,22 @@ class Matching(Engine):
     """Total similarities of the best one-to-one matching of `[references, hypotheses]` requests, two lists of sentences.
 
     The similarity of two sentences is BERTScore's F1 (Zhang et al. 2020), without IDF and without rescaling, as in Saha et al.
-    2021: each token goes to the nearest of the other sentence by the cosine of their vectors; precision is the mean over the
+    2021. Each token goes to the nearest token of the other sentence by the cosine of their vectors. Precision is the mean over the
     hypothesis's tokens, recall over the reference's. Special tokens can be the nearest and have no weight, as in the authors'
-    `bert_score`, whose answers these are. Deviation: in a padded batch `bert_score` gives padding the cosine 0, which is nearest
-    to a token with cosines below 0, so its answer depends on the batch; here padding is never read.
+    `bert_score`; the results are the same. Deviation: in a padded batch `bert_score` gives padding the cosine 0, which is nearest
+    to a token with cosines below 0. So its result depends on the batch; here padding is never read.
 
-    Answers have six decimals: a total is between 0 and the length of the shorter list, that of two lists of one sentence is
-    their similarity, and an empty list gives 0.
+    Answers have six decimals. A total is between 0 and the length of the shorter list. For two lists of one sentence it is their
+    similarity, and an empty list gives 0.
 
     Each different sentence of a run is encoded once, in a batch with sentences of its length. Its vectors are kept until the last
-    request that needs them. Requests with the same references that follow one another are compared at once. Memory: the vectors of
-    65,536 tokens, 100 MB of an encoder with 384 dimensions, and of sentences that requests further apart share.
+    request that needs them. Consecutive requests with the same references are compared at once. It needs memory for the vectors of
+    65,536 tokens, 100 MB for an encoder with 384 dimensions, and of sentences that requests further apart share.
 
     Args:
         model: an encoder.
-        layer: how many of its layers are computed; None: all.
-        max_length: tokens of a sentence that are read.
+        layer: the number of layers that are computed; None: all.
+        max_length: the number of tokens of a sentence that are read.
     """
 
     model: Model
@@ -90,7 +90,7 @@ class Matching(Engine):
         return encoded
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Batch requests in their order, so that those with the same sentences stay together; `WINDOW` tokens to a batch."""
+        """Batch requests in their order, so that requests with the same sentences stay together; `WINDOW` tokens to a batch."""
         return windows(lengths)
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:

@@ -26,22 +26,23 @@ Sets = TypeVar("Sets", Dataset, DatasetDict)
 
 
 def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets:
-    """Map metrics over an expanded set: fit those that need it, then score every row.
+    """Map metrics over an expanded set: fit the metrics that need it, then score every row.
 
     Args:
         ds: one row for each counterfactual, from `hfcf.expand` or a published set's `default` configuration; several splits
             are measured separately.
-        metrics: by default `hfcf.metrics.shared.parsing.DEFAULT`: a list of names, of `hfcf.Metric` classes or
-            instances, and of functions of two texts, the changed one and its source's; or {name: its settings}. Settings may be a
-            recipe's: a model by its name or as a mapping, `ner` as a mapping, and `against` of "duplicates" as {name: rows, or a
-            corpus as recipes name it}.
+        metrics: the metrics; by default `hfcf.metrics.shared.parsing.DEFAULT`. A list may hold names, `hfcf.Metric` classes or
+            instances, and functions of two texts: the changed text and its source's. A mapping is {name: its settings}. Settings
+            may have the form of a recipe: a model by its name or as a mapping, and `ner` as a mapping. `against` of "duplicates" is
+            {name: rows, or a corpus as recipes name it}.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        The same rows with a typed column for each metric, of the metric's name. A row that a metric can't score has null there.
+        The same rows with a typed column for each metric, with the metric's name. If a metric can't score a row, the column is
+        null.
 
     Raises:
-        RecipeError: there is no such metric or setting.
+        RecipeError: a metric or a setting is unknown.
         StageError: a metric does not support this task, or can't be fitted to these rows.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
@@ -61,7 +62,7 @@ def _measure(ds: Dataset, stages: Mapping[str, Metric], of: Dataset, map_kwargs:
     """Measure metrics that are fitted to the rows `of`."""
     for column in stages:
         if column in ds.features:
-            raise StageError(f"metrics: the column {column!r} is there already: take it out, or measure the others")
+            raise StageError(f"metrics: the column {column!r} already exists: remove it, or measure other metrics")
     plain, fit_to, parts = with_label_names(ds), with_label_names(of), [ds]
     for column, stage in stages.items():
         parts.append(_measured(plain, stage, fit_to, map_kwargs).select_columns([column]))
@@ -95,7 +96,7 @@ def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | 
     Args:
         accepted: the accepted counterfactuals, as `measure` returned them.
         rejected: see `candidates`.
-        metrics: as `measure` takes them; those of single rows are measured, with what they were fitted to in `accepted`.
+        metrics: as `measure` takes them; only metrics of single rows are measured, as they were fitted to `accepted`.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
@@ -135,15 +136,15 @@ def candidates(rejected: Dataset) -> Dataset:
 def candidate_features(task: Task) -> Features:
     """Return the columns of `candidates`.
 
-    Entities moved along with the edits; their types, which edits do not have, are the source's. No metric reads the types, or
-    the columns that a task adds to its counterfactuals, such as `stale` of structures.
+    Entities move along with the edits. Edits do not have the types of entities, so the types are the source's. No metric reads the
+    types, or the columns that a task adds to its counterfactuals, such as `stale` of structures.
     """
     canonical = {name: feature for name, feature in task.features.items() if name not in schema.COMMON}
     return Features({**canonical, "edits": schema.EDITS, "change": schema.TEXT})
 
 
 def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield what each rejected candidate whose edits fit its source would be as a row; `number` of the first row is in its id."""
+    """Yield each rejected candidate whose edits fit its source as a row; `number` of the first row is in its id."""
     for i, row in enumerate(rejected, number):
         if row["level"] != "candidate":
             continue

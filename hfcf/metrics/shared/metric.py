@@ -1,4 +1,4 @@
-"""What a metric is: a stage that scores rows of an expanded set in one column, lists of texts, and whole sets."""
+"""The base class of metrics: a stage that scores rows of an expanded set in one column, lists of texts, and whole sets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Metric(Stage):
 
     A subclass declares `outputs`, one column, and implements `score` (or `scores`, for many texts at once). By default the
     counterfactual's changed text is compared with its source's. A metric that reads something else implements `read`, or `row` as
-    any stage does. Give the class, an instance or a function of two texts to `hfcf.measure`. Recipes know a metric of another
+    any stage does. Pass the class, an instance or a function of two texts to `hfcf.measure`. Recipes find a metric of another
     package by its entry point in the group `hfcf.metrics`.
 
     Input columns: the task's texts and `edits`, unless `inputs` is set.
@@ -53,18 +53,18 @@ class Metric(Stage):
     """
 
     better: ClassVar[str] = ""
-    """"less", "more", or "" where neither is better; of several numbers, "less `NUMBER`" and "more `NUMBER`"."""
+    """"less", "more", or "" if neither is better; for several numbers, "less `NUMBER`" and "more `NUMBER`"."""
     of_candidates: ClassVar[bool] = True
-    """Whether a single row can be scored alone, so that rejected candidates are scored too."""
+    """Whether a single row can be scored alone; if so, rejected candidates are also scored."""
     published: ClassVar[bool] = True
     """False if the column repeats the label: a run then publishes only the numbers of the whole set."""
     by: ClassVar[str] = ""
-    """The column whose values' shares a run shows, where the scores follow from them: a histogram of these shows nothing."""
+    """The column whose values' shares a run shows, where the scores follow from them: a histogram of these scores shows nothing."""
     citation: ClassVar[str] = ""
     cached: ClassVar[bool] = True
     """Whether `map` may take scores from its cache: its key has the metric's settings and VERSION."""
     lists: ClassVar[Mapping[str, Any]] = {"predictions": TEXT, "references": TEXT}
-    """What its `evaluate.Metric` takes."""
+    """The inputs of its `evaluate.Metric`."""
     inputs: ClassVar[Any] = TEXTS_AND_EDITS
 
     task: str = DEFAULT
@@ -75,7 +75,7 @@ class Metric(Stage):
         return next(iter(self.outputs))
 
     def read(self, row: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        """Return the scored text of a row and the text it is compared with; None if nothing is scored: the column is null.
+        """Return the scored text of a row and the text it is compared with; None if nothing is scored: the column is then null.
 
         Raises:
             Reject: the row can't be scored.
@@ -84,7 +84,7 @@ class Metric(Stage):
         return after, before
 
     def score(self, prediction: Any, reference: Any) -> Any:
-        """Score one prediction; None where it has no score. Implement this or `scores`."""
+        """Score one prediction; return None if it has no score. Implement this or `scores`."""
         raise NotImplementedError(f"{type(self).__name__} implements neither score nor scores")
 
     def scores(self, predictions: Sequence[Any], references: Sequence[Any]) -> Sequence[Any]:
@@ -113,7 +113,7 @@ class Metric(Stage):
 
     @classmethod
     def over_lists(cls, predictions: Sequence[Any], references: Sequence[Any] | None = None, **settings: Any) -> dict[str, Any]:
-        """Compute what the `evaluate.Metric` gives: means, and the `scores` of all predictions.
+        """Compute the result of the `evaluate.Metric`: means, and the `scores` of all predictions.
 
         Args:
             predictions: see `lists`.
@@ -130,7 +130,7 @@ class Metric(Stage):
         return {**{name: mean([score and score[name] for score in scores]) for name in numbers}, "scores": scores}
 
     def fit_lists(self, predictions: Sequence[Any], references: Sequence[Any]) -> Self:
-        """Return the metric fitted to lists, where its scores depend on all of them."""
+        """Return the metric fitted to lists, if its scores depend on all of them."""
         return self
 
     @classmethod
@@ -157,8 +157,8 @@ class Metric(Stage):
         if "id" in self.fit_inputs and has_repeats(ds, "id"):
             twice = [row_id for row_id, n in Counter(ds["id"]).items() if n > 1]
             raise StageError(
-                f"{self.name}: {len(twice)} ids are there more than once, the first: {twice[0]!r}. It tells rows apart by their "
-                "ids: leave out rows that are there twice, and put a set's name before its ids where you join several sets"
+                f"{self.name}: {len(twice)} ids occur more than once, the first: {twice[0]!r}. Ids must be unique: "
+                "remove repeated rows, and put a set's name before its ids if you join several sets"
             )
         sound = array("q", (i for i, row in enumerate(iterate(ds, list(self.inputs))) if problem(row) is None))
         return ds if len(sound) == len(ds) else ds.select(sound)
@@ -184,8 +184,8 @@ class FunctionMetric(Metric):
 
     Args:
         task: the task of the rows.
-        function: gets the changed text of the counterfactual and of its source, and returns a number, a verdict or a text; a number
-            if it is not annotated. It is not called where nothing changed.
+        function: gets the changed texts of the counterfactual and of its source. It returns a number, a verdict or a text; without
+            an annotation, a number. It is not called if nothing changed.
     """
 
     cached: ClassVar = False  # an edited function has the same name
@@ -197,7 +197,7 @@ class FunctionMetric(Metric):
             raise ValueError(f"a metric's function needs a name for its column, got {name!r}: write it with def")
         if self._kind is None:
             given = get_type_hints(self.function)["return"]
-            raise ValueError(f"{name} must return a number, a verdict or a text, and says -> {given}: write -> float, bool or str")
+            raise ValueError(f"{name} must return a number, a verdict or a text, got -> {given}: write -> float, bool or str")
         try:
             signature(self.function).bind("", "")
         except TypeError as error:
@@ -209,7 +209,7 @@ class FunctionMetric(Metric):
 
     @property
     def _kind(self) -> Any:
-        """The feature of what the function returns by its annotation, perhaps or None; None for what no column holds."""
+        """The feature of the function's annotated return type, which may be `T | None`; None if no column can hold it."""
         given = get_type_hints(self.function).get("return", float)
         options = get_args(given) if get_origin(given) in (Union, UnionType) else (given,)
         return next((_KINDS[option] for option in options if option in _KINDS), None)

@@ -29,23 +29,23 @@ log = logging.getLogger(__name__)
 class MoverScore(Engine):
     """Scores of `[reference, hypothesis]` requests in (0, 1]; 1 means that no word has to move.
 
-    It is `word_mover_score` of the authors' `moverscore_v2`: last hidden layer, unit vectors, Euclidean distance, IDF weights,
-    continuation pieces and punctuation marks without weight, exact transport, 1 / (1 + cost). Each different text of `WINDOW`
-    tokens' requests is encoded once, in a batch with texts of its length, and only words that carry weight are transported.
+    It is `word_mover_score` of the authors' `moverscore_v2`. It uses the last hidden layer, unit vectors, Euclidean distance, IDF
+    weights, exact transport and 1 / (1 + cost). Continuation pieces and punctuation marks have no weight. Requests of `WINDOW`
+    tokens together encode each different text once, in a batch with texts of its length. Only words that carry weight are
+    transported.
 
-    Deviations: the authors compute IDF from the scored references and, apart, from the hypotheses, so that a score depends on
-    its neighbours; here it comes from a fitted file or is 1 everywhere. A text without any weight scores 0, where theirs scores 1;
-    no other score is under 1/3.
-    N-grams are those of their first version, `moverscore.py`, in the distance and score of the second, which takes the argument
-    and does not read it.
+    Deviations: the authors compute IDF from the scored references and, separately, from the hypotheses, so that a score depends on
+        its neighbours. Here IDF comes from a fitted file or is 1 everywhere. A text without any weight scores 0, whereas the
+        authors' score is 1; no other score is under 1/3. N-grams follow the authors' first version, `moverscore.py`, in the
+        distance and score of the second version. The second version takes the argument and does not read it.
 
     Args:
         model: an encoder. The authors' default is distilbert-base-uncased. Which pieces continue a word is read from WordPiece's
-            "##"; of another tokenizer, which has no such mark, every piece carries weight, with a warning.
+            "##". Another tokenizer has no such mark: then every piece carries weight, with a warning.
         idf: the sha256 of a file that `fit_idf` wrote; None weighs every word alike.
-        max_length: tokens of a text that are read.
-        n_gram: how many neighbouring words move together: their vector is the mean of the words' vectors, weighted by IDF, and
-            their weight the sum. A text with fewer words is a single group.
+        max_length: the number of tokens of a text that are read.
+        n_gram: the number of neighbouring words that move together. Their vector is the mean of the words' vectors, weighted by
+            IDF, and their weight is the sum. A text with fewer words is a single group.
     """
 
     model: Model
@@ -90,7 +90,7 @@ class MoverScore(Engine):
         weight = _idf(self.idf) if self.idf else lambda token: 1.0
         batch = pad(tokenizer, [Encoded({"input_ids": list(ids)}) for ids in texts], network.device)
         with torch.inference_mode():
-            # In double precision: a rest of 1e-7 in a unit vector's square is a distance of 3e-4 between equal words.
+            # In double precision: an error of 1e-7 in a unit vector's square is a distance of 3e-4 between equal words.
             hidden = torch.nn.functional.normalize(network(**batch).last_hidden_state.cpu().double(), dim=-1).numpy()
         words_of = {}
         for ids, vectors in zip(texts, hidden, strict=True):
@@ -119,7 +119,7 @@ def _score(reference: Any, reference_weights: Any, other: Any, other_weights: An
 
 
 def _transport(reference: Any, other: Any, costs: Any) -> float:
-    """Compute the least cost of turning one distribution into the other, by POT's network simplex, which is exact.
+    """Compute the least cost of turning one distribution into the second, by POT's network simplex, which is exact.
 
     `ot.emd2` checks and copies its arguments first, and on sentences that takes twice as long as the solver.
     """

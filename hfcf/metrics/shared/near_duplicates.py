@@ -25,11 +25,11 @@ def _shingles(text: str | None) -> set[str]:
 class Near:
     """An index of texts by MinHash: `find` returns a text that is near a given text.
 
-    MinHash proposes and `jaccard` decides, so every result is near. Some pairs just above the threshold are missed; few, because
-    MinHash is set to propose too many rather than too few.
+    MinHash proposes and `jaccard` decides, so every result is near. A few pairs just above the threshold are missed, because
+    MinHash is set to propose too many pairs rather than too few.
 
     Args:
-        threshold: the least `jaccard` of near texts.
+        threshold: the minimum `jaccard` of near texts.
     """
 
     def __init__(self, threshold: float) -> None:
@@ -65,14 +65,14 @@ class Near:
 
 
 class Bands:
-    """An index of MinHash signatures that finds those with a band in common: a dozen bytes for each band of a signature.
+    """An index of MinHash signatures that finds signatures with a band in common: a dozen bytes for each band of a signature.
 
-    The index of datasketch holds a set for each band, which takes kilobytes for each text. Here each band is a hash table whose
-    slots hold the last signature of a chain, and each signature holds the one before it in the chain.
+    The index of datasketch holds a set for each band, which takes kilobytes for each text. Here each band is a hash table. Its
+    slots hold the last signature of a chain, and each signature holds the signature before it in the chain.
 
     Args:
-        bands: how many a signature has.
-        width: values of a band.
+        bands: the number of bands of a signature.
+        width: the number of values of a band.
     """
 
     def __init__(self, bands: int, width: int) -> None:
@@ -117,4 +117,4 @@ class Bands:
 
 
 _FIRST_CAPACITY = 1024
-"""Signatures that an index has room for at first; a power of two, as are all its sizes."""
+"""The number of signatures that an index has room for at first; a power of two, as are all its sizes."""

@@ -17,7 +17,7 @@ from hfcf.metrics.shared.metric import FunctionMetric, Metric
 from hfcf.text.check import kind
 
 DEFAULT = ("minimality", "diversity", "copy_rate", "multi_hop", "duplicates", "label_balance")
-"""What a run measures by default, as far as its task supports it: metrics without a model."""
+"""The metrics that a run measures by default, as far as its task supports them: metrics without a model."""
 Metrics = Mapping[str, Mapping[str, Any] | Metric | None] | Sequence[str | Metric | type[Metric] | Callable[..., Any]]
 """{metric: its settings, or null}, or a list of metrics: names, stages or functions."""
 
@@ -26,7 +26,7 @@ def read_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, 
     """Read which metrics to measure: {name: settings, or a stage}.
 
     Args:
-        metrics: None means those of `DEFAULT` that support the task.
+        metrics: None means the metrics of `DEFAULT` that support the task.
         task: the task of the rows, if it is known.
 
     Raises:
@@ -75,15 +75,15 @@ def _supports(name: str, task: str) -> bool:
 def parse_metrics(metrics: Metrics | None, task: str) -> dict[str, Metric]:
     """Make the stages of metrics by their columns, and check them before hours of work.
 
-    What was parsed before is returned as it is. Evaluation sets are read: a name, a folder or a file that is wrong shows here. The
-    Hub is not asked.
+    Metrics that were parsed before are returned as they are. Evaluation sets are read, so a wrong name, folder or file shows here.
+    The Hub is not asked.
 
     Args:
         metrics: see `read_metrics`.
         task: the task of the rows.
 
     Raises:
-        RecipeError: there is no such metric, setting, folder of weights or evaluation set.
+        RecipeError: a metric, a setting, a folder of weights or an evaluation set does not exist.
         StageError: a metric that refuses the task or its settings.
     """
     stages: dict[str, Metric] = {}
@@ -118,7 +118,7 @@ def make_metric(name: str, task: str, settings: Mapping[str, Any]) -> Metric:
 
 
 def check_metric(stage: Metric) -> None:
-    """Raise what measuring would raise later: missing weights or evaluation sets, a model that filtered the rows."""
+    """Raise what measuring would raise later: missing weights or evaluation sets, or a model that filtered the rows."""
     for name in (field.name for field in fields(stage)):
         value, where = getattr(stage, name), f"metrics: {stage.column}"
         try:

@@ -17,7 +17,7 @@ from hfcf.metrics.shared.parsing import Metrics, parse_metrics
 from hfcf.metrics.shared.summary import summarise_numbers, summarise_verdicts
 
 KEPT = 100_000
-"""Numbers that a summary keeps; of more, quartiles and histogram are those of an even sample."""
+"""The maximum number of numbers that a summary keeps; beyond it, quartiles and histogram come from an even sample."""
 
 
 class RunningMetrics:
@@ -30,7 +30,7 @@ class RunningMetrics:
 
     def __init__(self, metrics: Metrics, task: Task) -> None:
         self.left_out: list[str] = []
-        """Metrics that are fitted to the whole set, which a stream does not keep."""
+        """Metrics that must be fitted to the whole set, which a stream does not keep."""
         self._stages: dict[str, Metric] = {}
         for column, stage in parse_metrics(metrics, task.name).items():
             if stage.fit_inputs or not stage.of_candidates:
@@ -94,8 +94,8 @@ class RunningSummary:
     """Summarise numbers or verdicts as `hfcf.metrics.shared.summary.summary` does, without keeping all of them.
 
     Args:
-        feature: of a number or a verdict.
-        kept: numbers that are kept.
+        feature: the feature of a number or a verdict.
+        kept: the number of numbers that are kept.
     """
 
     def __init__(self, feature: Value, kept: int = KEPT) -> None:
@@ -105,7 +105,7 @@ class RunningSummary:
         self._random = np.random.default_rng(13)
 
     def add(self, values: list[Any]) -> None:
-        """Take more numbers, None for those that are missing."""
+        """Add numbers, with None for missing numbers."""
         numbers = np.array([value for value in values if value is not None], dtype=float)
         self.null += len(values) - len(numbers)
         if not len(numbers):
@@ -113,7 +113,7 @@ class RunningSummary:
         self.total, self.least = self.total + float(numbers.sum()), min(self.least, float(numbers.min()))
         self.most = max(self.most, float(numbers.max()))
         places = np.arange(self.n, self.n + len(numbers))
-        # Beyond the sample's size, each number replaces another with the same chance as every number before it.
+        # Beyond the sample's size, each number replaces a kept number with the same chance as every number before it.
         later = places >= len(self._sample)
         places[later] = (self._random.random(int(later.sum())) * (places[later] + 1)).astype(np.int64)
         kept = places < len(self._sample)
@@ -121,7 +121,7 @@ class RunningSummary:
         self.n += len(numbers)
 
     def numbers(self) -> dict[str, Any]:
-        """Return the summary; `sampled` is the number behind quartiles and histogram, if not all."""
+        """Return the summary; `sampled` is the number of numbers behind quartiles and histogram, if not all."""
         sample = self._sample[: self.n]
         if self.feature.dtype == "bool":
             return summarise_verdicts(self.n, self.null, int(self.total))

@@ -1,4 +1,4 @@
-"""What a run, its card and its report show of metrics: distributions of the columns, and numbers of the whole set."""
+"""What a run, its card and its report show about metrics: distributions of the columns, and numbers of the whole set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hfcf.metrics import load, names
 from hfcf.metrics.shared.metric import Metric
 
 BINS = 30
-"""Bars of a histogram at most."""
+"""The maximum number of bars of a histogram."""
 
 
 def summaries(accepted: Dataset, before: Dataset | None = None, metrics: Mapping[str, Metric] | None = None) -> dict[str, Any]:
@@ -28,8 +28,8 @@ def summaries(accepted: Dataset, before: Dataset | None = None, metrics: Mapping
         metrics: the measured metrics, if some are from another package; from `hfcf.metrics.shared.parsing.parse_metrics`.
 
     Returns:
-        {metric: {"after": its summary, "before": that of all candidates, if it was measured}}, and "METRIC, whole set" with the
-        numbers, in the same way, of metrics that have numbers of the whole set. See `summary`.
+        {metric: {"after": its summary, "before": the summary of all candidates, if it was measured}}. "METRIC, whole set" has, in
+        the same form, the numbers of metrics that have numbers of the whole set. See `summary`.
     """
     known = {**dict.fromkeys(names()), **(metrics or {})}
     after, earlier = summary(accepted, known), summary(before, known) if before is not None else {}
@@ -49,14 +49,14 @@ def summary(ds: Dataset, metrics: Collection[str] | None = None) -> dict[str, An
 
     Args:
         ds: as `hfcf.measure` returned it.
-        metrics: names of the columns; by default those of this library's metrics.
+        metrics: names of the columns; by default the names of this library's metrics.
 
     Returns:
-        {metric: summary}, for a metric of several numbers {metric: {number: summary}}. For numbers it has `n` (rows with a number),
-        `null` (rows without, if there are any), `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
-        `histogram`, {"edges", "counts"}: at most 30 bins; the last one holds a long tail. For verdicts it has `n`,
-        `null`, `yes` (their number) and `share` (of yes). Texts have no summary. A metric with `by` has a verdict's
-        summary for each value of that column.
+        {metric: summary}, for a metric of several numbers {metric: {number: summary}}. For numbers it has `n` (rows with a number)
+        and `null` (rows without a number, if any). It also has `mean`, `median`, the quartiles `q1` and `q3`, `min`, `max` and
+        `histogram`. `histogram` is {"edges", "counts"}: at most 30 bins; the last bin holds a long tail. For verdicts it has `n`,
+        `null`, `yes` (their number) and `share` (of yes). Texts have no summary. A metric with `by` has a verdict's summary for
+        each value of that column.
 
     >>> summary(Dataset.from_dict({"fluency": [1.0, 3.0, None]}))["fluency"]["mean"]
     2.0
@@ -102,7 +102,7 @@ def summarise_verdicts(n: int, null: int, yes: int) -> dict[str, Any]:
 
 
 def summarise_numbers(numbers: Any, null: int = 0) -> dict[str, Any]:
-    """Summarise an array of numbers; `null` counts those missing; see `summary`."""
+    """Summarise an array of numbers; `null` counts missing numbers; see `summary`."""
     size = {"n": len(numbers), **({"null": null} if null else {})}
     if not len(numbers):
         return size

@@ -17,7 +17,7 @@ from hfcf.text.check import script
 from hfcf.text.normalise import BRACKET_NAMES, fold
 
 TEXTS_AND_EDITS = TaskColumns(lambda task: {**task.columns, "edits": schema.EDITS})
-"""Columns that give a counterfactual's texts and its source's."""
+"""The columns that give a counterfactual's texts and its source's."""
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
 
 
@@ -94,15 +94,15 @@ def bare_words(text: str) -> list[str]:
 
 
 class TextWithPieces(NamedTuple):
-    """A row's first text (the claim) and the pieces that it is about."""
+    """A row's first text (the claim) and the pieces to which it refers."""
 
     text: str
     pieces: list[list[str]]
-    """Of each piece its title and its text."""
+    """The title and the text of each piece."""
 
 
 def read_new_text(row: Mapping[str, Any]) -> tuple[TextWithPieces, TextWithPieces] | None:
-    """Return a row's first text with its pieces, and those of its source; None where the row's first text is the source's.
+    """Return a row's first text with its pieces, and the source's; None if the row's first text is the source's.
 
     Raises:
         Reject: the row's edits are null, or do not fit its texts.
@@ -132,7 +132,7 @@ def _with_pieces(task: Task, row: Mapping[str, Any]) -> TextWithPieces:
 def folded_words(text: str) -> tuple[str, ...]:
     """List a text's words as they count for equality: without case, accents, a possessive "'s", punctuation and names of brackets.
 
-    A script that is written without spaces between words has none.
+    A text in a script without spaces between words has no words.
     """
     if script(text) in _UNSPACED:
         return ()
