@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 PASSAGES = "passages"
 """The name of passage collections, whose rows belong to no task."""
 FILES = "HFCF_CORPORA"
-"""The environment variable that lists Python files, each a corpus of its name; a recipe names no code."""
+"""The environment variable that lists Python files, each with a corpus of the same name; a recipe can't name code."""
 _CLAIMS = ("csv", "jsonl", "parquet")
-"""The corpora of the module `claims`, one for each form of files."""
+"""The corpora of the module `claims`, one for each file format."""
 _NO_CORPORA = ("base", "claims", "custom", "formats", PASSAGES)
 """Modules that are not a corpus of their name."""
 
@@ -47,21 +47,22 @@ def load(
     `load("passages", …)` loads a passage collection, with the columns `id, title, text`: see `hfcf.corpora.passages`.
 
     Args:
-        name: one of `names()`. "jsonl", "csv" and "parquet" read a user's own claims, "relations" a user's own sentences,
-            "questions" a user's own questions, "structures" a user's own claims with argument structures. Or a dataset in your own
-            columns, which `hfcf.from_dataset` reads: a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments for
-            `load_dataset`, or a folder of `save_to_disk` or of Parquet with a card. Or a class of your own,
+        name: a name from `names()`. "jsonl", "csv" and "parquet" read a user's own claims; "relations" reads own sentences,
+            "questions" own questions, and "structures" own claims with argument structures. It may also be a dataset in your own
+            columns, which `hfcf.from_dataset` reads. It is a Hub id with its namespace ("stanfordnlp/snli"), a mapping of arguments
+            for `load_dataset`, or a folder (of `save_to_disk`, or Parquet with a card). Or it is a class of your own,
             `hfcf.load(FactFiles, …)`.
         data_dir: the folder with the release files under their official names; "recipes:NAME" is a folder of the recipes.
-        data_files: instead of `data_dir`, the files themselves: a file, several, or a mapping split → files.
-        split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like
-            "validation[:300]". None loads every split that has files, except blind ones, as a `DatasetDict`. A corpus with
-            samples also accepts their names: `split="10pct"` of "ccg_semeval" is the train split of that sample.
-        role: "train" declares that rows of a dev or test split are used for training; it is recorded in
-            `ds.info.description`. It changes no row.
+        data_files: instead of `data_dir`, the files themselves: a file, several files, or a mapping split → files.
+        split: an official split ("train", "validation" or its alias "dev", "test" …) or a slice like "validation[:300]". None loads
+            every split that has files, except blind splits, as a `DatasetDict`. A corpus with samples also accepts their names:
+            `split="10pct"` of "ccg_semeval" is the train split of that sample.
+        role: "train" declares that rows of a dev or test split are used for training; it is recorded in `ds.info.description`. It
+            does not change any row.
         on_error: "raise", or "reject": a record that can't be read becomes a row whose `status` says why. Only this mode adds
             the column `status`; it is null on every good row.
-        options: options of the corpus, listed in its module's docstring; for a dataset in your columns, those of `from_dataset`.
+        options: options of the corpus, listed in its module's docstring; for a dataset in your columns, the options of
+            `from_dataset`.
 
     Raises:
         CorpusError: files are missing or have an unexpected content; the message shows what was found.
@@ -138,7 +139,7 @@ def builder_class(name: Any) -> type[Corpus]:
 
 
 def options_of(corpus: Any, ways: int | None, *, files: bool = False) -> dict[str, Any]:
-    """Return the options by which a corpus has rows of so many labels; none if it needs none, or if its files are named."""
+    """Return the options by which a corpus has rows of so many labels; {} if it needs none, or if its files are named."""
     return {} if ways is None or files else dict(builder_class(corpus).WAYS.get(ways, {}))
 
 
@@ -153,12 +154,12 @@ def _refuse_code(name: Any) -> None:
 
 
 def _is_own(name: Any) -> bool:
-    """Say whether a corpus is a user's own dataset; a folder that has the name of a corpus is none."""
+    """Say whether a corpus is a user's own dataset; a folder with the name of a corpus is not."""
     return is_dataset(name) and not (isinstance(name, str) and name in _modules())
 
 
 def names() -> list[str]:
-    """List the corpora that `load` reads: this library's in alphabetical order, then those of other packages and files."""
+    """List the corpora that `load` reads: this library's in alphabetical order, then corpora from other packages and files."""
     return list(_modules())
 
 

@@ -1,19 +1,19 @@
 """ACE 2005, English: relations between the entities of six kinds of text, each kind a split.
 
 - Splits: the domains `bc` (broadcast conversation), `bn` (broadcast news), `nw` (newswire), `wl` (weblogs), `cts` (telephone
-  speech) and `un` (Usenet). CCG trains and validates on wl and tests on the others; `INFO.splits` are its counts after DyGIE's
-  preprocessing, whose sentences are not ours. DyGIE's own splits are train, validation and test.
-- Files: the release, `<domain>/timex2norm/*.sgm` with their `.apf.xml` anywhere below `data_dir` (`adj`, `fp1` or `fp2` without
-  timex2norm; Arabic and Chinese are not read); or DyGIE's JSON (`hfcf.corpora.formats.dygie`) by domain, `wl.json` …, or by
-  split, `train.json`, `dev.json`, `test.json`, also in `json/`.
+  speech) and `un` (Usenet). CCG trains and validates on wl and tests on the remaining domains. `INFO.splits` has its counts after
+  DyGIE's preprocessing, whose sentences differ from ours. DyGIE's own splits are train, validation and test.
+- Files: the release, or DyGIE's JSON (`hfcf.corpora.formats.dygie`). The release has `<domain>/timex2norm/*.sgm` with their
+  `.apf.xml` anywhere below `data_dir` (`adj`, `fp1` or `fp2` without timex2norm; Arabic and Chinese are not read). DyGIE's files
+  are by domain, `wl.json` …, or by split, `train.json`, `dev.json`, `test.json`, also in `json/`.
 - Head and tail are Arg-1 and Arg-2, in any order, each the head of an entity mention. Types: PER, ORG, GPE, LOC, FAC, VEH, WEA.
-- Sentences and tokens: of the TEXT element, by our rules (`hfcf.corpora.formats.wikipedia`, `.tokens`); no sentence ends inside
-  an entity. Left out and counted: relation mentions whose arguments are in two sentences or outside the TEXT element, or that
-  lack one.
-- Id: the relation mention's; in DyGIE's form the document, the sentence and the number in it. Group: the document.
+- Sentences and tokens: from the TEXT element, by our rules (`hfcf.corpora.formats.wikipedia`, `.tokens`); no sentence ends inside
+  an entity. Relation mentions are left out and counted if an argument is missing, or if the arguments are in two sentences or
+  outside the TEXT element.
+- Id: the relation mention's id; in DyGIE's form the document, the sentence and the number in it. Group: the document.
 - Extra columns: `text`, the sentence (a line end is a space), and `offsets`; `subtype`, such as Located, or null.
 
-Checked on files made by hand after LDC's description, not on the licensed ones: `on_error="reject"` keeps documents that differ.
+Checked on files made by hand after LDC's description, not on the licensed files: `on_error="reject"` keeps documents that differ.
 
 One row, made up: text "Ms. Hale flew to AT&T's office in Lyon.", head "office" (FAC), tail "Lyon" (GPE), label "PART-WHOLE".
 """
@@ -136,7 +136,7 @@ def _english(folder: Path, root: Path) -> bool:
 
 
 def _released(folder: Path) -> list[Path]:
-    """Both files of every document of a domain, of the last stage of annotation that is there."""
+    """Return both files of every document of a domain, from the last stage of annotation that exists."""
     for stage in (*_STAGES, ""):
         if texts := sorted((folder / stage).glob("*.sgm")):
             return [path for text in texts for path in (text, text.with_suffix(".apf.xml")) if path.is_file()]

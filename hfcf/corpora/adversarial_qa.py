@@ -1,9 +1,9 @@
 """AdversarialQA (AQA): questions that people wrote so that a model in the loop answers them wrongly, on SQuAD's paragraphs.
 
 - Files: the release's folders `combined/`, `1_dbidaf/`, `2_dbert/` and `3_droberta/`, each with `train.json`, `dev.json` and
-  `test.json` in SQuAD's layout; `data_dir` has the folders, or is one of them. The option `model` chooses one: "all" (the
-  default: combined), "bidaf", "bert" or "roberta".
-- The test split has no answers, so it is loaded only by name; its rows have none.
+  `test.json` in SQuAD's layout. `data_dir` has the folders, or is one of the folders. The option `model` chooses a folder: "all"
+  (the default: combined), "bidaf", "bert" or "roberta".
+- The test split has no answers, so it is loaded only by name.
 - Group: the article's title. Questions on one passage share their `context`, by which the paper of RGF pairs them (§6.1).
 - Extra column: `model_in_the_loop`, as the release has it; null if the release lacks it.
 

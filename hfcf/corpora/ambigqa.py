@@ -1,12 +1,12 @@
-"""AmbigQA (AmbigNQ): questions of NQ-open, and those among them that are ambiguous, rewritten for each of their answers.
+"""AmbigQA (AmbigNQ): questions of NQ-open; ambiguous questions are rewritten once for each of their answers.
 
-- Files: `train_light.json` and `dev_light.json` of the light version, in `data_dir` or its `ambignq_light/`; or `train.json` and
-  `dev.json` of the full one, in `data_dir` or its `ambignq/`. The test split is not public.
+- Files: `train_light.json` and `dev_light.json` of the light version, in `data_dir` or its `ambignq_light/`. Or `train.json` and
+  `dev.json` of the full version, in `data_dir` or its `ambignq/`. The test split is not public.
 - A row for each disambiguated question of an annotation `multipleQAs`. The annotations `singleAnswer` of a question are one row:
-  the question itself, with the answers of all these annotators. Where annotators disagree whether a question is ambiguous, it has
-  rows of both kinds; two annotators who disambiguate it may have written the same question, and both rows stay.
+  the question itself, with the answers of all these annotators. If annotators disagree whether a question is ambiguous, it has rows
+  of both kinds. Two annotators who disambiguate it may have written the same question; both rows stay.
 - A pair, as the paper of RGF takes it (§6.1): two rows with the same `group_id` and `annotation`.
-- A row has no context, and its answers have no places. The texts are alternatives.
+- A row has no context, and its answers have no positions. The texts are alternatives.
 - Group: the id of the question in Natural Questions. Ids: that id, or with "-<annotation>-<question>" after it.
 - Extra columns: `original_question`; `ambiguous`, whether the row is a disambiguated question; `annotation`, the number of its
   annotation from 0, null for a row of `singleAnswer`.

@@ -1,12 +1,12 @@
-"""BoolQ's contrast set: yes/no questions on a passage, and what experts made of them, mostly to change the answer.
+"""BoolQ's contrast set: yes/no questions on a passage, and revisions by experts, mostly to change the answer.
 
 - File: `boolq_perturbed.json`, in `data_dir` or its `BoolQ/`. Its first item is a header, not a row. The questions are of
   BoolQ's validation split.
 - Two kinds of rows, `kind` "original" and "perturbed"; a perturbed question follows its original, whose id is its `original_id`.
-  Not every perturbation changes the answer, and one of the real file repeats its original.
+  Not every perturbation changes the answer, and in the real file one perturbed question repeats its original.
 - Answers: TRUE is "yes", FALSE "no". They are not spans of the context, so `answer_start` is empty.
 - A perturbation without a question and an answer is left out and counted.
-- Ids: the passage's number, from 1, and for a perturbation its number behind it: "7", "7-1", "7-2". Group: the passage's title.
+- Ids: the passage's number, from 1, and for a perturbation its number after it: "7", "7-1", "7-2". Group: the passage's title.
 - Extra columns: `kind` and `original_id`.
 
 One row: question "was chasing cars written for grey's anatomy", title "Chasing Cars", context "``Chasing Cars'' is a song by

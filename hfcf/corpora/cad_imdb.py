@@ -1,13 +1,13 @@
 """Counterfactually-augmented IMDb (CAD): reviews of films, and human revisions of each to the other sentiment.
 
 - Files: `sentiment/combined/paired/{train,dev,test}_paired.tsv`, tab-separated with CSV's quotes; `data_dir` may be the repository
-  or its folder `sentiment`. A split without a paired file is read from `orig/` and `new/`, which do not say which review a revision
-  is of: those rows have no `original_id`, and each is its own group.
-- A review and its revision share `batch_id`; the first of a batch is the review. Ids: train-<batch_id>, and
-  train-<batch_id>-revised; without batches train-orig-<n> and train-new-<n>, n counting from 1. Group: the batch.
+  or its folder `sentiment`. A split without a paired file is read from `orig/` and `new/`. These folders do not say which review a
+  revision belongs to: the rows have no `original_id`, and each is its own group.
+- A review and its revision share `batch_id`; the first row of a batch is the review. Ids: train-<batch_id>, and
+  train-<batch_id>-revised; without batches train-orig-<n> and train-new-<n>, where n counts from 1. Group: the batch.
 - Labels: Negative and Positive are "negative" and "positive". Texts stay as they are, with `<br />` between paragraphs.
 - The option `kind` selects "original" or "revised" rows.
-- Extra columns: `kind`, original or revised, and `original_id`, of a revision its review's id.
+- Extra columns: `kind`, original or revised, and `original_id`, the review's id of a revision.
 
 One row: text "Incredible plot. See this.", label "positive", kind "revised", id "dev-122-revised", original_id and group "dev-122".
 """

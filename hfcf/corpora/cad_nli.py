@@ -2,10 +2,10 @@
 
 - Files: `NLI/{original,revised_premise,revised_hypothesis}/{train,dev,test}.tsv`, tab-separated with CSV's quotes; `data_dir` may
   be the repository or its folder `NLI`. The premise is the evidence, the hypothesis the claim.
-- Id: of an original train-<n>, of a revision train-<n>-revised_premise-1 and so on; the release has none.
-- Group: the original. A revised file has two revisions of each original, in the same order: its rows 2n-1 and 2n belong to row n
-  of the original file. If that is read too, it must have half as many rows; anything else is an error. (One revision of the
-  release, train-809-revised_premise-2, changes both sentences.)
+- Id: train-<n> for an original, train-<n>-revised_premise-1 and so on for a revision; the release has no ids.
+- Group: the original. A revised file has two revisions of each original, in the same order. Its rows 2n-1 and 2n belong to row n of
+  the original file. If the original file is also read, it must have half as many rows; anything else is an error. (One revision of
+  the release, train-809-revised_premise-2, changes both sentences.)
 - Extra column: `kind`, one of original, revised_premise, revised_hypothesis.
 
 One row: claim "A little boy is playing cricket.", evidence "The little boy in jean shorts kicks the soccer ball.", label REFUTES,
@@ -58,8 +58,8 @@ class CadNli(Corpus):
             originals = counts.get(("original", file), count / 2)
             if kind != "original" and count != 2 * originals:
                 raise CorpusError(
-                    f"{kind}/{file} has {count:,} rows and original/{file} {originals:,}: not two revisions of each, so nothing "
-                    "says which original a revision is of"
+                    f"{kind}/{file} has {count:,} rows and original/{file} {originals:,}: not two revisions of each, so the "
+                    "original of a revision is unknown"
                 )
 
     def records(self, path: Path) -> Iterator[Record]:

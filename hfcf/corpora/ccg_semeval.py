@@ -4,14 +4,15 @@
 - Samples: 1pct 72, 3pct 216, 5pct 360, 10pct 720; 2shot 36, 4shot 72, 8shot 144, 16shot 288, 32shot 575 (one label has too few).
   Each is a part of train. `load(…, sample="10pct")` reads it instead of train; `split="10pct"` is the sample's train split.
   "10%", "0.1" and "2-shot" are other spellings. All samples have the same validation and test splits.
-- Files: `original/{train,dev,test}`, `0.1/train-0.1`, `2-shot/train-2-shot` …, each as `.json`, else `.tsv`: relation, a tab, and
-  the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them; in the folder `semeval/` of the release or in `data_dir` itself.
-- Id: a hash of the label, the tokens and the entities, because the .tsv has no ids: a row has the same id in both forms and in
+- Files: `original/{train,dev,test}`, `0.1/train-0.1`, `2-shot/train-2-shot` …, each as `.json`, else `.tsv`. A line of a .tsv has
+  the relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>` among them. The files are in the folder `semeval/` of
+  the release or in `data_dir` itself.
+- Id: a hash of the label, the tokens and the entities, because the .tsv has no ids. So a row has the same id in both forms and in
   every sample. A second equal row gets "-2". Group: the row.
-- Extra columns: `text`, the tokens joined by spaces, and `offsets`; from the .json alone, else null: `semeval_id`, the row's id
-  in `semeval` (its number in train, or after 8,000 in a file called test), and `syntactic_terms`, `semantic_terms` and
-  `mixed_terms`: the tokens between the entities that the release took from a dependency parse, a semantic one, and both (`dp_`,
-  `sdp_`, `mx_shortest_betweenness`).
+- Extra columns: `text`, the tokens joined by spaces, and `offsets`. The remaining extra columns come from the .json and are
+  otherwise null. `semeval_id` is the row's id in `semeval` (its number in train, or after 8,000 in a file called test).
+  `syntactic_terms`, `semantic_terms` and `mixed_terms` are tokens between the entities. The release took them from a dependency
+  parse, a semantic parse, and both (`dp_`, `sdp_`, `mx_shortest_betweenness`).
 - The text stays tokenised as released, with -LRB- for a bracket and `` for a quotation mark.
 
 One row: tokens "One drug blocks the protein inside a cell and …", head "protein", tail "cell", label "Component-Whole(e1,e2)".

@@ -1,23 +1,23 @@
 """CheckWhy: causal claims with evidence, distractors and the argument structure that leads from the evidence to the claim.
 
-- Option `classes`: "2" (the default) is SUPPORTS and REFUTES, `{train,dev,test}.json`; "3" has NOT ENOUGH INFO as well,
+- Option `classes`: "2" (the default) is SUPPORTS and REFUTES, `{train,dev,test}.json`; "3" also has NOT ENOUGH INFO,
   `{train,dev,test}_nei.json`. Each is a JSON list. The authors send the test files on request.
 - Documented fields: `checkwhy-id`, `label` (SUPPORTS, REFUTES, NEI), `evidences` with `evidence_id`, `useful` and `leaf`,
-  `argument_structure` (the program text that Task 3 asks for) and `code_out` (Task 4's). **The names of the fields that hold the
-  claim's and a piece's text are not documented, and we have not seen the files**: `KEYS` lists our guesses. Another layout is an
-  error that shows the fields of the row; then correct `KEYS`. `cause` and `effect` are filled if the file has them by these names.
-- Evidence: one piece for each item of `evidences`, distractors too, in the file's order, untitled. A piece that the file numbers is
-  Sentence1, Sentence2 …, as programs call it; its name is in `evidence_info`.
-- Structure: `argument_structure`, parsed and never executed. It is an error if it can't be read, prints another label than the
-  row's, or uses other pieces than those marked as useful. `leaf` is read from it.
+  `argument_structure` (the program text of Task 3) and `code_out` (of Task 4). **The names of the fields with the text of the claim
+  and of a piece are not documented, and we have not seen the files**. `KEYS` lists our guesses. Another layout is an error that
+  shows the fields of the row; then correct `KEYS`. `cause` and `effect` are filled if the file has them by these names.
+- Evidence: one piece for each item of `evidences`, including distractors, in the file's order, untitled. A piece that the file
+  numbers is Sentence1, Sentence2 …, as programs call it; its name is in `evidence_info`.
+- Structure: `argument_structure`, parsed and never executed. It is an error if it can't be read, prints a wrong label, or uses
+  pieces that are not marked as useful. `leaf` is read from it.
 - NOT ENOUGH INFO rows have no structure. `useful` and `leaf` are the file's.
 - Group: rows that share the claim or `checkwhy-id`; a claim has one row of each label. The group is named by the claim, so it is
   the same in all files. If rows share an id, all but the first have their label in their own: "7-REFUTES".
 - Extra column: `code_out`, unchanged.
 
 One row (made up): claim "Rain made the river rise.", evidence "Rain falls.", "A river rises when rain falls.", "Rome is old.",
-evidence_info [{"id": "Sentence1", "useful": true, "leaf": true}, …], structure [{"premises": ["Sentence1"], "conclusion":
-"Sentence2"}, {"premises": ["Sentence2"], "conclusion": "claim"}], label SUPPORTS.
+label SUPPORTS. Its evidence_info is `[{"id": "Sentence1", "useful": true, "leaf": true}, …]`. Its structure is `[{"premises":
+["Sentence1"], "conclusion": "Sentence2"}, {"premises": ["Sentence2"], "conclusion": "claim"}]`.
 """
 
 from __future__ import annotations

@@ -4,21 +4,21 @@
     ds = hfcf.load("csv", data_files={"train": "a.csv", "validation": "b.csv"}, on_error="reject")
     ds = hfcf.load("parquet", data_dir="out/mine/data/augmented", split="train")  # written by `hfcf run`
 
-- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); optionally `id` and `group_id`
-  (else row-1, row-2 …, and as the group the row's id; without an id, "row-" and a hash of claim and evidence, since row 1 of
-  another file is another row). Other fields are ignored. The header of a CSV may have capitals and surrounding blanks.
+- Fields: `claim`, `evidence` and `label` (else `gold_label`, as in files of FEVER with text); optionally `id` and `group_id`.
+  Without an id, ids are row-1, row-2 …; without a group, the group is the row's id. Without both, it is "row-" and a hash of claim
+  and evidence, because row 1 of another file is another row. Other fields are ignored. The header of a CSV may have capitals and
+  surrounding blanks.
 - Other names: hypothesis and premise, sentence2 and sentence1, claim and context; the option `columns` adds names:
   columns={"claim": "statement"}.
 - Splits: "train" unless `data_files` or the file's name (`dev.jsonl`, `test.csv` …) says otherwise. A folder may have Parquet
   shards (`train-….parquet`); without any files, its `data/` or `data/default/` is read.
-- Evidence, in any of these forms: a list of {"title": …, "text": …}, a list of [title, text] or of [title, number of the
-  sentence, text], a list of texts, or one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the
-  title of a cell's one text. A cell that begins as a list of these (two brackets, or a bracket and a quote) but is not JSON is
-  refused.
+- Evidence, in one of five forms: a list of `{"title": …, "text": …}`, of `[title, text]`, of `[title, number of the sentence,
+  text]`, or of texts; or one text. In CSV a cell is one text, or one of the lists as JSON; a column `title` is the title of a
+  cell's text. A cell that begins like such a list (two brackets, or a bracket and a quote) but is not JSON is refused.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO in the spellings that corpora use, entailment, contradiction and neutral, true and
-  false (`hfcf.text.label_names`); the option `labels` maps other labels, and comes first: labels={"1": "SUPPORTS"}, numbers and
-  booleans as JSON writes them, and True and False for CSV also as Python does. A class of Parquet (`ClassLabel`) is read as its
-  name.
+  false (`hfcf.text.label_names`). The option `labels` maps other labels, and comes first: labels={"1": "SUPPORTS"}. Numbers and
+  booleans are written as in JSON; for CSV, True and False may also be written as in Python. A class of Parquet (`ClassLabel`) is
+  read as its name.
 - With on_error="reject" every record becomes a row; an unusable record has a `status` with the reason, and its readable
   values: broken lines are `line-<number>`, a repeated id gets "#2" and so on.
 
@@ -122,7 +122,7 @@ class Claims(OwnFiles, Corpus):
 
 
 def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the pieces, and the first problem of unreadable ones."""
+    """Return the pieces, and the first problem of unreadable pieces."""
     if value is None:
         return [], None
     if isinstance(value, str):

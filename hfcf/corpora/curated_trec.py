@@ -1,13 +1,13 @@
 """Curated TREC: questions of the TREC QA tracks without passages, whose answers are regular expressions.
 
-- Files: DrQA's `CuratedTrec-train.txt` and `CuratedTrec-test.txt`, JSON lines {question, answer: […]}; ORQA's
-  `CuratedTrec.resplit.{train,dev,test}.jsonl` of the same form; or DPR's `curatedtrec-test.qa.csv`: question, a tab, and the list
-  of answers as Python or JSON writes it. Each is read by the form of its lines.
-- A row has no context, and its answers have no places. The texts are alternatives.
+- Files, in one of three forms. DrQA's `CuratedTrec-train.txt` and `CuratedTrec-test.txt` are JSON lines {question, answer: […]}.
+  ORQA's `CuratedTrec.resplit.{train,dev,test}.jsonl` have the same form. DPR's `curatedtrec-test.qa.csv` has the question, a tab,
+  and the list of answers as Python or JSON writes it. Each file is read by the form of its lines.
+- A row has no context, and its answers have no positions. The texts are alternatives.
 - The texts are **patterns**, as the release has them, and the extra column `regex` says so: it is true in every row. A pattern is
-  right where it matches the start of the prediction, without regard to capitals, and nothing is normalised: that is how DrQA and
-  DPR count exact match, `re.match(pattern, prediction, re.IGNORECASE | re.UNICODE | re.MULTILINE)`. Comparing the texts
-  themselves would take "19(63|64)" for an answer. A pattern that can't be compiled is an error.
+  right if it matches the start of the prediction, without regard to capitals and without normalisation. DrQA and DPR count exact
+  match in this way: `re.match(pattern, prediction, re.IGNORECASE | re.UNICODE | re.MULTILINE)`. Comparing the texts themselves
+  would take "19(63|64)" for an answer. A pattern that can't be compiled is an error.
 - The release has no ids: rows are row-1, row-2 …. The group is a hash of question and answers.
 
 One row (made up): question "When did Lake Bled freeze?", answers {"text": ["19(63|64)"], "answer_start": []}, regex true.

@@ -1,14 +1,15 @@
 """EntailmentBank: answers to science questions, each explained by a tree of steps that lead from facts to the answer.
 
-- Option `task`: "1" (the default) gives the facts of the tree alone, "2" adds distractors up to 25 facts, "3" has 25 facts that
-  a retriever returned. Files: `dataset/task_{1,2,3}/{train,dev,test}.jsonl`; `data_dir` is the repository, the release in
-  it, the release's `dataset`, or one task's folder.
+- Option `task`: "1" (the default) gives only the facts of the tree. "2" adds distractors up to 25 facts, and "3" has 25 facts that
+  a retriever returned. Files: `dataset/task_{1,2,3}/{train,dev,test}.jsonl`; `data_dir` is the repository, the release in it, the
+  release's `dataset`, or one task's folder.
 - Claim: `hypothesis`. Evidence: the facts, sent1, sent2 …, then the tree's own conclusions, int1, int2 …, untitled; their names are
   in `evidence_info`. The structure is `proof`. `cause` and `effect` are null: not every explanation is causal.
-- Label: SUPPORTS, in all rows: the release has no other.
-- **Task 3 has no structure**: the release leaves its `proof` empty, so it is not known which facts are of use (`useful` and `leaf`
-  are null). The same question's tree is in the row of the same id of task 1 or 2. The retriever misses facts: by the release's
-  fact ids, 53 of the 187 rows of the dev split have all facts of their tree. The other labels say more than the evidence.
+- Label: SUPPORTS, in all rows: the release has no further label.
+- **Task 3 has no structure**: the release leaves its `proof` empty. So it is unknown which facts are useful, and `useful` and
+  `leaf` are null. The same question's tree is in the row of the same id of task 1 or 2. The retriever misses facts: by the
+  release's fact ids, 53 of the 187 rows of the dev split have all facts of their tree. For the other rows, the evidence does not
+  fully support the label.
 - Group: rows that share question or hypothesis. A question has the same id in every task.
 - Extra columns: `question` and `answer`.
 

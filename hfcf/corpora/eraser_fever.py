@@ -1,6 +1,6 @@
 """ERASER's FEVER: claims, the Wikipedia pages that decide them, and the deciding sentences as human rationales.
 
-- Splits: ERASER split FEVER (Thorne et al., NAACL 2018) anew, so its validation rows are not FEVER's.
+- Splits: ERASER split FEVER (Thorne et al., NAACL 2018) again, so its validation rows are not FEVER's.
 - Files: see `hfcf.corpora.formats.eraser`, as for the option `context` and the extra column `rationales`.
 - Group: rows that share a claim or a page, because they share evidence.
 - The text stays tokenised as released, but brackets written -LRB-, -RSB- … are brackets again.

@@ -1,12 +1,12 @@
 """EX-FEVER: two- and three-hop claims over linked Wikipedia pages, with a written explanation.
 
-- Splits: the repository has only test, of 61,265 rows in all.
-- Files: `data/{train,dev,test}.csv`; `data_dir` may be the repository or its folder `data`. `mini_test.csv`, 1,000 rows of
-  `test.csv` that the authors asked a language model about, is read when it is named: data_files="mini_test.csv" (split test).
+- Splits: the repository has only test; all splits together have 61,265 rows.
+- Files: `data/{train,dev,test}.csv`; `data_dir` may be the repository or its folder `data`. `mini_test.csv` has 1,000 rows of
+  `test.csv` that the authors sent to a language model. It is read when it is named: data_files="mini_test.csv" (split test).
 - Evidence: the sentences of `explanation`, untitled, because the release names the golden pages without their text.
-  **Explanations were written for the label and often say it** ("…, not Canadian, …"; "No information shows that …"): a verifier
-  that reads them is not one that reads Wikipedia. Some texts have "?" for a character that the release lost, or no-break spaces;
-  both stay.
+  **Explanations were written for the label and often state it** ("…, not Canadian, …"; "No information shows that …"). A verifier
+  that reads them is not comparable with a verifier that reads Wikipedia. Some texts have "?" for a character that the release lost,
+  or no-break spaces; both stay.
 - Id: the file's name and the row's number in it; the release has none.
 - Group: rows with the same golden pages, claim or explanation, the variants of one claim.
 - Extra column: `pages`, the golden pages' titles.

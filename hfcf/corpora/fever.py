@@ -153,7 +153,8 @@ _ID = re.compile(rb'\{"id": ?("(?:[^"\\]|\\.)*")')
 
 
 def _sentences(folder: Path, numbers: Mapping[str, set[int]]) -> dict[tuple[str, int], str]:
-    """Read the sentences of these numbers from wiki-pages; of five million pages only those with one are parsed."""
+    """Read the sentences of these numbers from wiki-pages; of its five million pages, only pages with such a sentence are
+    parsed."""
     files = sorted(folder.glob("*.jsonl"))
     if not files:
         raise CorpusError(f"{folder} has no wiki-*.jsonl: {_NEED_PAGES}")

@@ -1,12 +1,11 @@
-"""FEVER Symmetric: FEVER pairs whose claim and evidence were each changed, so that neither alone tells the label.
+"""FEVER Symmetric: FEVER pairs whose claim and evidence were each changed, so that neither alone reveals the label.
 
 - Files, whose names say the version, and so the split; `data_dir` may be the repository or one version's folder:
   - version 0.2, `symmetric_v0.2/fever_symmetric_{dev,test}.jsonl`: the splits "validation" and "test". The evidence is the field
-    `evidence`; sentence1, sentence2, gold_label and evid repeat the others and are not read.
+    `evidence`; sentence1, sentence2, gold_label and evid repeat fields and are not read.
   - version 0.1, `symmetric_v0.1/fever_symmetric_{generated,full}.jsonl`: the splits "generated" and "full". The evidence is the
-    field `evidence_sentence`. The paper and CrossAug evaluate on "generated"; "full" also has the FEVER pairs that it was made
-    from.
-- The versions, and the splits of version 0.1, share rows: evaluate on one of them.
+    field `evidence_sentence`. The paper and CrossAug evaluate on "generated"; "full" also has the original FEVER pairs.
+- The versions, and the splits of version 0.1, share rows: evaluate on a single one of them.
 - Group: rows that share a claim or an evidence text, and rows made from one FEVER claim. An id is FEVER's, with 0000002, 0000003
   or 0000004 after it in a generated row; the FEVER id names the group.
 - The text stays tokenised as released, with brackets for -LRB- …; the release has no page names, so titles are empty.

@@ -8,7 +8,7 @@
   - ProgramFC's copies with text, `claims/{train,dev}.json`: the SUPPORTS and REFUTES claims whose evidence is sentences only.
 - Links `[[target|shown]]` are read as shown.
 - Group: rows that share a claim or a piece of evidence; FEVEROUS names none.
-- Extra column: `challenge`, the annotators' word for what makes the claim hard.
+- Extra column: `challenge`, the annotators' category of what makes the claim hard.
 
 One row: claim "Harrier Shing of the Liberal party has always been a member of the Eastern Victoria Region from 2006 until 2018.",
 evidence [title "Harriet Shing", text "She is a Labor member of the Victorian Legislative Council, having represented Eastern

@@ -3,7 +3,7 @@
 - Files: `data/healthver_{train,dev,test}.csv`, or the same in data_dir.
 - Evidence: the passage, split into its sentences by `sentences.py` (as in RACE, which does not name its splitter); no titles.
 - Id: the file and the row's number in it, dev-1, dev-2 …, because the files' `id` numbers a passage.
-- Group: `topic_ip`, the question that claims and passages were searched for; topics that share a passage are one.
+- Group: `topic_ip`, the question with which claims and passages were searched; topics that share a passage are one group.
 - Extra column: `question`.
 
 One row: claim "The CORONAVIRUS is not of natural origin", evidence [title "", text "Covid19 infection began in Wuhan (Hubei,

@@ -1,16 +1,16 @@
 """HoVer: claims over two to four Wikipedia articles.
 
 - Files, in any of four layouts, which differ in their fields:
-  - the release, `hover_{train,dev,test}_release_v1.1.json` (test is blind: claims only): evidence is [title, sentence number];
-    the text comes from `wiki_wo_links.db` next to it (table `documents`: id, text; titles in Unicode NFD). The database has
-    running text, which HoVer's authors split with Stanford CoreNLP; ours is split by `sentences.py`, or at "[SENT]" in rebuilt
-    databases that mark the sentences. A number past the last sentence is an error, never a guess.
+  - the release, `hover_{train,dev,test}_release_v1.1.json` (test is blind: claims only). Evidence is [title, sentence number]. The
+    text comes from `wiki_wo_links.db` next to it (table `documents`: id, text; titles in Unicode NFD). The database has running
+    text, which HoVer's authors split with Stanford CoreNLP. `sentences.py` splits it here; rebuilt databases that mark the
+    sentences are split at "[SENT]". A number past the last sentence is an error, never a guess.
   - the same with the text in it: a field `evidence`, parallel to `supporting_facts`, of [title, sentence] or {title, text}.
-  - FactFlip's copies, `{train,dev,test}.json`: `id, claim, evidence, label`, the sentences in `supporting_facts` order and each
-    ended by " \\n", and integer labels 0 = SUPPORTED, 1 = NOT_SUPPORTED. (Integers are read in this layout only: the Hub's
-    dataset has them the other way round.) Its test.json is the official validation split, its train.json and dev.json are the
+  - FactFlip's copies, `{train,dev,test}.json`: `id, claim, evidence, label`. The sentences are in `supporting_facts` order, each
+    ended by " \\n". Labels are integers: 0 = SUPPORTED, 1 = NOT_SUPPORTED. (Integers are read only in this layout: the Hub's
+    dataset has them the other way round.) Its test.json is the official validation split; its train.json and dev.json are the
     official train split. If there is a release file (in `release_dir`, data_dir or ../hover), titles, hpqa_id and num_hops are
-    attached by claim; if the number of sentences differs the titles stay empty.
+    attached by claim. If the number of sentences differs, the titles stay empty.
   - ProgramFC's copies, `claims/{train,dev}.json`: `id, claim, label (supports, refutes), num_hops, evidence` with one
     "Title<tab>sentence", or one sentence, per line.
 - Option `release_dir`: the folder of the release files to attach titles from.
@@ -138,7 +138,7 @@ class Hover(Corpus):
         if "evidence" in record:
             row["evidence"] = [_piece(piece) for piece in record["evidence"]]
             if [piece["title"] for piece in row["evidence"]] != [title for title, _ in facts]:
-                raise BadRow("the titles of its evidence are not those of its supporting_facts, in order")
+                raise BadRow("the titles of its evidence differ from the titles of its supporting_facts, in order")
         else:
             row["evidence"] = [{"title": title, "text": self._sentence(title, i)} for title, i in facts]
         row["label"] = self.label(record["label"])

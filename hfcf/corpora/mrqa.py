@@ -1,4 +1,4 @@
-"""MRQA 2019: eighteen question answering datasets in one form, made for training on some and testing on the rest.
+"""MRQA 2019: eighteen question answering datasets in one form, for training on some datasets and testing on the rest.
 
     ds = hfcf.load("mrqa", data_files={"validation": "dev/TriviaQA-web.jsonl.gz"}, split="validation")
     ds = hfcf.load("mrqa", data_dir="mrqa/", dataset="HotpotQA", split="dev")
@@ -10,14 +10,15 @@
   tokens of the lines are not read.
 - Answers: each place of each detected answer, with its text in the context. That text must be the answer's `text`, but for
   capitals, accents, and blanks and punctuation inside, which a detection may ignore.
-- Title: of a context with one [TLE], at its beginning, the text up to the next [SEP], [PAR] or [DOC]; the context is what follows.
-  A place of an answer in that head is left out; a question with no other place keeps the whole context, as do contexts with several
-  titles. Other markers stay in the context. The form has no field for titles, so all other titles are empty.
+- Title: if a context has a single [TLE], at its beginning, the title is the text up to the next [SEP], [PAR] or [DOC]. The context
+  is what follows. A position of an answer in that head is left out. A question with no other position keeps the whole context, as
+  do contexts with several titles. Other markers stay in the context. The form has no field for titles, so all other titles are
+  empty.
 - The option `dataset` loads one dataset, by the name in the header (SQuAD, NewsQA, TriviaQA, SearchQA, HotpotQA,
   NaturalQuestions; BioASQ, DROP, DuoRC, RACE, RelationExtraction, TextbookQA …).
 - Group: the context of the file, with its title. Two contexts of one article are two groups.
-- Extra columns: `dataset`, the header's name, and `aliases`, every right answer of `answers`, in the context or not, for the
-  shared task's metric.
+- Extra columns: `dataset`, the header's name, and `aliases`, every right answer of `answers`, in the context or not, for the shared
+  task's metric.
 
 One row (made up) of the context "[TLE] Lake Bled [PAR] Lake Bled lies in Slovenia.": question "Where is Lake Bled?", title "Lake
 Bled", context "Lake Bled lies in Slovenia.", answers {"text": ["Slovenia"], "answer_start": [18]}, aliases ["Slovenia", "the
@@ -181,7 +182,7 @@ def fill_question(row: dict[str, Any], record: dict[str, Any]) -> None:
 
 
 def _split_title(context: str) -> tuple[str, int]:
-    """Return the title with which a context begins, and where the text after it starts; "" and 0 without one title alone."""
+    """Return the title with which a context begins, and where the text after it starts; "" and 0 unless it has a single title."""
     head = _HEAD.match(context)
     if head is None or not (title := head["title"].strip()) or "[TLE]" in context[head.end() :]:
         return "", 0

@@ -5,23 +5,24 @@ There are two forms. The option `form` chooses if a folder has both; otherwise t
 `form="short"`, the release with its short answers:
 
 - Files: the simplified train set, `v1.0-simplified_simplified-nq-train.jsonl` (or `simplified-nq-train.jsonl`), whose pages are
-  texts; the dev set and the original shards, `v1.0-simplified_nq-dev-all.jsonl`, `nq-train-*.jsonl`, `nq-dev-*.jsonl`, whose
-  pages are tokens. All may be compressed (`.gz`), and may lie in `v1.0-simplified/`, `v1.0/train/` and `v1.0/dev/`.
-- Context: the long answer, its tokens joined by blanks, without HTML tokens. Where annotators marked several long answers, it is
-  the one in which most of them gave a short answer or yes or no; of equals, the first annotator's.
-- HTML tokens are those that the release marks. The simplified text has no marks; there a token is HTML if it has the form of a
-  tag with a capital, as all of the release's have (`<P>`, `</Table>`, `<Th_colspan="2">`).
-- Answers: the short answers in the context. Those of several annotators are alternatives, and an annotator's own may be a list of
-  spans that answer together: `alternatives` has their numbers. Yes and no are answers without a place, used only if more
-  annotators chose them than marked a span.
+  texts. Or the dev set and the original shards, `v1.0-simplified_nq-dev-all.jsonl`, `nq-train-*.jsonl`, `nq-dev-*.jsonl`, whose
+  pages are tokens. All may be compressed (`.gz`), and may be in `v1.0-simplified/`, `v1.0/train/` and `v1.0/dev/`.
+- Context: the long answer, its tokens joined by blanks, without HTML tokens. If annotators marked several long answers, the context
+  is the answer with most short answers, yes and no; in a tie, the first annotator's.
+- HTML tokens are the tokens that the release marks. The simplified text has no marks. There a token is HTML if it has the form of a
+  tag with a capital, as in all of the release (`<P>`, `</Table>`, `<Th_colspan="2">`).
+- Answers: the short answers in the context. Answers of several annotators are alternatives. An annotator's own answer may be a list
+  of spans that answer together: `alternatives` has their numbers. Yes and no are answers without a position. They are used only if
+  more annotators chose them than marked a span.
 - Questions without a short answer, and without yes or no, are left out and counted.
 - Title: `document_title`; in the simplified text the page's name in `document_url`. Group: the title.
-- Extra columns: `alternatives`; `annotators`, how many gave an answer in the context (the official metric of NQ asks for two of
-  the dev set's five); `url`.
+- Extra columns: `alternatives`, `url` and `annotators`. `annotators` is how many gave an answer in the context; the official metric
+  of NQ requires two of the dev set's five.
 
 `form="mrqa"`, `NaturalQuestionsShort.jsonl.gz` of the MRQA 2019 shared task: see `hfcf.corpora.mrqa`. Its extra column is
-`aliases`; contexts keep their HTML tokens, and the group is the context. The form has no field for titles: a row has one only where
-its context marks it by [TLE], as `hfcf.corpora.mrqa` says. Models that read titles, as RGF's do, are trained on `form="short"`.
+`aliases`; contexts keep their HTML tokens, and the group is the context. The form has no field for titles. A row has a title only
+if its context marks it by [TLE], as `hfcf.corpora.mrqa` says. Models that read titles, such as RGF's, are trained on
+`form="short"`.
 
 One row (made up): question "where is lake bled", title "Lake Bled", context "Lake Bled lies in Slovenia .", answers {"text":
 ["Slovenia"], "answer_start": [18]}, alternatives [[0]], annotators 1.

@@ -2,8 +2,9 @@
 
 - Files: `NQ-open.train.jsonl`, `NQ-open.dev.jsonl`, on which papers report, and the split `efficientqa`, the dev set of the
   EfficientQA competition (`NQ-open.efficientqa.dev.1.1.jsonl`); in `data_dir` or its `nq_open/`.
-- A row has no context, and its answers have no places: `answers` is {"text": […], "answer_start": []}. The texts are alternatives.
-- The release has no ids: rows are row-1, row-2 …. The group is a hash of question and answers, since row 1 of another file is
+- A row has no context, and its answers have no positions: `answers` is {"text": […], "answer_start": []}. The texts are
+  alternatives.
+- The release has no ids: rows are row-1, row-2 …. The group is a hash of question and answers, because row 1 of another file is
   another row.
 
 One row: question "when was the last time anyone was on the moon", context "", answers {"text": ["14 December 1972 UTC", "December

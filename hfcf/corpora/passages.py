@@ -1,4 +1,4 @@
-"""Passage collections, which systems retrieve from: `id, title, text` in files, in a saved `Dataset`, or of a user's rows.
+"""Passage collections, which systems retrieve from: `id, title, text` in files, in a saved `Dataset`, or from a user's rows.
 
     ds = hfcf.load("passages", data_files="psgs_w100.tsv")               # DPR's 21 million passages of Wikipedia
     ds = hfcf.load("passages", data_files=["mine.jsonl", "more.jsonl"])  # JSON lines
@@ -45,7 +45,7 @@ from hfcf.text.check import kind
 log = logging.getLogger(__name__)
 
 _NAMED = 20
-"""The most left-out lines that are named; all are counted."""
+"""The maximum number of left-out lines that are named; all are counted."""
 
 
 def _tsv(path: Path) -> Iterator[Record]:
@@ -187,7 +187,7 @@ def _paths(value: Any) -> list[Path]:
 
 
 def _source(files: Sequence[Path], on_error: str) -> str:
-    """Name what a collection is read from and how: the files' contents and names, and this code."""
+    """Return the files from which a collection is read and how: their contents and names, and this code."""
     digest = hashlib.sha256(on_error.encode())
     for path in [Path(__file__), Path(read.__file__), Path(passage_store.__file__), *files]:
         with path.open("rb") as file:
@@ -201,11 +201,11 @@ def _source(files: Sequence[Path], on_error: str) -> str:
 def collect_passages(*rows: Dataset) -> Dataset:
     """Collect the passages of question answering rows: every different pair of title and context, in the order of the rows.
 
-    RGF (section 3.1) retrieves from Wikipedia; this makes a collection of the data that a user has. Rows without a context and
-    rejected rows are skipped. An id is "passage-" and the hash of title and context.
+    RGF (section 3.1) retrieves from Wikipedia; this makes a collection from a user's own data. Rows without a context and rejected
+    rows are skipped. An id is "passage-" and the hash of title and context.
 
     Args:
-        rows: with `title` and `context`.
+        rows: rows with `title` and `context`.
 
     Returns:
         Rows of `id, title, text`.
@@ -242,17 +242,17 @@ def collect_passages(*rows: Dataset) -> Dataset:
 
 
 class PassageSource(Recipe):
-    """A recipe's `passages`: files, or the corpora whose contexts they are."""
+    """A recipe's `passages`: files, or the corpora that have the contexts."""
 
     data_files: Files | None = None
-    """A file or several; see `hfcf.corpora.passages`."""
+    """A file or several files; see `hfcf.corpora.passages`."""
     data_dir: Text | None = None
-    """A folder with them, or a saved `Dataset`; with `from`, the folder in which the corpora's folders lie."""
+    """A folder with them, or a saved `Dataset`; with `from`, the folder that has the corpora's folders."""
     on_error: Literal["raise", "reject"] = "raise"
     """For lines that can't be read: raise an error, or leave them out."""
     rows: list[dict[str, Any]] | None = Field(default=None, alias="from")
-    """Corpora, each as `corpus` and the arguments of `hfcf.load`; without a `split`, all its splits. `take` and `skip` choose
-    rows of a split as in the sources of training: so a collection can be without the rows that are evaluated on."""
+    """Corpora, each as `corpus` and the arguments of `hfcf.load`; without a `split`, all its splits. `take` and `skip` choose rows
+    of a split, as in the sources of training. So a collection can leave out the rows of an evaluation."""
 
     @model_validator(mode="after")
     def _check_place(self) -> Self:

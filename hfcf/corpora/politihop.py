@@ -2,14 +2,14 @@
 
 - Rows: one for each evidence chain (238, 59 and 200 claims). Half-true rows are left out and counted, as RACE leaves them out.
 - Files, in either of two forms:
-  - the release, `data/politihop_{train,valid,test}.tsv`: tab-separated and quoted as CSV, `ruling` (the article's sentences) and
+  - the release, `data/politihop_{train,valid,test}.tsv`: tab-separated and quoted as CSV. `ruling` (the article's sentences) and
     `annotated_evidence` ({chain: sentence numbers}, some joined as "13,14") are JSON in a cell.
-  - Transformer-XH's graphs, `Transformer-XH/data/politihop_{train,valid,test}_xh.json` (JSON lines), or its variants
-    `…_xh_all.json` (every sentence) and `…_xh_adv.json` (named entities exchanged), which `data_files` names: tokenised sentences
-    as nodes, label 1 in the chain. Read if there is no .tsv.
-- Option `evidence`: "chain" (the default) gives the annotated sentences in the chain's order, as RACE evaluates (its 119 rows are
-  the 141 less 22 half-true ones); "ruling" gives every sentence of the article that has letters or digits, or every such node, in
-  the article's order. A row has one chain in the release; several chains give their union.
+  - Transformer-XH's graphs, `Transformer-XH/data/politihop_{train,valid,test}_xh.json` (JSON lines). They have tokenised sentences
+    as nodes, with label 1 in the chain, and are read if there is no .tsv. `data_files` names its variants, `…_xh_all.json` (every
+    sentence) and `…_xh_adv.json` (named entities exchanged).
+- Option `evidence`: "chain" (the default) gives the annotated sentences in the chain's order. RACE evaluates in this way: its 119
+  rows are the 141 rows without the 22 half-true rows. "ruling" gives every sentence of the article that has letters or digits, or
+  every such node, in the article's order. A row has one chain in the release; several chains give their union.
 - Group: the claim; its rows differ in their chain only.
 - Extra columns: `author` ("Speaker: …", who made the claim; the pieces have no titles) and `rationales`, human: the sentences of
   the chain.

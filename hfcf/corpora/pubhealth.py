@@ -1,9 +1,9 @@
 """PubHealth: claims about public health with journalists' explanations.
 
-- Rows labelled mixture or unproven, and those without a label, are left out and counted, as RACE keeps true and false only.
+- Rows labelled mixture or unproven, and rows without a label, are left out and counted, as RACE keeps true and false only.
 - Files: `{train,dev,test}.tsv` in data_dir or in its folder PUBHEALTH/, tab-separated and quoted as CSV; missing values are empty
-  or "nan". The release is said to have a few broken rows (too few fields, a stray label): they raise, naming the line, and
-  on_error="reject" keeps them as rejected rows. This loader was written from descriptions of the files.
+  or "nan". The release is said to have a few broken rows (too few fields, a stray label). They raise an error that names the line,
+  and on_error="reject" keeps them as rejected rows. This loader was written from descriptions of the files.
 - Evidence: the explanation, split into its sentences by `sentences.py` (as in RACE, which does not name its splitter); no titles.
 - Group: rows that share a claim or the whole explanation.
 

@@ -3,22 +3,22 @@
 - Files: `qed-train.jsonlines` and `qed-dev.jsonlines`.
 - Context: `paragraph_text`, tokens joined by blanks, as Natural Questions has them. Title: `title_text`. The question has no
   question mark.
-- Answers: every span of `original_nq_answers`. These are alternatives, one of each annotator, and an alternative may be a list of
-  several spans that answer the question together; `alternatives` has their numbers: [[0], [1, 2]] is one span, or two together.
-- The explanation, which a categoriser of question changes is trained on (§4.2 of RGF): `question_references` has the noun phrases
-  of the question that refer to something in the sentence, `sentence_references`, parallel to it, its name there;
-  both empty where `explanation_type` is not "single_sentence". A reference that the sentence only implies has null places, an
-  empty text and a `bridge`: the preposition that would tie it to the sentence, which may be "". `bridge` is null otherwise.
+- Answers: every span of `original_nq_answers`. They are alternatives, one from each annotator. An alternative may be a list of
+  several spans that answer the question together. `alternatives` has their numbers: [[0], [1, 2]] is one span, or two together.
+- The explanation trains a categoriser of question changes (§4.2 of RGF). `question_references` has the noun phrases of the question
+  that refer to something in the sentence. `sentence_references`, parallel to it, has their names there. Both are empty if
+  `explanation_type` is not "single_sentence". A reference that the sentence only implies has null positions, an empty text and a
+  `bridge`. A `bridge` is the preposition that would connect it to the sentence, and may be ""; it is null otherwise.
   `answer_references` has the spans that the annotators of QED took for the answer.
-- Places are code points with an exclusive end (the release's README calls them inclusive; its texts show otherwise): those of
-  `question_references` in the question, all other places in the context. All places are checked.
+- Positions are code points with an exclusive end. (The release's README calls them inclusive; its texts show otherwise.) Positions
+  of `question_references` are in the question, and all other positions are in the context. All positions are checked.
 - Group: the title.
 - Further extra columns: `selected_sentence`, the sentence that answers; `sentence_starts`; `url`.
 
 One row: question "who got the first nobel prize in physics", answers {"text": ["Wilhelm Conrad Röntgen , of Germany", "Wilhelm
-Conrad Röntgen"], "answer_start": [56, 56]}, alternatives [[0], [1]], question_references [{"start": 8, "end": 40, "text": "the
-first nobel prize in physics"}], sentence_references [{"start": 0, "end": 32, "text": "The first Nobel Prize in Physics",
-"bridge": null}].
+Conrad Röntgen"], "answer_start": [56, 56]}, alternatives [[0], [1]]. Its question_references is `[{"start": 8, "end": 40, "text":
+"the first nobel prize in physics"}]`. Its sentence_references is `[{"start": 0, "end": 32, "text": "The first Nobel Prize in
+Physics", "bridge": null}]`.
 """
 
 from __future__ import annotations

@@ -3,20 +3,22 @@
     ds = hfcf.load("questions", data_files="mine.jsonl", split="train", on_error="reject")
     ds = hfcf.load("questions", data_dir="out/squad", split="validation")  # written by a dataset script, or Dataset.to_parquet
 
-- Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.csv`, else `.parquet`, else `<split>-….parquet`
-  (shards), as `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
-  `data_files` names other files, which are train unless their names, or a mapping, say otherwise; their ending is their form.
-- Fields: `question`, and `answers` or `answer`; optionally `context`, `title`, `id`, `group_id`, `aliases`. Others are ignored.
+- Files: `train`, `validation` (or `dev`) and `test`, in the forms that `hfcf` and the Hub write. Each split is a `.jsonl`, else a
+  `.csv`, else a `.parquet`, else shards `<split>-….parquet`. They are in `data_dir`, or its `data/` or `data/default/`; the first
+  folder that has any is read. `data_files` names other files. They are train unless their names, or a mapping, say otherwise; their
+  ending is their form.
+- Fields: `question`, and `answers` or `answer`; optionally `context`, `title`, `id`, `group_id`, `aliases`. Other fields are
+  ignored.
 - The option `columns` names fields with different names: columns={"context": "passage"}.
-- Answers, in any of these forms: SQuAD's {"text": […], "answer_start": […]}; a list of {"text": …, "answer_start": …}; a list of
-  texts, or a single text, which may have its place in a field `answer_start`. In CSV a cell is a single text, or
-  another form as JSON. A question without an answer has [] or null.
-- Places are characters (code points), and all are checked. A wrong place is an error, which says what the context has there, and
-  whether the place counts UTF-16 or bytes instead.
-- Answers whose form has no places are looked up in the context, as whole words and with the same capitals. Every place
-  is written, since the intended place is unknown. Only answers in the context are written; `aliases` keeps all answers.
-  If no answer is in the context, the answers stay without places, and stages that need spans reject the row. "yes" and "no" are
-  never looked up. In SQuAD's form, an empty list `answer_start` marks answers that are not spans: they are not looked up.
+- Answers, in any of these forms. SQuAD's {"text": […], "answer_start": […]}. A list of {"text": …, "answer_start": …}. A list of
+  texts. A single text, which may have its position in a field `answer_start`. In CSV a cell is a single text, or another form as
+  JSON. A question without an answer has [] or null.
+- Positions are characters (code points), and all are checked. A wrong position is an error. It says what the context has there, and
+  whether the position counts UTF-16 or bytes instead.
+- Answers whose form has no positions are looked up in the context, as whole words and with the same capitals. Every occurrence is
+  written, because the intended position is unknown. Only answers in the context are written; `aliases` keeps all answers. If no
+  answer is in the context, the answers stay without positions, and stages that need spans reject the row. "yes" and "no" are never
+  looked up. In SQuAD's form, an empty list `answer_start` marks answers that are not spans: they are not looked up.
 - Group: `group_id`, else the title, else the context, else the row's id; without an id, a hash of the row's texts.
 - Extra column: `aliases`, every right answer, as the row lists them.
 
@@ -97,7 +99,7 @@ def fill_question(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 
 def _answers(record: Mapping[str, Any], context: str) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the answers with the record's places or places in the context, and all right answers."""
+    """Return the answers with the record's positions or positions in the context, and all right answers."""
     fields = [name for name in ("answers", "answer") if name in record]
     filled = [name for name in fields if record[name] is not None]
     if not fields:

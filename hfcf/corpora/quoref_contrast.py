@@ -1,17 +1,17 @@
-"""Quoref's contrast set: questions whose answer needs coreference, and what experts made of them to change the answer.
+"""Quoref's contrast set: questions whose answer needs coreference, and revisions by experts that change the answer.
 
 - Files: `quoref_original_subset_20191206_merged.json` and `quoref_test_perturbations_20191206_merged.json`, in SQuAD's layout, in
   `data_dir` or its `quoref/`. Both are of Quoref's test split: a row's `kind` is "original" or "perturbed".
-  `part="original"` or `part="perturbed"` loads one of them.
+  `part="original"` or `part="perturbed"` loads only these rows.
 - A pair: rows with the same `original_id`, which is an original's own id. Most perturbed questions ask something else about the
   same context; in some the context was changed.
-- Several answers are the parts of one: all of them together answer "Who are the …?". They are in `answers`, with their places,
-  and `alternatives` says that they belong together ([[0, 1]]). A metric that takes one of them for right is lenient here;
-  `ds.filter(lambda row: len(row["alternatives"][0]) == 1)` keeps the questions with one span.
+- Several answers are parts of one answer: together they answer "Who are the …?". They are in `answers`, with their positions, and
+  `alternatives` says that they belong together ([[0, 1]]). A metric that accepts a single part is lenient here; `ds.filter(lambda
+  row: len(row["alternatives"][0]) == 1)` keeps the questions with one span.
 - Group: the article's title, so a pair is never separated.
 - A question that is the perturbation of two originals is in the file twice; the second row's id ends in "#2".
-- In six rows of the real original file the place of an answer is one character too low. It is corrected, and the
-  dataset's description has the count. Any other wrong place is an error.
+- In six rows of the real original file the position of an answer is one character too low. It is corrected, and the dataset's
+  description has the count. Any other wrong position is an error.
 - Extra columns: `kind`, `original_id`, `alternatives`, `context_id` and `url`.
 
 One row: question "What are the first names of the three people who play Boer War games together?", answers {"text": ["Edith",

@@ -1,11 +1,11 @@
 """RE-Attack: SemEval-2010 Task 8's test sentences, altered to mislead relation classifiers.
 
-- CCG's authors replaced causal terms so that the label flips, or entities so that it stays; they chose by GPT-2's perplexity,
-  then by hand. Test is the only split: train and validation are those of `ccg_semeval`. No row is labelled Other.
-- Files: `re-attack/re-attack.tsv`, as `ccg_semeval`'s: relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`, `</e2>`
-  among them; `data_dir` may be that folder or the one above, and `data_files={"test": path}` names it under any name.
-- Id: a hash of the label, the tokens and the entities; the release has none. A second equal row gets "-2".
-- Group: the row, because the release does not say which sentence it was made from.
+- CCG's authors replaced causal terms so that the label flips, or entities so that it stays; they chose by GPT-2's perplexity, then
+  by hand. Test is the only split; use train and validation of `ccg_semeval`. No row is labelled Other.
+- Files: `re-attack/re-attack.tsv`, in the form of `ccg_semeval`: relation, a tab, and the tokens with `<e1>`, `</e1>`, `<e2>`,
+  `</e2>` among them. `data_dir` may be that folder or the folder above it, and `data_files={"test": path}` gives it any name.
+- Id: a hash of the label, the tokens and the entities; the release has no ids. A second equal row gets "-2".
+- Group: the row, because the release does not say from which sentence it was made.
 - Extra columns: `text`, the tokens joined by spaces, and `offsets`.
 
 One row, made up: tokens "The eggs were put into buckets .", head "eggs", tail "buckets", label "Entity-Destination(e1,e2)".

@@ -3,16 +3,16 @@
     ds = hfcf.load("relations", data_files={"train": "a.jsonl", "test": "b.parquet"}, on_error="reject")
     ds = hfcf.load("relations", data_dir="out/attack", split="test")  # written by `hfcf attack choose out/attack`
 
-- Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.parquet`, else `<split>-….parquet` (shards), as
-  `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first. `data_files` names
-  other files, which are train unless their names, or a mapping, say otherwise.
-- Fields: a sentence, `label`, and optionally `id` and `group_id` (as of a user's own claims: `hfcf.corpora.claims`).
-  Other fields are ignored, also `corpus` and `split`: the corpus is "relations", and the split is the file's.
+- Files: `train`, `validation` (or `dev`) and `test`, in the forms that `hfcf` and the Hub write. Each split is a `.jsonl`, else a
+  `.parquet`, else shards `<split>-….parquet`. They are in `data_dir`, or its `data/` or `data/default/`; the first folder that has
+  any is read. `data_files` names other files, which are train unless their names, or a mapping, say otherwise.
+- Fields: a sentence, `label`, and optionally `id` and `group_id` (as for a user's own claims: `hfcf.corpora.claims`). Other fields
+  are ignored, including `corpus` and `split`: the corpus is "relations", and the split is the file's.
 - The option `columns` names fields with different names: columns={"label": "relation"}.
-- The sentence, in one of three forms: `tokens`, a list of words, with `head` and `tail` in tokens; `text` with `head` and `tail`
-  in characters; or `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order: e1 is the head. Our rules tokenise texts
+- The sentence, in one of three forms. `tokens`, a list of words, with `head` and `tail` in tokens. `text` with `head` and `tail` in
+  characters. `text` with `<e1>…</e1>` and `<e2>…</e2>` in it, in either order; e1 is the head. Our rules tokenise texts
   (`hfcf.corpora.formats.tokens`). If there are tokens, `text` is not read.
-- A place is {"start": 0, "end": 1}, optionally with a "type", or [0, 1]. It starts at 0 and its end is exclusive.
+- A position is {"start": 0, "end": 1}, optionally with a "type", or [0, 1]. It starts at 0 and its end is exclusive.
 - Labels: any text; "Other" means no relation. A class of Parquet (`ClassLabel`) is read as its name.
 - Extra columns: `text` and `offsets`.
 
@@ -158,10 +158,10 @@ def write_columns(own: Row, source: Row, new: Row, columns: Columns, ends: int =
 
 
 def inclusive_ends(rows: Sequence[Row], columns: Columns) -> bool | None:
-    """Say whether the last places of entities are inclusive; None if the rows do not show it.
+    """Say whether the last positions of entities are inclusive; None if the rows do not show it.
 
-    An exclusive end is never the start, and an inclusive one never the length of the sentence. TACRED's own files are inclusive,
-    and copies of them on the Hub are not.
+    An exclusive end never equals the start, and an inclusive end never equals the length of the sentence. TACRED's own files are
+    inclusive, and copies of them on the Hub are not.
     """
     size = str(columns["tokens"])
     places = [(row[name[0]], row[name[1]], len(row[size] or ())) for row in rows for name in (columns["head"], columns["tail"])]
@@ -183,7 +183,7 @@ def edit_text(text: str, places: Sequence[Span], offsets: Sequence[Row], edits: 
 
 
 def _in_characters(text: str, edit: Row, offsets: Sequence[Row], places: Sequence[Span]) -> tuple[int, int, str]:
-    """Return an edit of tokens as one of characters, with the spaces that words need."""
+    """Return an edit of tokens as an edit of characters, with the spaces that words need."""
     first, last, after = edit["start"], edit["end"], edit["after"]
     if first == last:  # an insertion, after the previous token
         place = offsets[first - 1]["end"] if first else 0

@@ -1,6 +1,6 @@
 """SciERC: entities and their relations in abstracts of artificial-intelligence papers.
 
-- Splits: 350, 50 and 100 abstracts. COMPARE and CONJUNCTION have no direction; their first argument is the head all the same.
+- Splits: 350, 50 and 100 abstracts. COMPARE and CONJUNCTION have no direction; their first argument is still the head.
 - Files: `{train,dev,test}.json` in DyGIE's format (`hfcf.corpora.formats.dygie`), or the same in `processed_data/json/`, as in
   the release; `data_dir` may also be the folder above `scierc/`.
 - One row for each relation: a sentence with three relations is three rows. Its id is the document, the sentence and the number in

@@ -2,16 +2,16 @@
 
 - Labels: a claim without evidence is NOT ENOUGH INFO; copies write REFUTE for CONTRADICT.
 - Files, in either of two forms:
-  - the release, `claims_{train,dev,test}.jsonl` (test is blind: claims only) with `corpus.jsonl` next to them for the abstracts,
-    in data_dir or in its folder data/. Corpora of the same layout (Citation-Integrity) load too; split="test" loads their
-    labelled test split.
+  - the release, `claims_{train,dev,test}.jsonl` (test is blind: claims only) with `corpus.jsonl` next to them for the abstracts, in
+    data_dir or in its folder data/. Corpora of the same layout (Citation-Integrity) also load; split="test" loads their labelled
+    test split.
   - the RTE form with text (COVID-Fact's copy): `RTE-scifact/{train,dev}.tsv` (index, sentence1, sentence2, entailment; quoted as
-    CSV), or line by line `RTE-scifact/processed/{train,dev}.{raw.input0,raw.input1,label}`. It has a row for each claim and
-    abstract, SUPPORTS and REFUTES only, its evidence the rationale sentences as one text: one piece without a title, and no
+    CSV). Or, line by line, `RTE-scifact/processed/{train,dev}.{raw.input0,raw.input1,label}`. It has a row for each claim and
+    abstract, with SUPPORTS and REFUTES only. Its evidence is the rationale sentences as one text: one piece without a title, and no
     `rationales`.
-- Option `evidence`: "abstract" (the default) gives every sentence of the abstracts that decide the claim; "rationale" only the
-  sentences that do (RACE evaluates SUPPORTS and REFUTES rows; its paper does not say on which of the two). A NOT ENOUGH INFO row
-  has the abstracts that its claim cites, whole.
+- Option `evidence`: "abstract" (the default) gives every sentence of the abstracts that decide the claim. "rationale" gives only
+  the sentences that decide it. (RACE evaluates SUPPORTS and REFUTES rows; its paper does not say which evidence it uses.) A NOT
+  ENOUGH INFO row has the abstracts that its claim cites, whole.
 - Group: rows that share a claim or an abstract (RTE form: a claim or the evidence text).
 - Extra column: `rationales`, human: the sentences that decide the claim, of all annotated sets together.
 

@@ -1,13 +1,13 @@
 """SemEval-2010 Task 8: sentences with two marked nominals and the relation between them.
 
-- Files: `TRAIN_FILE.TXT` and `TEST_FILE_FULL.TXT`, or the release's folders with them. Four lines a row: the id and the quoted
-  sentence with its tags, the relation, a comment, a blank line; lines end in LF or CRLF. `TEST_FILE.TXT` has no relations and is
+- Files: `TRAIN_FILE.TXT` and `TEST_FILE_FULL.TXT`, or the release's folders with them. A row has four lines: the id and the quoted
+  sentence with its tags, the relation, a comment, a blank line. Lines end in LF or CRLF. `TEST_FILE.TXT` has no relations and is
   not read.
 - Head is e1 and tail e2, which comes after it; the label has the direction.
-- Tokens: by our rules (`hfcf.corpora.formats.tokens`), which end a token at an entity's boundary, as where the release has no
-  space before a tag ("doves<e2>moles</e2>"). Group: the row.
-- Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, the place of each token in it (code points), and
-  `comment`, the annotators'.
+- Tokens: by our rules (`hfcf.corpora.formats.tokens`). A token ends at an entity's boundary, also where the release has no space
+  before a tag ("doves<e2>moles</e2>"). Group: the row.
+- Extra columns: `text`, the sentence without tags and outer quotes, `offsets`, the position of each token in it (code points), and
+  `comment`, the annotators' comment.
 
 One row: text "The child was carefully wrapped and bound into the cradle by means of a cord.", head "child", tail "cradle", label
 "Other".
@@ -65,7 +65,7 @@ class SemEval(Corpus):
     EXTRA: ClassVar = {**EXTRA, "comment": TEXT}
 
     def records(self, path: Path) -> Iterator[Record]:
-        """Yield the blocks of a file: each starts with a line that has an id, and ends before a blank line or the next one."""
+        """Yield the blocks of a file: each starts with a line that has an id, and ends before a blank line or the next block."""
         block: Record | None = None
         for line in text_lines(path):
             text = line.value.get("line", "")
@@ -88,7 +88,7 @@ class SemEval(Corpus):
         row |= {"id": first[1], "text": as_text(first[2])}
         if len(lines) != 3 or not lines[2].startswith("Comment:"):
             raise BadRow(
-                f"the block has {len(lines)} lines; a row is a sentence, a relation and a line 'Comment:' before a blank line "
+                f"the block has {len(lines)} lines. A row is a sentence, a relation and a line 'Comment:' before a blank line "
                 "(TEST_FILE.TXT has no relations: use TEST_FILE_FULL.TXT)"
             )
         row |= {"label": lines[1].strip(), "comment": as_text(lines[2].removeprefix("Comment:").strip())}

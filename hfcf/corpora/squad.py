@@ -5,7 +5,7 @@
 - Titles are the release's, with underscores ("Super_Bowl_50"). Group: the title; the official splits share none.
 - Layout: {"data": [{title, paragraphs: [{context, qas: [{id, question, answers: [{text, answer_start}]}]}]}]}. Every answer must
   be at its place in the context, or the row is an error. `plausible_answers` (v2.0) are not read.
-- Several answers are those of several annotators: each is right, and an answer that two annotators gave is listed twice.
+- Several answers come from several annotators: each is right, and an answer that two annotators gave is listed twice.
 
 One row: question "Which NFL team represented the AFC at Super Bowl 50?", title "Super_Bowl_50", context "Super Bowl 50 was an
 American football game …", answers {"text": ["Denver Broncos", "Denver Broncos", "Denver Broncos"], "answer_start": [177, 177,

@@ -3,8 +3,8 @@
 - Files: `SST-2/{train,dev,test}.tsv` as GLUE has them, tab-separated without quotes, with the header `sentence`, `label`;
   `data_dir` may be the folder around `SST-2` or that folder. Labels: 0 is "negative", 1 "positive".
 - `test.tsv` has `index` and `sentence`; GLUE keeps its labels. It is loaded only by its name, with null labels.
-- Ids: train-<n>, n counting the rows of the file from 1; of test, its index. The phrases of one sentence are not marked as such,
-  so each text is its own group.
+- Ids: train-<n>, where n counts the rows of the file from 1; for test, its index. The phrases of one sentence are not marked as
+  such, so each text is its own group.
 
 One row: text "hide new secretions from the parental units", label "negative", id "train-1".
 """

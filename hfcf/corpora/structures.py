@@ -3,15 +3,16 @@
     ds = hfcf.load("structures", data_files="mine.jsonl", split="train", on_error="reject")
     ds = hfcf.load("structures", data_dir="out/mine", split="train")  # written by `hfcf run` or `Dataset.to_parquet`
 
-- Files: as of the corpus `relations`.
-- Fields: `claim`, `evidence`, `label`; optionally `structure`, `evidence_info`, `cause`, `effect`, `id` and `group_id`. Others are
-  ignored. Without `group_id`, rows with the same claim are one group, so that no claim is in two splits.
-- Evidence: an object of texts by name, a list of {"id", "text"} and optionally "title", or a list of texts, which are named
-  Sentence1 … n. In a list of {"title", "text"}, `evidence_info` has the ids.
-- Structure: program text, arrows or a proof (`hfcf.checkwhy`), which is parsed and never executed, or a list of steps
-  {"premises": […], "conclusion": …} whose root is "claim". A text with a linking function is a program, one with the root
-  "hypothesis" a proof, any other text arrows. Sentences that the text itself declares are also evidence.
-- A row without a structure has `useful` and `leaf` null, unless `evidence_info` says them: they follow from the structure.
+- Files: as for the corpus `relations`.
+- Fields: `claim`, `evidence`, `label`; optionally `structure`, `evidence_info`, `cause`, `effect`, `id` and `group_id`. Other
+  fields are ignored. Without `group_id`, rows with the same claim are one group, so that no claim is in two splits.
+- Evidence: an object of texts by name, a list of {"id", "text"} and optionally "title", or a list of texts. The texts of a list are
+  named Sentence1 … n. In a list of {"title", "text"}, `evidence_info` has the ids.
+- Structure: program text, arrows or a proof (`hfcf.checkwhy`), which is parsed and never executed. Or a list of steps {"premises":
+  […], "conclusion": …} whose root is "claim". A text with a linking function is a program, a text with the root "hypothesis" is a
+  proof, and any other text is arrows. Sentences that the text itself declares are also evidence.
+- A row without a structure has null in `useful` and `leaf`, unless `evidence_info` has them, because they follow from the
+  structure.
 - Labels: SUPPORTS, REFUTES and NOT ENOUGH INFO. What a program prints must be the row's label.
 - A structure that is not legal is an error that says why.
 

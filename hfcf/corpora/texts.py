@@ -3,12 +3,13 @@
     ds = hfcf.load("texts", data_files={"train": "a.jsonl", "test": "b.csv"}, on_error="reject")
     ds = hfcf.load("texts", data_dir="out/mine/data/augmented", split="train")  # written by `hfcf run`
 
-- Files: `train`, `validation` (or `dev`) and `test`, each as `.jsonl`, else `.csv`, else `.parquet`, else `<split>-….parquet`
-  (shards), as `hfcf` and the Hub write them; in `data_dir`, or its `data/` or `data/default/`, whichever has any first.
-  `data_files` names other files, which are train unless their names, or a mapping, say otherwise; their ending is their form.
-- Fields: `text` (else `sentence` or `review`) and `label`; optionally `id` and `group_id`. Others are ignored.
+- Files: `train`, `validation` (or `dev`) and `test`, in the forms that `hfcf` and the Hub write. Each split is a `.jsonl`, else a
+  `.csv`, else a `.parquet`, else shards `<split>-….parquet`. They are in `data_dir`, or its `data/` or `data/default/`; the first
+  folder that has any is read. `data_files` names other files. They are train unless their names, or a mapping, say otherwise; their
+  ending is their form.
+- Fields: `text` (else `sentence` or `review`) and `label`; optionally `id` and `group_id`. Other fields are ignored.
 - The option `columns` names fields with different names: columns={"label": "intent"}.
-- Labels: any text. A class of Parquet (`ClassLabel`) is read as its name; a number is refused, for it names nothing.
+- Labels: any text. A class of Parquet (`ClassLabel`) is read as its name; a number is refused, because it has no name.
 
 One row: {"id": "1", "text": "The acting was superb.", "label": "positive"}.
 """

@@ -3,9 +3,9 @@
 - Files: `unfiltered-web-{train,dev}.json` and `unfiltered-web-test-without-answers.json`, in `data_dir` or its
   `triviaqa-unfiltered/`. Each is one JSON object, which is read whole: the train file takes a few gigabytes of memory. The form
   for reading comprehension, with TriviaQA's passages, is that of `mrqa`.
-- A row has no context, and its answers have no places. The texts are alternatives: `Value` first, then `Aliases`, then
+- A row has no context, and its answers have no positions. The texts are alternatives: `Value` first, then `Aliases`, then
   `HumanAnswers`, each once.
-- The test split has no answers, so it is loaded only by name; its rows have none.
+- The test split has no answers, so it is loaded only by name.
 - Group: the question (`QuestionId`).
 - Extra column: `normalized_aliases`, with which the release's own metric compares, after its own normalisation.
 

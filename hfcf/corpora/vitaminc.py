@@ -1,8 +1,8 @@
 """VitaminC: claims with one evidence sentence, in sets of near-identical contrasts.
 
-- Files: `train.jsonl`, `dev.jsonl`, `test.jsonl`; or the two parts of the test split in their own folders,
-  `vitaminc_real/test.jsonl` (34,481 rows) and `vitaminc_synthetic/test.jsonl` (20,716); `data_dir` may be either or the folder
-  above.
+- Files: `train.jsonl`, `dev.jsonl`, `test.jsonl`. Or the two parts of the test split in their own folders,
+  `vitaminc_real/test.jsonl` (34,481 rows) and `vitaminc_synthetic/test.jsonl` (20,716). `data_dir` may be either folder or the
+  folder above.
 - Group: `case_id`, the contrasts made from one revision.
 - Extra column: `page`, the Wikipedia page. The title stays empty, because the authors' models read no title and the claims were
   written for the sentence alone.

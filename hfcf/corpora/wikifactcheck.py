@@ -2,9 +2,9 @@
 
 - Files: `wfc_train.tsv` and `wfc_dev.tsv`: tab-separated with CSV's quotes, and pandas' unnamed index column. (The repository's
   `wikifactcheck-en_*.jsonl` have another form and are not read.)
-- Evidence: the `context`, untitled. **It is the text around the citation in the Wikipedia article, not the cited document**,
-  which this release does not have: it neither proves nor disproves the claim. Use the rows for what reads pairs of claims, such
-  as training a generator of negative claims, not for training or evaluating a verifier.
+- Evidence: the `context`, untitled. **It is the text around the citation in the Wikipedia article, not the cited document**, which
+  this release does not have. It neither proves nor disproves the claim. Use the rows for methods that read pairs of claims, such as
+  training a generator of negative claims. Do not use them for training or evaluating a verifier.
 - Two rows for each line: the claim, with the line's `id`, and its refuted version, with "-refuted" after it. If both texts are
   the same, the refuted row is left out and counted. Group: the line's `id`.
 - Extra column: `url`, the cited document.

@@ -1,16 +1,16 @@
 """WikiWhy: cause–effect pairs from Wikipedia, with a why-question about each and an explanation that leads from cause to effect.
 
-- These rows are what causal claims are made from: they have `cause` and `effect`, and no claim, evidence, structure or label yet
-  (`claim` is "", as the context of a question without a passage is; `label` is null). A verifier can't work on them.
+- Causal claims are made from these rows. They have `cause` and `effect`, and no claim, evidence, structure or label yet. `claim` is
+  "", like the context of a question without a passage; `label` is null. A verifier can't work on them.
 - Files: `dataset/v1.2/cause.json`, `effect.json`, `question.json`, `explanation.json` and `context.json`, one column each,
-  {"cause": {row id: text}}; `data_dir` is the repository or the folder of a version. Where there are several versions, the newest
-  is read. The authors separate the columns to keep the rows out of pre-training corpora: don't publish them joined where crawlers
-  read them.
-- Splits: those of `context.json`, which may be absent; then there is one split, `full`.
+  {"cause": {row id: text}}. `data_dir` is the repository or the folder of a version. If there are several versions, the newest is
+  read. The authors separate the columns to keep the rows out of pre-training corpora: don't publish them joined where crawlers read
+  them.
+- Splits: the splits of `context.json`, which may be absent; then there is one split, `full`.
 - An id that a file lacks is an error (with `on_error="reject"`, a rejected row); so is a column of another layout.
 - Group: rows that share effect, question or Wikipedia page.
-- Extra columns: `question`; `explanation`, the texts of the release, mostly one of several sentences; of `context.json` `context`
-  (the passage), `title` and `topic`, null where the file is absent. Blanks around a text are taken off.
+- Extra columns: `question`; `explanation`, the texts of the release, mostly one text of several sentences. `context` (the passage),
+  `title` and `topic` come from `context.json` and are null if the file is absent. Blanks around a text are removed.
 
 One row: cause "Joan Crawford was ill", effect "Joan Crawford left the movie Hush...Hush, Sweet Charlotte", question "Why did Joan
 Crawford leave the movie Hush...Hush, Sweet Charlotte in 1964?", explanation ["When someone gets sick, sometimes they are too sick

@@ -201,7 +201,7 @@ def test_a_judge_is_checked_before_the_first_stage() -> None:
     long = CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:nli"),), max_length=600)
     with pytest.raises(ValueError, match=r"max_length must be at most 512, the tokens that .* reads, got 600"):
         preflight.check_models(long.replace(verifier=Model("llm:m")))
-    with pytest.raises(ValueError, match=r"no sequence classifier|which text it reads|classes"):
+    with pytest.raises(ValueError, match=r"not a sequence classifier|which text it reads|classes"):
         preflight.check_models(CrossAug.preset("offline", judges=("offline:minilm",)))
 
 

@@ -22,7 +22,7 @@ from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 log = logging.getLogger(__name__)
 
 Files = dict[str, list[Path]]
-"""Files of each official split."""
+"""The files of each official split."""
 
 
 class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
@@ -37,11 +37,11 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     ONE_FORM: ClassVar[bool] = False
     """Whether the files of a split have the same rows in different forms or places. Then only the first existing file is read."""
     EXTRA: ClassVar[dict[str, Any]] = {}
-    """Columns besides the canonical ones."""
+    """The columns besides the canonical columns."""
     OPTIONS: ClassVar[dict[str, str]] = {}
     """Options of `load` for this corpus: name → purpose. An option whose name ends in `_dir` is a folder."""
     WAYS: ClassVar[Mapping[int, Mapping[str, Any]]] = {}
-    """The options that give rows of so many labels, for a corpus that has them in different files."""
+    """The options that select the rows of so many labels, for a corpus that has them in different files."""
     split: str
     """The split whose rows are being read, for a corpus whose files have several."""
     BLIND: ClassVar[Sequence[str]] = ()
@@ -104,8 +104,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             raise TypeError(f"{name} has no option {unknown[0]!r}{near}; its options: {', '.join(cls.OPTIONS) or 'none'}")
         if data_dir is not None and data_files is not None:
             raise CorpusError(
-                f"{name}: there are data_dir={str(data_dir)!r} and data_files={data_files!r}: give one of them, and null for the "
-                "other if the recipe names it (--set data_files=null)"
+                f"{name}: data_dir={str(data_dir)!r} and data_files={data_files!r} are both set: give one of them, and null for "
+                "the second if the recipe names it (--set data_files=null)"
             )
         if data_dir is None and data_files is None:
             raise CorpusError(
@@ -249,7 +249,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     # --- used by `fill`
 
     def label(self, raw: Any) -> str:
-        """Map a label of the file to the canonical one; raise `BadRow` for an unknown label."""
+        """Map a label of the file to the canonical label; raise `BadRow` for an unknown label."""
         if isinstance(raw, str) and raw in self.INFO.labels:
             return self.INFO.labels[raw]
         allowed = ", ".join(repr(label) for label in self.INFO.labels)

@@ -21,7 +21,7 @@ class CorpusInfo:
     licence: str = "unknown"
     """An id in the style of SPDX, as Hugging Face's cards require it."""
     splits: dict[str, int] = field(default_factory=dict)
-    """Rows of the official splits."""
+    """The number of rows of the official splits."""
     labels: dict[Any, str] = field(default_factory=dict)
     """Label in the files → canonical label."""
     hub_id: str | None = None

@@ -23,7 +23,7 @@ class RowBuilder:
 
     Args:
         task: the task of the rows.
-        extra: columns besides the canonical ones.
+        extra: the columns besides the canonical columns.
         fill: writes a record's values into a row; raises `BadRow` for a value that can't be read. Earlier values stay in the row.
         check: says why a row that was read can't be worked on, or None.
         reject: whether rows have the column `status`, which says why a row is rejected.

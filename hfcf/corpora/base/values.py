@@ -1,4 +1,4 @@
-"""Read and check the values of a record, and write those of a row."""
+"""Read and check the values of a record, and write the values of a row."""
 
 from __future__ import annotations
 

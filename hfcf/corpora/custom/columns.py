@@ -12,7 +12,7 @@ from hfcf.corpora.formats.read import CorpusError
 from hfcf.corpora.formats.tokens import TAG
 
 Column = str | tuple[str, ...]
-"""A column, or several that make up a field: the pieces of evidence, or an entity's start, end and type."""
+"""A column, or several columns that make up a field: the pieces of evidence, or an entity's start, end and type."""
 Columns = Mapping[str, Column]
 """The user's column of each field of ours."""
 
@@ -63,7 +63,7 @@ class Layouts:
         example: the setting `columns` to type if no form fits.
         labelled: whether the rows need a label.
         tags: whether a text without other fields must have tags of entities.
-        last: whether rows are taken for such ones only if they may be no others, unless the user names the text.
+        last: whether rows get this layout only if no other layout fits, unless the user names the text.
     """
 
     task: str
@@ -175,7 +175,7 @@ def _core(layouts: Sequence[Layouts]) -> set[str]:
 
 
 def _may_be_others(names: Sequence[str], columns: Columns) -> bool:
-    """Say whether a column that is not read is one by which rows of another task are known: a question, a premise."""
+    """Say whether a column that is not read marks rows of another task: a question, a premise."""
     signs = {
         name
         for layout in LAYOUTS

@@ -15,7 +15,7 @@ from hfcf.text.label_names import label_of
 
 _FORMS = {".csv": "csv", ".jsonl": "jsonl", ".jsonlines": "jsonl", ".gz": "jsonl", ".parquet": "parquet"}
 _OWN = {"relation": "relations", "qa": "questions", "structures": "structures", "classification": "texts"}
-"""The corpora of a user's own rows, by task; those of claims are named after the form of files."""
+"""The corpora of a user's own rows, by task; corpora of claims have the name of the file format."""
 
 
 def describe_file(

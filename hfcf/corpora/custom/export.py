@@ -40,7 +40,7 @@ def to_dataset(
     Args:
         cf: counterfactuals, from `hfcf.expand`; may be a `DatasetDict` if `like` is a `DatasetDict`.
         like: the rows that you gave to `hfcf.from_dataset`.
-        columns: your `columns` of `hfcf.from_dataset`. What you did not set there is guessed again, here as in the next settings.
+        columns: your `columns` of `hfcf.from_dataset`. A setting that you did not give there is guessed again, here and below.
         labels: your `labels` of that call.
         id: your `id` of that call.
         group: your `group` of that call.
@@ -48,11 +48,11 @@ def to_dataset(
         ends: your `ends` of that call.
 
     Returns:
-        A row for each counterfactual, in their order and with the features of `like`: a DataFrame if `like` is one, a list if it
-        is one, else a `Dataset` (also for a stream). Texts, entities, answers and label are the counterfactual's, and so is the
-        id, if `like` has a column of ids: numbers continue after the largest of all splits, and an id that is used gets "#2".
-        Other columns are the source row's, but columns that describe its words (parses, tags parallel to its tokens) are null.
-        Lines on stderr name those, and columns that differ in all rows of `like` without being read as ids.
+        A row for each counterfactual, in their order and with the features of `like`. It is a DataFrame if `like` is a DataFrame, a
+        list if `like` is a list, else a `Dataset` (also for a stream). Texts, entities, answers and label are the counterfactual's.
+        So is the id, if `like` has a column of ids. Numbers continue after the largest of all splits, and an id that is used gets
+        "#2". Other columns are the source row's, but columns that describe its words (parses, tags parallel to its tokens) are
+        null. Lines on stderr name these columns, and columns that differ in all rows of `like` without being read as ids.
 
     Raises:
         ValueError: a counterfactual's source is not in `like`, or has a different text there.
@@ -118,7 +118,7 @@ def _to_table(cf: Dataset, tables: Sequence[Table], layout: Layout | None, ids: 
         written[column] = ids
     stale = {name: [None] * len(new) for name in _stale(theirs, sources, written)}
     if stale and new:
-        _say(f"set to null, since they describe the words of the sources: {', '.join(stale)}")
+        _say(f"set to null, because they describe the words of the sources: {', '.join(stale)}")
     return _with_columns(theirs, {**written, **stale})
 
 
@@ -216,14 +216,14 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _id_column(layout: Layout | None) -> str | None:
-    """Return the user's column of ids, if there is one."""
+    """Return the user's column of ids; None if there is no such column."""
     if layout is None:
         return "id"
     return str(layout.columns["id"]) if "id" in layout.columns else None
 
 
 def _new_ids(layout: Layout | None, tables: Sequence[Table], names: list[str]) -> list[Any]:
-    """Return the ids of new rows, of which none is in any split: their own, or the numbers after the largest."""
+    """Return the ids of new rows, none of which is in any split: their own, or the numbers after the largest."""
     column = _id_column(layout)
     if column is None or not names:
         return names
@@ -234,7 +234,7 @@ def _new_ids(layout: Layout | None, tables: Sequence[Table], names: list[str]) -
 
 
 def _name_repeated(tables: Sequence[Table], layout: Layout | None, task: Task) -> None:
-    """Name the columns that tell the user's rows apart, and that new rows share with their sources."""
+    """Name the columns that identify the user's rows, and that new rows share with their sources."""
     read = layout.own if layout else list(task.features)
     for name in distinct_columns(filled_heads(tables), read):
         cure = "change or drop it there" if _id_column(layout) else f"give id={name!r} to hfcf.from_dataset and hfcf.to_dataset"

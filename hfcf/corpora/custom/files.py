@@ -1,4 +1,4 @@
-"""Read a user's own files: find those of each split in a folder, and yield their records with our names of fields."""
+"""Read a user's own files: find the files of each split in a folder, and yield their records with our names of fields."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hfcf.corpora.base import BadRow, CorpusConfig, CorpusError, Files, Record, 
 
 _NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
 _ENDINGS = {"jsonl": (".jsonl",), "csv": (".csv",), "parquet": (".parquet", "-*.parquet")}
-"""Endings of each form of files; for Parquet a file or, without it, shards, as `hfcf` and the Hub write them."""
+"""File name endings of each format; for Parquet a file or, without it, shards, as `hfcf` and the Hub write them."""
 _FOLDERS = ("", "data", "data/default")
 _NO_CSV = {
     b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "an Excel workbook",
     b"PAR1": "Parquet (load it with corpus='parquet', --set corpus=parquet)",
     b"[": "a JSON list", b"{": "JSON lines (load it with corpus='jsonl', --set corpus=jsonl)",
 }  # fmt: skip
-"""First bytes of other forms, as spreadsheets save them."""
+"""First bytes of other formats, as spreadsheets save them."""
 
 
 def patterns(*forms: str) -> tuple[tuple[str, str], ...]:
-    """List (split, pattern of its files) for forms of files, the first choice first."""
+    """List (split, pattern of its files) for file formats, the first choice first."""
     return split_files(*(f"{{}}{ending}" for form in forms for ending in _ENDINGS[form]), names=_NAMES)
 
 

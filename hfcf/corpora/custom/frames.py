@@ -17,7 +17,7 @@ _KINDS = "a Dataset, a DatasetDict, an IterableDataset, a pandas DataFrame, or a
 
 
 def as_table(rows: Any) -> Table:
-    """Return rows as a dataset, or as a stream if they are one."""
+    """Return rows as a dataset, or as a stream if they are a stream."""
     if isinstance(rows, Dataset):
         return rows.with_format(None)
     if isinstance(rows, IterableDataset):

@@ -20,11 +20,11 @@ Known = Callable[[str], str | None]
 """Returns the task's label for a name, or None."""
 _NO_RELATION = {"norelation", "na", "other"}
 _NONE = ("", "-", "-1")
-"""Values for rows on whose label the annotators did not agree (SNLI)."""
+"""Values for rows whose annotators did not agree on a label (SNLI)."""
 
 
 def relation_of(name: str) -> str:
-    """Return a relation's name; "Other" for names of no relation, which systems do not change."""
+    """Return a relation's name; "Other" for the names that mean no relation, which systems do not change."""
     return OTHER if normalise(name) in _NO_RELATION else name
 
 
@@ -85,7 +85,7 @@ class LabelNames:
 
 
 def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, named: tuple[str, Known] | None = None) -> LabelNames:
-    """Find the meanings of a column's labels: those of verification, or any names, of `OPEN`."""
+    """Find the meanings of a column's labels: the labels of verification or, for a task of `OPEN`, any names."""
     what_for, known = named or (f"one of {', '.join(LABELS)}", label_of)
     names = tuple(feature.names) if isinstance(feature, ClassLabel) else ()
     mapping = _parse(given, known, names)

@@ -46,10 +46,10 @@ def from_dataset(
 
     - claims: `claim` with `evidence` or `context`; `hypothesis` with `premise`; `sentence2` with `sentence1`. The evidence is a
       text, a list of texts, of [title, text] or of {title, text}.
-    - relations: a `text` or `sentence` with `<e1>…</e1>` and `<e2>…</e2>`; `tokens` or `token` with `head` and `tail` (`h` and
+    - relations: a `text` or `sentence` with `<e1>…</e1>` and `<e2>…</e2>`. Or `tokens` or `token`, with `head` and `tail` (`h` and
       `t` of OpenNRE), or with TACRED's `subj_start`, `subj_end`, `obj_start`, `obj_end`.
     - questions: `question` with `answers` or `answer`, and `context` or `passage`: SQuAD's columns.
-    - single texts: `text`, `sentence` or `review` with `label`, where no column is one of the others above.
+    - single texts: `text`, `sentence` or `review` with `label`, if the columns fit none of the forms above.
     - labels: SUPPORTS, REFUTES, NOT ENOUGH INFO in the spellings of corpora, entailment, contradiction, neutral, true,
       false; for relations and single texts any name.
 
@@ -58,23 +58,23 @@ def from_dataset(
         task: "verification", "relation", "qa" or "classification"; by default the task that the columns fit.
         columns: our field → your column: {"claim": "statement", "evidence": "text"}. Several columns make a list of pieces
             ("evidence": ["fact1", "fact2"]) or an entity's start, end and type ("head": ["begin", "finish"]).
-        labels: your label → ours, a name of it, or None to leave its rows out; or the names of integer classes in order.
+        labels: your label → our label, a name of it, or None to leave its rows out. Or the names of integer classes in order.
         id: the column with the ids. By default a known name whose values are all different, else ids are hashes of the
             rows' content, whatever their order. Later rows with equal content get "#2" and so on.
         group: the column with the names of groups; by default rows of equal content are a group.
         title: the column with the title of evidence that is one text.
-        ends: "inclusive" or "exclusive" last places of entities, if the rows do not show it.
+        ends: whether the last positions of entities are "inclusive" or "exclusive", if the rows do not show it.
         corpus: the name in the column `corpus`.
-        split: the name in the column `split`; by default that of the dataset, else "train".
+        split: the name in the column `split`; by default the split of the dataset, else "train".
         on_error: "reject" keeps an unreadable row, and its `status` says why; "raise" raises an error.
 
     Returns:
         Rows with the columns of the task, of the same kind as `ds`: a `Dataset`, a `DatasetDict` or an `IterableDataset`. Your
-        other columns stay in `ds`. In a stream, repeated ids are not detected. A set without rows gives one without rows.
+        other columns stay in `ds`. In a stream, repeated ids are not detected. A set without rows returns a set without rows.
 
     Raises:
         LayoutError: columns or labels can't be guessed. The message lists them, and the line to type.
-        CorpusError: no row can be read, or, with "raise", one can't.
+        CorpusError: no row can be read, or, with "raise", a row can't be read.
 
     >>> nli = [{"premise": "Rome is the capital of Italy.", "hypothesis": "Rome is in Italy.", "label": "entailment"}]
     >>> row = from_dataset(nli)[0]
@@ -92,7 +92,7 @@ def from_dataset(
         return ds if splits_of(ds) else parts[""]
     heads = filled_heads(list(parts.values()))
     layout = find_layout(heads, task, **said) if heads else Layout(_task_without_rows(parts, task, columns), {})
-    _say(layout.describe() if heads else f"there are no rows; the columns are those of {layout.task}")
+    _say(layout.describe() if heads else f"there are no rows; the columns are the columns of {layout.task}")
     if "id" not in layout.columns:
         for name in distinct_columns(heads, layout.own):
             _say(f"{name} differs in all rows: if it is an id, give id={name!r}, or in a recipe columns: {{id: {name}, …}}")
@@ -120,7 +120,7 @@ def filled_heads(parts: Iterable[Table]) -> list[Dataset]:
 
 
 def _task_without_rows(parts: Mapping[str, Table], task: str | None, columns: Mapping[str, Any] | None) -> str:
-    """Return the task of a table without rows: the one named, or the one that its columns fit."""
+    """Return the task of a table without rows: the named task, or the task that its columns fit."""
     if task is not None:
         return get_task(task).name
     names = [name for part in parts.values() for name in part.column_names or ()]
@@ -145,7 +145,7 @@ class ReadRows:
         corpus: the name in the column `corpus`.
         split: the name in the column `split`.
         reject: whether an unreadable row gets a `status`; else it raises an error.
-        version: raise it when equal rows are read differently, since `map` does not hash the code that this calls.
+        version: raise it when equal rows are read differently, because `map` does not hash the code that this calls.
     """
 
     layout: Layout

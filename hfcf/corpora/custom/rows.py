@@ -27,12 +27,12 @@ def load_file(
 
     Args:
         path: JSON lines, CSV or Parquet.
-        tasks: those that its rows may be of; by default any task whose columns or layouts they fit.
-        given: `columns` and `labels` of the user's, as `hfcf.from_dataset` takes them; the others are found.
+        tasks: the tasks that its rows may have; by default any task whose columns or layouts they fit.
+        given: the user's `columns` and `labels`, as `hfcf.from_dataset` takes them; what is not given is guessed.
         on_error: see `hfcf.load`.
 
     Raises:
-        CorpusError: there is no such file, a row can't be read, or its columns can't be guessed.
+        CorpusError: the file does not exist, a row can't be read, or its columns can't be guessed.
     """
     _, source, _ = describe_file(path, tasks, given or {})
     source |= given or {}
@@ -43,10 +43,10 @@ def load_file(
 
 
 def read_rows(rows: RowSet, needs: Collection[str] = (), *, on_error: str = "raise") -> Iterator[dict[str, Any]]:
-    """Yield the rows of a set, labels as text; of a run's folder its counterfactuals.
+    """Yield the rows of a set, with labels as text; for a run's folder, its counterfactuals.
 
-    A row of a file that lacks a column of `needs` that its task has, or has it in another form, is read by `load_file`; its other
-    columns stay. With on_error="reject", a row that can't be read has a `status` that says why.
+    `load_file` reads a row of a file that lacks a column of `needs` that its task has, or has it in another form. Its other columns
+    stay. With on_error="reject", a row that can't be read has a `status` that says why.
     """
     if not isinstance(rows, (str, Path)):
         yield from _name_labels(rows)
@@ -61,7 +61,7 @@ def read_rows(rows: RowSet, needs: Collection[str] = (), *, on_error: str = "rai
 
 
 def _loaded(file: Path, needs: Collection[str], task: Task, on_error: str, skip: int) -> Iterator[dict[str, Any]]:
-    """Yield a file's rows from one on, those of another form as its loader reads them."""
+    """Yield a file's rows from a given row on; its loader reads rows in another form."""
     raw = _raw(file, strict=False)
     try:
         loaded: Iterable[dict[str, Any]] = load_file(file, (task.name,), on_error=on_error)
@@ -89,7 +89,7 @@ def _raw(file: Path, *, strict: bool) -> Iterator[dict[str, Any]]:
 
 
 def _fits(row: Mapping[str, Any], needs: Collection[str], task: Task) -> bool:
-    """Say whether a row has the task's columns among those that are needed, each in its form."""
+    """Say whether a row has the needed columns of the task, each in its form."""
     features = {name: task.features[name] for name in needs if name in task.features}
     closed = task.labels is not None and "label" in features
     return all(name in row and _has_form(row[name], feature) for name, feature in features.items()) and not (

@@ -22,7 +22,7 @@ _GUESSED = ("id", "group", "title")
 _ID_TYPES = ("string", "large_string", "int64", "int32", "int16", "uint32", "uint64")
 _ID_NAME = re.compile(r"([A-Za-z]|uu|gu)?(id|ID)|.*[^A-Za-z](id|ID)|.*[a-z](Id|ID)")
 _FEW = 20
-"""Of fewer rows, the values of any column may differ by chance."""
+"""With fewer rows, the values of any column may differ by chance."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Layout:
         task: the name of their task.
         columns: the user's column of each field.
         labels: the meanings of the labels; None for a task without labels.
-        ends: 1 if the last place of an entity is inclusive, else 0.
+        ends: 1 if the last position of an entity is inclusive, else 0.
     """
 
     task: str
@@ -111,7 +111,7 @@ def find_layout(
 def distinct_columns(parts: Sequence[Dataset], read: Collection[str]) -> list[str]:
     """List the columns that nobody reads and whose values, numbers or single words, differ in all rows: they may be ids.
 
-    Of few rows only columns that are named like ids.
+    With few rows, only columns with names of ids are listed.
     """
     few = sum(map(len, parts)) < _FEW
     names = [name for name in (parts[0].column_names if parts else []) if name not in read]

@@ -116,7 +116,7 @@ def _check(arguments: Mapping[str, Any]) -> None:
 
 
 def _check_card(folder: Path) -> None:
-    """Raise on an address in the card of a folder: who wrote it may be a stranger, and it would send requests from this machine."""
+    """Raise on an address in the card of a folder: a stranger may have written it, and it would send requests from this machine."""
     card = folder / "README.md"
     if not card.is_file():
         return

@@ -1,8 +1,8 @@
 """Read DyGIE's JSON lines, one document a line, as relation rows: SciERC, and ACE 2005 as its preprocessing writes it.
 
-A document has `doc_key`, `sentences` (lists of tokens) and, parallel to them, `ner` ([start, end, type]) and `relations` ([start,
-end, start, end, label]); places count the document's tokens and include the last one. Every relation is a row: its sentence, with
-end-exclusive places in it.
+A document has `doc_key`, `sentences` (lists of tokens) and, parallel to them, `ner` and `relations`. An entry of `ner` is [start,
+end, type], and an entry of `relations` is [start, end, start, end, label]. Positions count the document's tokens and include the
+last token. Every relation is a row: its sentence, with end-exclusive positions in it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _is_entity(item: Any) -> bool:
-    """Say whether an entry of `ner` has a place and a type. Other entries are ignored: a relation's places need no type."""
+    """Say whether an entry of `ner` has a position and a type. Other entries are ignored: a relation's positions need no type."""
     return isinstance(item, list) and len(item) > 2 and is_list_of(item[:2], int) and isinstance(item[2], str)
 
 

@@ -1,8 +1,8 @@
 """Read a document of ACE's LDC release: its text, the sentences in it, and the relation mentions of its annotation.
 
-Places in an .apf.xml count the characters of the .sgm without its tags, from 0, the last one included; line ends count, as one
-character each, and an entity such as &amp; counts as in the file, five characters. The released preprocessing scripts count in the
-same way. Here the text is decoded ("&"), and every place is shifted.
+Positions in an .apf.xml count the characters of the .sgm without its tags, from 0, and the last is inclusive. A line end counts as
+one character, and an entity such as &amp; counts as in the file, five characters. The released preprocessing scripts count in the
+same way. Here the text is decoded ("&"), and every position is shifted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Mention:
     type: str
     place: Span = (0, 0)
     trouble: str | None = None
-    """Why it has no place in the text."""
+    """Why it has no position in the text."""
 
 
 @dataclass

@@ -20,7 +20,7 @@ TAG = re.compile("</?e[12]>")
 """The tags around the entities in a text."""
 
 EXTRA = {"text": TEXT, "offsets": List({"start": INT, "end": INT})}
-"""The columns that every relation corpus has besides the canonical ones."""
+"""The columns that every relation corpus has besides the canonical columns."""
 
 # A letter, digit or underscore, or an accent that is a character of its own.
 _LETTER = r"[\w\u0300-\u036f]"
