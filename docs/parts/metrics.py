@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import MISSING
+from itertools import takewhile
 from typing import Any
 
 from hfcf import metrics
@@ -36,9 +37,10 @@ def accepts(cls: Any, task: str) -> bool:
 
 
 def values(cls: Any, name: str) -> str:
-    """Return what the docstring says of the column: the text after its name, up to a semicolon or the end of the sentence."""
-    said = paragraphs(cls)[1].partition(f"Output column: `{name}`, ")[2]
-    return re.split(r"; |\. |\.$|: ", said, maxsplit=1)[0]
+    """Return what the docstring says of the column: the text after its name, up to a semicolon or a colon, and of its fields."""
+    said, *more = re.split(r"\. |\.$", paragraphs(cls)[1].partition(f"Output column: `{name}`, ")[2])
+    fields = takewhile(lambda sentence: sentence.startswith("`"), more)  # "`rate` is the share of …"
+    return ". ".join([re.split(r"; |: ", said, maxsplit=1)[0], *fields])
 
 
 def needs(cls: Any) -> str:

@@ -53,7 +53,7 @@ class BoolQContrast(Corpus):
         task="qa",
         release="github.com/allenai/contrast-sets",
         layout="`BoolQ/boolq_perturbed.json`",
-        notes="yes/no answers, which are no spans; pairs share `original_id`",
+        notes="yes/no answers, which are not spans; pairs share `original_id`",
     )
     FILES = (("validation", "BoolQ/boolq_perturbed.json"), ("validation", "boolq_perturbed.json"))
     ONE_FORM = True

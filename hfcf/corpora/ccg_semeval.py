@@ -75,7 +75,7 @@ class CCGSemEval(Corpus):
         labels=semeval.SemEval.INFO.labels,
         task="relation",
         release="github.com/NLPWM-WHU/CCG",
-        layout="`semeval/`, or what is in it: `original/`, `0.1/`, `2-shot/` …, `.json` or `.tsv`",
+        layout="`semeval/`, or its contents: `original/`, `0.1/`, `2-shot/` …, `.json` or `.tsv`",
         notes="SemEval tokenised, with a dev split and samples",
     )
     FILES = split_files("{}.json", "{}.tsv", "semeval/{}.json", "semeval/{}.tsv", names=tuple(_STEMS.items()))

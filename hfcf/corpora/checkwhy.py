@@ -70,7 +70,7 @@ class CheckWhy(Corpus):
     )
     FILES = split_files("{}.json", "{}_nei.json")
     GROUPS_BY_KEYS = True
-    OPTIONS: ClassVar = {"classes": "2 (the default): SUPPORTS and REFUTES; 3: NOT ENOUGH INFO as well"}
+    OPTIONS: ClassVar = {"classes": "2 (the default): SUPPORTS and REFUTES; 3: also NOT ENOUGH INFO"}
     WAYS: ClassVar = {2: {"classes": "2"}, 3: {"classes": "3"}}
     EXTRA: ClassVar = {"code_out": TEXT}
 

@@ -50,7 +50,7 @@ class ExFever(Corpus):
         labels={"SUPPORT": SUPPORTS, "REFUTE": REFUTES, NOT_ENOUGH_INFO: NOT_ENOUGH_INFO},
         release="github.com/dependentsign/EX-FEVER",
         layout="`data/{train,dev,test}.csv`",
-        notes="the explanation serves as the evidence, and often gives the label away",
+        notes="the explanation serves as the evidence, and often reveals the label",
     )
     FILES = split_files("data/{}.csv", "{}.csv")
     GROUPS_BY_KEYS = True

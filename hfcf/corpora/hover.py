@@ -65,7 +65,7 @@ class Hover(Corpus):
         labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
         release="github.com/hover-nlp/hover",
         layout="`hover_{train,dev,test}_release_v1.1.json`, and `wiki_wo_links.db` for the sentences",
-        notes="or copies with the text in them",
+        notes="or copies that contain the text",
     )
     FILES = (*_RELEASE, *_COPIES, ("validation", "test.json"))
     EXTRA: ClassVar = {"num_hops": INT}

@@ -72,8 +72,8 @@ class MRQA(Corpus):
         splits={"train": 516_819, "validation": 58_221, "test": 9_633},
         task="qa",
         release="github.com/mrqa/MRQA-Shared-Task-2019",
-        layout="`*.jsonl.gz`, or `train/`, `dev/` and `test/` of them",
-        notes='`dataset="HotpotQA"` loads one; TriviaQA, HotpotQA, BioASQ …; not checked against the real files',
+        layout="`*.jsonl.gz`, or `train/`, `dev/` and `test/` with them",
+        notes='`dataset="HotpotQA"` loads one dataset; TriviaQA, HotpotQA, BioASQ …; not checked against the real files',
     )
     FILES = tuple(
         (split, f"{folder}*{ending}")

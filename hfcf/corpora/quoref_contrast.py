@@ -70,7 +70,7 @@ class QuorefContrast(SquadLayout):
         task="qa",
         release="github.com/allenai/contrast-sets",
         layout="`quoref/quoref_{original_subset,test_perturbations}_20191206_merged.json`",
-        notes='pairs share `original_id`; `part="original"` or `"perturbed"`; several answers are parts of one',
+        notes='pairs share `original_id`; `part="original"` or `"perturbed"`; several answers are parts of one answer',
     )
     FILES = tuple(("test", f"{folder}{file}") for file in _FILES.values() for folder in ("quoref/", ""))
     OPTIONS: ClassVar = {"part": "original or perturbed: load only these rows"}

@@ -72,7 +72,7 @@ class SciFact(Corpus):
     FILES = (*split_files("claims_{}.jsonl", "data/claims_{}.jsonl"), *_TABLES, *_LINES)
     ONE_FORM = True
     EXTRA: ClassVar = {"rationales": RATIONALES}
-    OPTIONS: ClassVar = {"evidence": "abstract (default): every sentence; rationale: only those that decide the claim"}
+    OPTIONS: ClassVar = {"evidence": "abstract (default): every sentence; rationale: only the sentences that decide the claim"}
     BLIND = ("test",)
     GROUPS_BY_KEYS = True
 

@@ -96,7 +96,7 @@ class Squad(SquadLayout):
         task="qa",
         release="rajpurkar.github.io/SQuAD-explorer",
         layout="`train-v1.1.json`, `dev-v1.1.json`",
-        notes="the group is the article; `data_files` may be those of v2.0; not checked against the real files",
+        notes="the group is the article; `data_files` may be the files of v2.0; not checked against the real files",
     )
     FILES = split_files("{}-v1.1.json", names=(("train", "train"), ("validation", "dev")))
 

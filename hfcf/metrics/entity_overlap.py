@@ -23,8 +23,8 @@ class MeasureEntityOverlap(Metric):
     a name are null.
     As an `evaluate.Metric`: `predictions` are counterfactual texts, `references` are their sources'.
 
-    Source: RACE, section 3.4, "the overlap rate of entities"; the paper does not say over which set. Deviation: its filter counts a
-        source without entities as 0; here a mean over a set leaves it out.
+    Source: RACE, section 3.4, "the overlap rate of entities", which does not name its set. Deviation: its filter counts a source
+        without entities as 0; here a mean over a set leaves it out.
 
     Args:
         task: the task of the rows.

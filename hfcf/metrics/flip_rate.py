@@ -66,9 +66,10 @@ class MeasureFlipRate(Metric):
     Input columns: the task's texts and `label`, the counterfactual's label. Questions have `answers` instead. A reader's answer
     flips if the task's scorer calls it right (SQuAD's exact match with one of the answers). Output column: `flip_rate`, `{flipped,
     predicted, probability}`: whether the label flips, the predicted label, and a probability (0–1). It is the probability of the
-    counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts. A row is
-    null, and left out of the rate, if its sentence of a relation is longer. So is a row for which a language model behind an
-    endpoint ("llm:NAME") gives no valid answer. A row whose label the classifier does not have is not flipped, with a warning.
+    counterfactual's label, or of all right answers. Evidence is cut at `max_length`, as in all of this library's verdicts. The
+    column is null for a relation's sentence that is longer. It is also null if a language model behind an endpoint ("llm:NAME")
+    gives no valid answer. The rate leaves such rows out. A row whose label the classifier does not have is not flipped, with a
+    warning.
 
     Source: RACE, Table 4 (Flip.): the accuracy on (c′, E, y′) of a verifier that was fine-tuned on the corpus. The paper also
         filters with a verifier, perhaps the same. Here the verifier that filtered is refused, because it would agree with itself.
