@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from chat_models import chat
+from hfcf.engines.remote.answers import object_schema
 from transformers.utils import is_flash_attn_2_available
 
 from hfcf.core.model import Model
@@ -17,7 +18,6 @@ from hfcf.engines.chat import continuous
 from hfcf.engines.chat import engine as chat_engine
 from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.chat.writing import Row, write
-from hfcf.engines.remote.answers import object_schema
 
 On = Callable[[str, Callable[[], Any]], Any]
 LABEL = object_schema({"label": {"type": "string", "enum": ["yes", "no"]}})
