@@ -41,7 +41,6 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.base import load, usage
-from hfcf.engines.chat.continuous import is_open, write_continuously
 from hfcf.engines.chat.weights import Loaded
 from hfcf.engines.chat.writing import Prompt, Row, write
 from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim
@@ -198,12 +197,7 @@ def time_chat(number: int) -> dict[str, dict[str, float]]:
         for start in range(0, len(rows), BATCH):
             write(loaded, rows[start : start + BATCH], 0.0, 0)
 
-    def continuous(rows: list[Row]) -> None:
-        write_continuously(loaded, rows, lambda _: None)
-
     ways: dict[str, tuple[Callable[[list[Row]], None], int]] = {"one by one": (alone, 3), f"batches of {BATCH}": (batches, number)}
-    if is_open(loaded):
-        ways["continuous"] = continuous, number
     alone(chat_rows(1))
     found = {}
     for name, (run, many) in ways.items():

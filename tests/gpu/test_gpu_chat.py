@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 import pytest
 import torch
 from chat_models import chat
-from hfcf.engines.remote.answers import object_schema
-from transformers.utils import is_flash_attn_2_available
 
 from hfcf.core.model import Model
-from hfcf.engines.chat import continuous
+from hfcf.engines.answers import object_schema
 from hfcf.engines.chat import engine as chat_engine
 from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.chat.writing import Row, write
@@ -85,22 +82,6 @@ def test_a_head_that_is_read_once_changes_no_answer(model: Model, monkeypatch: p
     found = ask(monkeypatch, model, 20, **settings)
     monkeypatch.setattr(chat_engine, "common_head", lambda prompts: 0)
     assert [one["text"] for one in ask(monkeypatch, model, 20, **settings)] == [one["text"] for one in found]
-
-
-@pytest.mark.skipif(not is_flash_attn_2_available(), reason="flash attention (the package flash-attn) is not installed")
-def test_with_flash_attention_continuous_batching_answers_every_prompt(
-    model: Model, monkeypatch: pytest.MonkeyPatch, static: list[int], caplog: pytest.LogCaptureFixture
-) -> None:
-    half = Model(model.name, dtype="bfloat16")
-    with caplog.at_level(logging.WARNING, "hfcf"):
-        found = ask(monkeypatch, half)
-    assert [record.getMessage() for record in caplog.records if record.name.startswith("hfcf")] == []
-    assert static == []
-    monkeypatch.setattr(continuous, "DEVICES", frozenset())
-    again = ask(monkeypatch, half)
-    assert static
-    same = sum(one["text"] == other["text"] for one, other in zip(found, again, strict=True))
-    assert same > 0.8 * len(found), "in bfloat16 some texts may part where two tokens are as likely"
 
 
 def test_a_batch_that_does_not_fit_is_halved(

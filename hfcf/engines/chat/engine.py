@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from random import Random
 from typing import Any
 
 import torch
-from accelerate.utils.memory import clear_device_cache
 
 from hfcf.core import progress
 from hfcf.core.decisions import is_alone
@@ -21,12 +19,10 @@ from hfcf.engines.answers import schema_validator
 from hfcf.engines.asking import Asked, Attempts, Message, recall_all, request_name
 from hfcf.engines.base import Engine, Usage, counted, usage
 from hfcf.engines.cache import open_cache
-from hfcf.engines.chat import continuous, grammar
+from hfcf.engines.chat import grammar
 from hfcf.engines.chat.shared_head import common_head
 from hfcf.engines.chat.weights import ChatWeights, Loaded, encode_prompt
 from hfcf.engines.chat.writing import Prompt, Row, raw_attempt, write
-
-log = logging.getLogger(__name__)
 
 Take = Callable[[Sequence[int], Sequence[dict[str, Any]]], None]
 """Stores the attempts at the requests of some places."""
@@ -45,10 +41,6 @@ class ChatModel(Engine):
     With llguidance (`pip install ".[chat]"`), every attempt is held to the schema, and log-probabilities are relative to what the
     schema allows. Such an answer can only fail by its length. Servers also get the schema, and differ in what they do with it.
     Without llguidance an answer is written freely and asked again if it is not valid.
-
-    On a GPU with flash attention (the package flash-attn, in half precision), prompts for more than one batch are written by
-    Transformers' continuous batching (`hfcf.engines.chat.continuous`) where nothing holds them to a schema, the temperature is 0
-    and no alternatives are asked for. It was tested on a CPU with tiny networks, and with flash attention never run.
 
     The model's own settings of sampling, such as a repetition penalty, do not apply: they are meant for conversations.
 
@@ -147,30 +139,9 @@ class ChatModel(Engine):
             note()
             start = time.perf_counter()
 
-        open_ = self._write_continuously(loaded, prompts, open_, take)
         for batch in self.batches([len(prompts[i]) for i in open_]):
             places = [open_[i] for i in batch]
             take(places, self.forward_split(loaded, [prompts[i] for i in places]))
-
-    def _write_continuously(self, loaded: Loaded, prompts: Sequence[Prompt], places: list[int], take: Take) -> list[int]:
-        """Answer by continuous batching what it can answer, and return the places that are left to static batches."""
-        chosen = self.alternatives is None and not self._temperature(loaded) and not is_alone() and continuous.is_open(loaded)
-        if not chosen or self._matchers(loaded, 1) or len(self.batches([len(prompts[i]) for i in places])) < 2:
-            return places  # where one batch holds all, nothing waits to join
-        rows, left = self._rows(loaded, [prompts[i] for i in places]), dict(enumerate(places))
-
-        def done(numbers: Sequence[int]) -> None:
-            take([left.pop(i) for i in numbers], [raw_attempt(loaded.tokenizer, rows[i], self.model.name) for i in numbers])
-
-        try:
-            continuous.write_continuously(loaded, rows, done)
-        except continuous.NotContinuousError as error:
-            loaded.continuous = False
-            log.warning(
-                "%s: continuous batching gave up, and static batches write what is left of this run: %s", self.model.name, error
-            )  # fmt: skip
-            clear_device_cache(garbage_collection=True)
-        return list(left.values())
 
     def encode(self, loaded: Loaded, requests: Sequence[Any]) -> list[Prompt]:
         prompts = [Prompt(encode_prompt(loaded, question["messages"], self.model.name), question) for question in requests]

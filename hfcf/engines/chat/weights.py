@@ -28,8 +28,6 @@ class Loaded:
     """The maximum number of tokens of a prompt and its answer; None: no limit is known."""
     heads: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """The keys and values of the last head of prompts: see `hfcf.engines.chat.shared_head`."""
-    continuous: bool = True
-    """Whether continuous batching has not failed yet: see `hfcf.engines.chat.continuous`."""
 
     @cached_property
     def grammar(self) -> Any:
