@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from hfcf.core.model import named
 from hfcf.metrics.scores.structures import STEPS, encoder_of
 from hfcf.pipeline.predictions import write_lines
 from hfcf.studies.compare import tables
@@ -243,7 +244,8 @@ def _provenance(study: Study, cells: Sequence[Cell], command: str) -> str:
     recipe, spent = study.recipe, sum(cell["cpu_seconds"] for cell in cells)
     lines = [f"Command: `{command}`.", f"All {len(cells)} cells took {spent / 60:.1f} CPU minutes, training included."]
     for name, model in recipe.models.items():
-        given = model.model_dump(exclude_unset=True, mode="json")
+        given = {key: getattr(model, key) for key in type(model).model_fields if key in model.model_fields_set and key != "model"}
+        given = {"model": None if model.model is None else named(model.model), **given}
         trained = sorted({cell["train_rows"] for cell in cells if cell["method"] == name and cell["train_rows"]})
         rows = f", trained on {' or '.join(map(str, trained))} rows" if trained else ""
         lines.append(f"{name}{rows}: {json.dumps(given, ensure_ascii=False)}.")

@@ -138,6 +138,7 @@ def test_the_tables_by_one_command_that_can_be_killed(
     assert "| *BERT, the paper* | 73.3 | 72.9 |" in text
     assert "| writer | 100.0 | 100.0 | – | – | – | – | 100.0 | 100.0 |" in text
     assert "Columns of 3 labels are not computed: " in text
+    assert '"max_length": 48, "batch_size": 2' in text
     table = (out / "table.csv").read_text(encoding="utf-8")
     assert ",ss_low,1.0" in table
     # Answers that are stored are scored by another encoder without a model.
