@@ -24,8 +24,6 @@ RULES = ROOT / "docs" / "style" / "hfcf"
 ALLOWED = ROOT / "docs" / "style" / "allowed.json"
 PAGES, RESULTS = "docs", "docs/results"
 """The keys in `ALLOWED` for the pages of the guide, and for those of results, which are generated for the most part."""
-PAIRS = ("ccg_pairs", "race_pairs", "rated_pairs")
-"""Pages that quote rows of corpora."""
 SPEAKING = {
     *("print", "print_exception", "echo", "say", "_say", "warn", "warning", "info", "error", "debug", "exception", "critical"),
     *("Option", "Argument", "Typer", "Reject", "NeedsWeights", "rule", "abort", "fail"),
@@ -173,9 +171,9 @@ def name_of(node: ast.expr) -> str:
 
 
 def files() -> list[Path]:
-    """List the pages, without those that show pairs of a corpus, and the files of the library."""
+    """List the pages and the files of the library."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "offline" / "README.md", *(ROOT / "docs").rglob("*.md")]
-    return sorted([*(page for page in pages if page.stem not in PAIRS), *(ROOT / "hfcf").rglob("*.py")])
+    return sorted([*pages, *(ROOT / "hfcf").rglob("*.py")])
 
 
 def findings(path: Path, rules: Sequence[Rule]) -> list[tuple[int, str, str]]:
