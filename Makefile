@@ -59,7 +59,7 @@ style: $(STAMP)  ## Format, and fix what the linter can fix.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(STAMP)  ## Write the tables in README.md and docs/ that repeat the code.
+docs: $(STAMP)  ## Write what README.md and docs/ repeat of the code and the results, and the plots.
 	@HF_HUB_OFFLINE=1 $(BIN)/python docs/generate.py
 
 $(STAMP).docs: $(STAMP)

@@ -90,15 +90,16 @@ def about(name: str, part: Stored) -> str:
         ["rows of the baseline's training", rows],
         ["model that is trained", f"`{model}`"],
         ["preset", f"`{part.recipe.preset}`"],
-        ["again", f"`{command(name)} --set preset={part.recipe.preset}`"],
+        ["again", f"`{command(name, part.recipe.preset)}`"],
     ]
     missing = tables.partial(grid.missing(), len(grid.cells) + len(grid.missing()), "cells (method × seed × set)")
     return "\n\n".join([tables.table(["", ""], lines), *([missing] if missing and grid.missing() else [])])
 
 
-def command(name: str) -> str:
-    """Return the command on a recipe's first line."""
-    return recipes.find(name).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+def command(name: str, preset: str) -> str:
+    """Return the command on a recipe's first line, with the preset."""
+    line = recipes.find(name).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    return line if f"preset={preset}" in line else f"{line} --set preset={preset}"
 
 
 def _differences(name: str, part: Stored) -> Iterator[str]:

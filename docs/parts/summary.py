@@ -26,7 +26,7 @@ NOT_MEASURED = "not measured"
 def helps() -> str:
     """Return the table: what a reader found right in the pairs, and what training on them gains."""
     pairs = ("right label", "right in everything", "close to its source")
-    header = ("system", *pairs, "gain by training on it", "gain by copies (control)", "comparison")
+    header = ("system", *pairs, "gain by training on it", "gain by copies (control)")
     return "\n\n".join([table(header, [_row(*names) for names in SYSTEMS.items()]), _legend()])
 
 
@@ -46,7 +46,7 @@ def helps_briefly() -> str:
     legend = "– not measured. † by an earlier version. \\* beyond noise."
     rows = []
     for system, names in SYSTEMS.items():
-        name, *read, gain, control, _ = _row(system, names)
+        name, *read, gain, control = _row(system, names)
         shares = [part.partition("(")[2].rstrip(")") or "–" for part in read]
         link = f"[{name}](docs/systems/{system}.md)"
         rows.append((link, ROWS[system], *shares, *(_brief(part) for part in (gain, control))))
@@ -70,8 +70,8 @@ def _row(system: str, names: tuple[str, str]) -> list[str]:
     read = [_share(counts, kind) for kind in ("label", "all", "counterfactual")]
     name, method = names
     if name not in comparisons.compared():
-        return [system_class(system).__name__, *read, NOT_MEASURED, NOT_MEASURED, NOT_MEASURED]
-    return [system_class(system).__name__, *read, _gain(name, method), _gain(name, copies(name)), f"`{name}`"]
+        return [system_class(system).__name__, *read, NOT_MEASURED, NOT_MEASURED]
+    return [system_class(system).__name__, *read, _gain(name, method), _gain(name, copies(name))]
 
 
 def _share(counts: dict[str, Any] | None, kind: str) -> str:
@@ -95,7 +95,7 @@ def _gain(name: str, method: str | None) -> str:
     if not shown:
         return NOT_MEASURED
     older = any(where == method for where, _ in grid.older)
-    return f"{grid.scorer.metrics[metric]} " + "; ".join(_spoken(each) for each in shown) + ("†" if older else "")
+    return f"{grid.scorer.metrics[metric]} " + "<br>".join(_spoken(each) for each in shown) + ("†" if older else "")
 
 
 def _spoken(difference: Difference) -> str:
