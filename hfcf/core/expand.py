@@ -187,7 +187,7 @@ def _find_system(ds: Dataset) -> str | None:
     # Rows without a counterfactual come from this process, else they would be read with `load_result`.
     stages -= {schema.LOAD}
     fitting = [cls for cls in System.__subclasses__() if stages and stages <= set(cls.parts)]
-    if len(fitting) > 1:  # several share the stage: the rows have the columns of the one that ran
+    if len(fitting) > 1:  # several share the stage: the rows have the columns of the system that ran
         filled = {cls: _outputs(cls) for cls in fitting if _outputs(cls) <= set(ds.features)}
         fitting = [cls for cls, own in filled.items() if all(own >= other for other in filled.values())]
     return fitting[0].name if len(fitting) == 1 else None

@@ -83,5 +83,5 @@ def short(reason: str) -> str:
     """
     reason = re.sub(r"^(no candidate is left) of .*$", r"\1", reason)
     reason = re.sub(rf"^({TWIN}) .*$", r"\1 N", reason)
-    # The number of a judge and a limit are those of a setting.
+    # The number of a judge and a limit come from settings, so they stay.
     return _NUMBER.sub(lambda found: found[0] if found[1] or found[2] else "N", reason)

@@ -108,8 +108,8 @@ def _check_template(model: Model, where: str) -> None:
 def explain_template(name: str) -> str:
     """Say why a model without a chat template can't be asked, and the cure."""
     return (
-        f"the tokenizer of {name} has no chat template, so the model was not tuned for conversations: name one that was (often "
-        '"…-Instruct"), or store the template as chat_template.jinja in its folder'
+        f"the tokenizer of {name} has no chat template, so the model was not tuned for conversations. Name a tuned model "
+        '(often "…-Instruct"), or store the template as chat_template.jinja in its folder'
     )
 
 

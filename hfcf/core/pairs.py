@@ -168,7 +168,7 @@ def _check(ds: Dataset, column: str, name: str) -> None:
 
 
 def _join(counterfactuals: Dataset, originals: Dataset) -> Dataset:
-    # A column that both sides have belongs to their rows; other columns come from a system, except those of further right answers.
+    # A column that both sides have belongs to their rows. A system made the other columns, except columns of further right answers.
     task, shared = task_of(originals.features), {*counterfactuals.features} - {SOURCE, "status"}
     own_columns = {*task.features, *task.answer_columns}
     columns = [name for name in originals.features if name in own_columns or name in shared]

@@ -71,7 +71,7 @@ def read_tuned_config(model: Model) -> Any:
         return _read_config(adapter, None, str(model.adapter))
     config = read_config(model)
     if (path := find_file(adapter, PEFT)) is not None and (outputs := _head_size(path)) not in (None, config.num_labels):
-        config.num_labels = outputs  # and their names are those that Transformers gives: nobody named them
+        config.num_labels = outputs  # with the names that Transformers gives: nobody named them
     return config
 
 

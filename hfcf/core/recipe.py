@@ -126,7 +126,7 @@ def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
         text = str(error["ctx"]["error"])
         return _at(where, path) + (text if text.startswith((":", " ")) else f": {text}")
     if error["loc"][-1:] == ("[key]",):
-        return f"{_at(where, path)}: its keys are texts, and one was {quote(value)}: put it in quotes"
+        return f"{_at(where, path)}: its keys must be texts, got {quote(value)}: put it in quotes"
     if not path:
         return f"{where} must be a mapping of keys to values, got {quote(value)}"
     choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]

@@ -15,8 +15,8 @@ from typing import Any
 from hfcf.engines.classifier import ROUND
 
 EXTRA = (
-    'asking a language model needs an extra; in a checkout of hfcf: pip install ".[llm]" for one behind an endpoint, ".[chat]" for '
-    "one in this process"
+    'a language model needs an extra. In a checkout of hfcf: pip install ".[llm]" for a model behind an endpoint, ".[chat]" for '
+    "a model in this process"
 )
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"

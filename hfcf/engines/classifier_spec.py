@@ -168,11 +168,11 @@ def _form(model: Model, config: Any, own: Sequence[str], labels: Sequence[str]) 
         return parse_form(model.inputs)
     if (mark := getattr(config, MARK, None) or _card_mark(model)) is not None:
         form = parse_form(str(mark))
-        if not form.titles:  # whoever joins the evidence sees the setting alone
+        if not form.titles:  # the code that joins the evidence only sees the setting
             raise ValueError(f"{model.name}: it was trained without titles: type {how_to_type(model, {}, form.name)}")
         return form
     if are_of_inference(own):
-        _guess(model, EVIDENCE_FIRST, "its classes are those of natural language inference")
+        _guess(model, EVIDENCE_FIRST, "its classes have the names of natural language inference")
         return parse_form(EVIDENCE_FIRST)
     if set(own) <= set(LABELS):
         _guess(model, CLAIM_FIRST, "its classes are named as in this library")

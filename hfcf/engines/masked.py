@@ -191,7 +191,7 @@ class _Fills:
     def __init__(self, tokenizer: Any, size: int, device: torch.device) -> None:
         special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
         tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
-        # The mark of a token that begins a word, for a space; WordPiece marks the others.
+        # The mark of a token that begins a word, for a space; WordPiece marks the other tokens.
         marker = next((sign for sign in "Ġ▁" if any(token.startswith(sign) for token in tokens)), "")
         self.words: dict[tuple[str, bool], list[str]] = {}
         self.ids: dict[tuple[str, bool], torch.Tensor] = {}

@@ -81,7 +81,7 @@ class Ner(Engine):
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         if self.backend == "spacy":
-            # More processes would fork one with threads; use the stage's num_proc for more cores.
+            # More processes would fork a process with threads; use the stage's num_proc for more cores.
             docs = loaded.pipe(encoded, batch_size=256)
             entities = [[(e.start_char, e.end_char, e.label_) for e in doc.ents] for doc in docs]
         else:

@@ -39,7 +39,7 @@ def narrow(network: RBert) -> bool:
 
     def read(_module: Any, args: Any, kwargs: dict[str, Any]) -> None:
         last.places = read_places(kwargs["spans"])
-        # A gradient by a sentence's pieces must not take in those of other sentences.
+        # A gradient by a sentence's pieces must not include the gradients of other sentences.
         equal = None if torch.is_grad_enabled() else _equal(kwargs["input_ids"], encoder.config.pad_token_id)
         for linear in once:
             linear.equal = equal

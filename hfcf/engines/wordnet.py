@@ -219,7 +219,7 @@ class WordNet:
 
     def _plural(self, lemma: str) -> str:
         forms = self.irregular("n").get(lemma, ())
-        # Where the list has several forms, or an archaic one, the regular plural is the usual one.
+        # Where the list has several forms, or an archaic form, the regular plural is the usual form.
         if len(forms) == 1 and forms[0] not in _OLD_PLURALS.split():
             return forms[0]
         if "_" in lemma:

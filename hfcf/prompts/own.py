@@ -61,7 +61,7 @@ def _check(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> None:
     ours = sorted(Path(path.name).stem for path in _OURS.iterdir() if path.name.endswith(".jinja"))
     if not stamp:
         raise ValueError(f"prompts: {root} holds no template: give it the name of one of ours, such as {ours[0]}.jinja")
-    for path in sorted(_files(root), key=lambda path: path.suffix != ".json"):  # a template's fields are those of its examples
+    for path in sorted(_files(root), key=lambda path: path.suffix != ".json"):  # a template has the fields of its examples
         if path.stem not in ours:
             near = did_you_mean(path.stem, ours) or f"; there are {', '.join(ours)}"
             raise ValueError(f"{path}: there is no prompt {path.stem!r}{near}")

@@ -211,8 +211,8 @@ TASK = QuestionAnswering(
     hub=HubNames(categories=("question-answering",), ids=("extractive-qa",), tag="question-answering"),
     form=(
         Entry(name="question", title="Question"),
-        Entry(name="context", title="Passage with the answer", lines=3, hint="Its title may stand before it in brackets."),
-        Entry(name="answer", title="Answer", hint="As it stands in the passage."),
+        Entry(name="context", title="Passage with the answer", lines=3, hint="Its title may come before it in brackets."),
+        Entry(name="answer", title="Answer", hint="Exactly as in the passage."),
         Entry(
             name="passages",
             title="Passages to search for other answers",

@@ -83,7 +83,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["limit=all"], ["limit must be of type int", "'all'"]),
         (["limit=true"], ["limit must be of type int", "True"]),
         (["settings=[a]"], ["settings must be of type mapping", "['a']"]),
-        (["settings={3: a}"], ["settings: its keys are texts", "3", "quotes"]),
+        (["settings={3: a}"], ["settings: its keys must be texts", "3", "quotes"]),
         (["settings=3", "settings.alpha=0.2"], ["settings.alpha", "nothing of that name"]),
         (["options=3"], ["options must be of type mapping"]),
         (["labels=3"], ["labels must be of type mapping | list of str"]),

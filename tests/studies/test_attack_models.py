@@ -246,7 +246,9 @@ def test_counterfactuals_mislead_where_their_label_is_missed(rows: Dataset) -> N
     assert [row["queries"] for row in attacked.results] == [3, 1, None, None]
     assert attacked.results[1]["reason"] == "there is no candidate"
     others = rows.select([1, 0, 2, 3]).remove_columns("id").add_column("id", list(rows["id"]))  # ids by place, as of a CSV
-    with pytest.raises(ValueError, match="by: the counterfactual '1:made:1' was not made from the row '1', which has different"):
+    with pytest.raises(
+        ValueError, match="by: the counterfactual '1:made:1' was not made from the row '1', which has different texts"
+    ):
         hfcf.attack(others, "me/verifier", by=by)
     with pytest.raises(ValueError, match="pairs: the counterfactual '1:made:1' was not made from the row '1'"):
         hfcf.pair(by, others)

@@ -29,7 +29,7 @@ def prepare_builder(
     root = cache_dir() / "corpora"
     for folder in list((root / f"hfcf_{name}").glob("*/*/*")):
         if is_sealed(folder) and DAMAGED not in folder.name:
-            is_intact(folder)  # one that is not is set aside, and built again
+            is_intact(folder)  # a damaged folder is quarantined, and built again
     builder = cls(
         cache_dir=str(root),
         dataset_name=f"hfcf_{name}",

@@ -38,7 +38,7 @@ class RowBuilder:
         check: Callable[[Row], str | None] | None,
         reject: bool,
     ) -> None:
-        features = task.features  # a property that makes them anew
+        features = task.features  # a property that makes them again
         self._texts = {name: features[name] for name in (*task.columns, "label") if name in features}
         self._empty = {**task.empty_row, "id": None, "group_id": None, **dict.fromkeys(extra)}
         self._task, self._fill, self._check, self._reject = task, fill, check, reject

@@ -65,7 +65,7 @@ def _loaded(file: Path, needs: Collection[str], task: Task, on_error: str, skip:
     raw = _raw(file, strict=False)
     try:
         loaded: Iterable[dict[str, Any]] = load_file(file, (task.name,), on_error=on_error)
-    except LayoutError:  # whoever needs the columns says which are missing
+    except LayoutError:  # the caller that needs the columns says which are missing
         yield from islice(raw, skip, None)
         return
     for own, row in islice(zip(raw, loaded, strict=True), skip, None):

@@ -106,7 +106,7 @@ class Automaton:
         index = {state: i for i, state in enumerate(self._states)}
         goto: list[np.ndarray] = []
         gain: list[np.ndarray] = []
-        self.edges: list[tuple[int, int, int]] = []  # (state, next state, gain) where a state differs from the empty ones
+        self.edges: list[tuple[int, int, int]] = []  # (state, next state, gain) where a state differs from the empty states
         self.waiting: list[tuple[int, int]] = []  # bits that wait for the end of a word, and after a full stop
         columns = range(len(self._column_kinds))
         number = 0

@@ -26,8 +26,8 @@ def needed(automaton: Automaton, goal: int) -> np.ndarray:
     table[np.bitwise_count(sets[None, :] | automaton.last[:, None]) >= goal] = 0
     edges = np.array(automaton.edges, np.int64).reshape(-1, 3)
     base = np.where(automaton.opened, 0, 1)
-    # The gain of a waiting match from a token that begins anew, by that token's effect on the word before it. A full stop keeps the
-    # match waiting, which is an edge of its own.
+    # The gain of a waiting match from a token that begins a phrase again, by that token's effect on the word before it. A full stop
+    # keeps the match waiting, which is an edge of its own.
     kinds = (ENDS, DIGIT, CONTINUES, STOP)
     extra = [np.where(kind == ENDS, waiting[:, 0], 0) | np.where(kind != DIGIT, waiting[:, 1], 0) for kind in kinds]
     columns = [np.flatnonzero(automaton.written & (automaton.kinds == kind)) for kind in kinds]
@@ -57,7 +57,7 @@ def needed(automaton: Automaton, goal: int) -> np.ndarray:
 
 def reachable(automaton: Automaton, tokens: int) -> tuple[int, np.ndarray]:
     """Return the most clauses that `tokens` tokens can meet, and the table of `needed` for that goal."""
-    # A goal that can be met in time implies every smaller one, so the largest is found by bisection.
+    # A goal that can be met in time implies every smaller goal, so the largest is found by bisection.
     low, high = 0, all_clauses(automaton.patterns).bit_count()
     best = needed(automaton, high)
     if best[0, 0] <= tokens:

@@ -24,7 +24,7 @@ from hfcf.engines.constrained.tracker import ConstraintStates, Tracker
 NONE = -1.0e9
 """The score of a place without a hypothesis, as in Transformers' search."""
 
-# Processors that look at each hypothesis alone. Others may count the rows, so with them finished rows stay in the batch.
+# Processors that look at each hypothesis alone. Other processors may count the rows: with them finished rows stay in the batch.
 _BY_HYPOTHESIS = {
     *("MinLengthLogitsProcessor", "MinNewTokensLengthLogitsProcessor", "NoRepeatNGramLogitsProcessor"),
     *("NoBadWordsLogitsProcessor", "SequenceBiasLogitsProcessor"),

@@ -203,7 +203,7 @@ def cure(status: int, endpoint: EndpointSettings, model: str) -> str:
         return "The quota is used up: all answers so far are in the request cache, so run again when there is more."
     if 300 <= status < 400:
         return "The endpoint has moved: set HFCF_LLM_URL to its new address."
-    return f"Does the model {model!r} exist there, and does it take these settings? temperature: null leaves that one out."
+    return f"Check that the model {model!r} exists there and takes these settings; temperature: null leaves the temperature out."
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -70,7 +70,7 @@ class Encoder:
 
 
 PRESETS: Mapping[str, Encoder] = {
-    # The paper's encoder; 16 layers are `bert_score`'s choice for it. `same` is the offline one, between the similarity of
+    # The paper's encoder; 16 layers are `bert_score`'s choice for it. `same` is the offline encoder's, between the similarity of
     # unrelated sentences (0.532 of it by `bert_score`'s table, 0.17 of offline:minilm) and 1; it was not measured.
     "paper": Encoder(Model("microsoft/deberta-large"), layer=16, same=0.915),
     # 90 % of the pairs of different conclusions of a tree in EntailmentBank's development set are less similar than `same`.
