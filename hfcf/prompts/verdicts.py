@@ -35,11 +35,10 @@ _MEANINGS = {
 class VerdictPrompt:
     """Ask a language model behind an endpoint for the labels of rows, as `hfcf.core.task.Task.verdicts` does.
 
-    The answer is `{"label": …}`, one of the names in `Model.labels` ({its name in the prompt: our label}), else of the defaults.
-    Where the server gives log-probabilities, a label's probability is read from them
-    (`hfcf.engines.answers.token_probabilities`). Where it gives none, the model is asked for `Model.samples` answers at
-    temperature 1, and the probability is a label's share of the valid ones; with one sample, the default, the label of its greedy
-    answer has the probability 1. Evidence is not cut.
+    The answer is `{"label": …}`, one of the names in `Model.labels` ({its name in the prompt: our label}), else of the defaults. If
+    the server gives log-probabilities, a label's probability is read from them (`hfcf.engines.answers.token_probabilities`).
+    Otherwise the model is asked for `Model.samples` answers at temperature 1. The probability of a label is its share of the valid
+    answers. With one sample, the default, the label of the model's greedy answer has the probability 1. Evidence is not cut.
 
     Args:
         template: the name of the template and its worked examples.

@@ -173,7 +173,7 @@ def _edited(row: Row, edits: Sequence[Row]) -> dict[str, Any]:
     for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"]), reverse=True):
         start, end = edit["start"], edit["end"]
         if not 0 <= start <= end <= last:
-            raise ValueError(f"the edit at {start}–{end} overlaps another, or lies outside the sentence")
+            raise ValueError(f"the edit at {start}–{end} overlaps another edit, or lies outside the sentence")
         if (there := " ".join(tokens[start:end])) != edit["before"]:
             raise ValueError(f"the text at {start} is {there!r}, not {edit['before']!r}")
         after = edit["after"].split()
