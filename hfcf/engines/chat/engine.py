@@ -42,11 +42,6 @@ class ChatModel(Engine):
     schema allows. Such an answer can only fail by its length. Servers also get the schema, and differ in what they do with it.
     Without llguidance an answer is written freely and asked again if it is not valid.
 
-    On a GPU with flash attention (the package flash-attn, in half precision), Transformers' continuous batching
-    (`hfcf.engines.chat.continuous`) writes the prompts that need more than one batch. The conditions are: nothing holds the answers
-    to a schema, the temperature is 0, and no alternatives are requested. It was tested on a CPU with tiny networks, and never run
-    with flash attention.
-
     The model's own settings of sampling, such as a repetition penalty, do not apply: they are meant for conversations.
 
     Args:
