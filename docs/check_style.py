@@ -24,6 +24,8 @@ RULES = ROOT / "docs" / "style" / "hfcf"
 ALLOWED = ROOT / "docs" / "style" / "allowed.json"
 PAGES, RESULTS = "docs", "docs/results"
 """The keys in `ALLOWED` for the pages of the guide, and for those of results, which are generated for the most part."""
+PAIRS = ("rated_pairs",)
+"""Pages that quote rows of corpora."""
 SPEAKING = {
     *("print", "print_exception", "echo", "say", "_say", "warn", "warning", "info", "error", "debug", "exception", "critical"),
     *("Option", "Argument", "Typer", "Reject", "NeedsWeights", "rule", "abort", "fail"),

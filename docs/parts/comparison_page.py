@@ -165,7 +165,7 @@ def _rows(part: Stored) -> Iterator[str]:
     else:
         yield page.training_rows(grid.by_size())
     labelled = [corpus for corpus in grid.corpora if tables.has_labels(grid, corpus)]
-    header = ["Evaluation set", "Setting", "Rows scored", *(["Of these"] if labelled else [])]
+    header = ["Evaluation set", "Setting", "Rows scored", *(["By label"] if labelled else [])]
     lines = [
         [corpus, setting, tables.spread(grid.about(corpus), "rows"), *([_labels(part, corpus)] if labelled else [])]
         for corpus, setting in grid.corpora.items()

@@ -72,7 +72,7 @@ def rated_table() -> str:
         "label right, %",
         "everything right, %",
         "close, %",
-        "all of these",
+        "right and close",
     )
     lines = []
     for about, rows in sorted(sheets.items(), key=lambda item: (item[0][0], item[0][2])):

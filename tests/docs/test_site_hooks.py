@@ -42,6 +42,11 @@ def test_links_to_files_lead_to_the_repository_if_it_has_an_address() -> None:
     assert page("[r](../../recipes)", address="https://host/me/hfcf") == "[r](https://host/me/hfcf/tree/HEAD/recipes)"
 
 
+def test_the_file_of_pairs_is_a_page_of_the_site() -> None:
+    assert page("[all](../../results/rated_pairs.jsonl)", "results/rated_pairs.md") == "[all](pairs.html)"
+    assert page("[all](results/rated_pairs.jsonl)", "index.md") == "[all](results/pairs.html)"
+
+
 def test_the_front_page_has_links_of_its_own_folder() -> None:
     front = hooks.with_links("[a](docs/start/concepts.md) [b](recipes/demo.yaml)", hooks.front_link)
     assert page(front, "index.md") == "[a](start/concepts.md) b (`recipes/demo.yaml`)"

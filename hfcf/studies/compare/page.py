@@ -159,7 +159,7 @@ def training_rows(sizes: Mapping[int | None, Grid]) -> str:
 def _sizes(grid: Grid, repeats: Sequence[str]) -> str:
     """Return the rows of each corpus, those that training knew, and whether they are the rows that the paper counts."""
     labelled = not grid.cells or any(tables.has_labels(grid, corpus) for corpus in grid.corpora)
-    header = ["Corpus", "Setting", "There", "Evaluated", *(["Of these"] if labelled else []), "Removed as overlapping"]
+    header = ["Corpus", "Setting", "There", "Evaluated", *(["By label"] if labelled else []), "Removed as overlapping"]
     if counted := any(cell["expected"] for cell in grid.cells.values()):
         header += ["RACE's Table 8", "Is it that set?"]
     rows = []

@@ -58,8 +58,8 @@ class Stored:
 def read_stored(name: str | Path, results: Path, changes: Sequence[str] = ("preset=offline",)) -> Stored:
     """Read the stored cells of a comparison recipe.
 
-    A corpus whose rows changed is shown with the rows that have the most cells, the newest of those that have as many. Methods and
-    seeds without a cell are left out.
+    A corpus whose rows changed is shown with the rows that have the most cells; of equally many cells, with the newest rows.
+    Methods and seeds without a cell are left out.
 
     Args:
         name: of the recipe, or its file.

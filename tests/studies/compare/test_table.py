@@ -97,7 +97,7 @@ def test_a_release_that_differs_says_how() -> None:
 
 def test_without_a_count_of_the_paper_there_is_no_column_for_it() -> None:
     text = markdown(make_grid(full(), "None"), [])
-    assert "| Corpus | Setting | There | Evaluated | Of these | Removed as overlapping |\n" in text
+    assert "| Corpus | Setting | There | Evaluated | By label | Removed as overlapping |\n" in text
     assert "Table 8" not in text
     assert "Is it that set?" not in text
 
