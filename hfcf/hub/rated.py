@@ -37,6 +37,6 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
     changed = f" (this run has its own {', '.join(other)})" if other else ""
     return (
         f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']} ({counts['date']}), {shares['label']} are right "
-        f"in label, {shares['all']} in everything, and {shares['both']} are counterfactuals, too; other rows may do worse: {trial}"
-        "see docs/results/rated_pairs.md"
+        f"in label, {shares['all']} in everything, and {shares['both']} are counterfactuals as well; other rows may do "
+        f"worse: {trial}see docs/rated_pairs.md"
     )

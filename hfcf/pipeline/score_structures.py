@@ -192,7 +192,7 @@ def _read(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired:
     texts = dict(gold["texts"])
     if (names := line.get("names")) is not None:  # what the model was shown, whatever the task
         if unknown := next((name for name, one in names.items() if one not in texts), None):
-            return to_answer(None, given), f"names says that {unknown} is {names[unknown]}, which is no id of evidence_info"
+            return to_answer(None, given), f"names says that {unknown} is {names[unknown]}, which is not an id of evidence_info"
         texts = {CLAIM: texts[CLAIM], **{name: texts[one] for name, one in names.items()}}
     elif task > WRITTEN[0]:
         conclusions = {step["conclusion"] for step in gold["structure"] or ()} - {CLAIM}
@@ -210,7 +210,7 @@ def _read(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired:
     except StructureError as error:
         return to_answer(None, given), str(error)
     if unknown := next((name for name in structure.nodes() if name != CLAIM and name not in structure.texts), None):
-        return to_answer(None, given), f"{unknown} has no sentence: it is no id of evidence_info, and is not declared"
+        return to_answer(None, given), f"{unknown} has no sentence: it is not an id of evidence_info, and is not declared"
     return to_answer(structure, given), None
 
 

@@ -61,7 +61,7 @@ def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     words = [token if i in outside else "\0" for i, token in enumerate(row["tokens"])]
     for term in parts.causal_terms:
         if not places(words, split(term, row["tokens"])):
-            raise ValueError(f"names the causal term {term!r}, which does not stand in the sentence outside the entities")
+            raise ValueError(f"names the causal term {term!r}, which is not in the sentence outside the entities")
     return {"tokens": tokens, **spans, "label": parts.relation, "causal_terms": list(parts.causal_terms)}
 
 
@@ -85,9 +85,7 @@ class RelationPrompt:
         self.labels = {roles(label): label for label in relations}
         """The corpus's relation for each name that the model reads."""
         if len(self.labels) < max(2, len(relations)):
-            raise ValueError(
-                f"relations must be at least two names, each once, that differ by more than capitals, got {list(relations)}"
-            )
+            raise ValueError(f"relations must be two or more, each once, that differ by more than capitals, got {list(relations)}")
 
     def schema(self) -> str:
         return schema(list(self.labels))

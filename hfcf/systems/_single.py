@@ -94,7 +94,7 @@ def counterfactuals(
         if task != "verification":
             raise
         names = f"{', '.join(LABELS)}, or a usual name of one, such as 'true' or 'entailment'"
-        raise ValueError(f"label={label!r} is not known: give {names}") from error
+        raise ValueError(f"label must be {names}, got {label!r}") from error
     system = _choose(task, row, system, preset)
     if among is not None:
         system = system.fit(from_dataset(among, task, on_error="reject"))

@@ -246,7 +246,7 @@ def test_files_that_score_structures_can_not_read(lines: Sequence[Line], message
 def test_names_of_another_corpus_are_a_fault_and_rows_left_out_can_not_be_all() -> None:
     line = {"id": "sup", "program": "one_to_one_linking(Sentence1, Claim)", "names": {"Sentence1": "x9"}}
     found = score(dataset([SUP]), {"sup": line}, STRUCTURES, resamples=50)
-    assert found["unreadable"] == {"sup": "names says that Sentence1 is x9, which is no id of evidence_info"}
+    assert found["unreadable"] == {"sup": "names says that Sentence1 is x9, which is not an id of evidence_info"}
     with pytest.raises(ValueError, match="all 1 rows are left out: no"):
         score(dataset([SUP]), {"sup": {"id": "sup", "left_out": "no"}}, STRUCTURES)
 

@@ -105,8 +105,8 @@ def test_ccg_learns_from_other_rows(tiny_model: Callable[[str], str]) -> None:
         ({"sentence": "The <e1>eggs</e1>", "head": "eggs", "tail": "bucket", "relation": "r"}, "has tags"),
         ({"sentence": EGGS, "head": "bucket", "tail": "bucket", "relation": "r"}, "share words"),
         ({"question": "Where is Bled?", "context": "Bled is here.", "answer": "here"}, "system="),
-        ({**ROME, "label": "maybe"}, "label='maybe' is not known: give SUPPORTS, "),
-        ({**ROME, "label": 1}, "label=1 is not known"),
+        ({**ROME, "label": "maybe"}, "label must be SUPPORTS, "),
+        ({**ROME, "label": 1}, "label must be SUPPORTS, .*got 1"),
     ],
 )
 def test_what_is_wrong_is_said(given: dict[str, Any], fact: str) -> None:

@@ -78,7 +78,7 @@ def choose_first(candidates: Dataset, *, max_perplexity_ratio: float = 1.5) -> D
         See `import_choices`.
     """
     if not max_perplexity_ratio > 0:
-        raise ValueError(f"max_perplexity_ratio={max_perplexity_ratio}: give more than 0")
+        raise ValueError(f"max_perplexity_ratio must be more than 0, got {max_perplexity_ratio}")
     best: dict[tuple[str, str], tuple[int, int]] = {}
     columns = ["source_id", "kind", "rank", "perplexity", "source_perplexity"]
     for i, row in enumerate(candidates.select_columns(columns)):

@@ -247,7 +247,7 @@ def _check_row(protocol: Protocol, unit: Unit, where: str, row: Row, sourced: bo
         raise ValueError(f"{where}: there is no column {missing[0]!r}; {protocol.name} reads {columns}; rename yours")
     if not sourced and unit.needs_source(row):
         raise ValueError(
-            f"{where}: {protocol.name} shows a row beside its source, and this set has no source rows: give them as "
+            f"{where}: {protocol.name} shows a row next to its source, and this set has no source rows: give them as "
             "sources (--sources)"
         )
 

@@ -176,7 +176,7 @@ def _parse(question: Question, text: str, item: Mapping[str, Any]) -> Any:
 def _chosen(text: str, choices: Sequence[str]) -> str:
     numbered = {str(number): choice for number, choice in enumerate(choices, 1)}
     if text not in numbered:
-        raise ValueError(f"{text!r} is none of the choices: write a number from 1 to {len(choices)}")
+        raise ValueError(f"the answer must be a number between 1 and {len(choices)}, got {text!r}")
     return numbered[text]
 
 

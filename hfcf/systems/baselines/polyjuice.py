@@ -48,7 +48,7 @@ def fill(text: str) -> str:
     Answers beyond the blanks, and the text after the last `[ANSWER]`, are ignored.
     """
     if text.count(SEP) != 1:
-        raise ValueError(f"has {text.count(SEP)} times {SEP} where it should stand once")
+        raise ValueError(f"has {SEP} {text.count(SEP)} times, not once")
     blanked, _, filling = text.partition(SEP)
     first, *others = blanked.split(BLANK)
     answers = [answer.strip() for answer in filling.split(ANSWER)[:-1]]
@@ -64,7 +64,7 @@ def fill(text: str) -> str:
     if left := [mark for mark in MARKS if mark in filled]:
         raise ValueError(f"has {left[0]} in its sentence")
     if problem := text_problem(filled, "its sentence"):
-        raise ValueError(f"is no sentence: {problem}")
+        raise ValueError(f"is not a sentence: {problem}")
     return filled
 
 

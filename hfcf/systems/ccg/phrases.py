@@ -151,7 +151,7 @@ def _parts(relation: str, value: Any) -> dict[str, tuple[str, ...]]:
             raise ValueError(f"phrases: {relation} must have lists of texts, got {texts!r}")
     for kind in (*parts.get("head", ()), *parts.get("tail", ())):
         if _kind(kind) is None:
-            raise ValueError(f"phrases: {relation} has the kind {kind!r}, which is no noun of WordNet")
+            raise ValueError(f"phrases: {relation} has the kind {kind!r}, which is not a noun of WordNet")
     return {name: tuple(" ".join(text.split()) for text in parts.get(name, ())) for name in _PARTS}
 
 

@@ -44,17 +44,17 @@ def find_gap(row: Mapping[str, Any], parse: Parse) -> Gap | str:
     tokens, heads, deps, tags = row["tokens"], parse["heads"], parse["deps"], parse["tags"]
     start, end = _after_noun(first, heads, deps, second[0]), _before_noun(second, heads, deps, first[1])
     if start >= end:
-        return "no word stands between the noun phrases of the entities"
+        return "no word is between the noun phrases of the entities"
     verbs = [i for i in range(start, end) if tags[i] in FINITE_TAGS]
     if len(verbs) > 1:
         return "the words between the entities hold several clauses"
     if any(tokens[i] in ";:" for i in range(start, end)):
-        return "the entities stand in two sentences"
+        return "the entities are in two sentences"
     above = heads[first[1] - 1]
     if start <= above < end and tags[above].startswith("NN"):
         return "the first entity belongs to a noun between the entities"
     if any(tokens[i] in _HALVES for i in range(start, end)):
-        return "a bracket or quotation mark stands between the entities"
+        return "a bracket or quotation mark is between the entities"
     relativizer = next((i for i in range(start, end) if tags[i] in _RELATIVE_TAGS), None)
     bare = tags[second[1] - 1] == "NN" and not any(tags[i] in _DETERMINED for i in range(end, second[0]))
     if not verbs:

@@ -115,7 +115,7 @@ class AddDistractors(Stage):
             low, high = self.distractors
             number, texts = self.random(row["id"]).randint(low, high), next(nearest)
             if (other := pool["repeated"].get(row["id"])) is not None:
-                results.append(Reject(f"the claim is that of row {other!r}, too"))
+                results.append(Reject(f"row {other!r} has the same claim"))
             elif len(texts) < low:
                 results.append(Reject(f"other claims have {len(texts)} fitting pieces of evidence, fewer than {low}"))
             else:

@@ -41,7 +41,7 @@ GENERATOR, FILLING = "generator", "span filling"
 def _loose_quote(text: str, source: str) -> str | None:
     """Report an unpaired quotation mark, which small generators write; None if the source also has an unpaired mark."""
     if text.count('"') % 2 and not source.count('"') % 2:
-        return "the negative claim has a quotation mark without its other one"
+        return "the negative claim has an unpaired quotation mark"
     return None
 
 

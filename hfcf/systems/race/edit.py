@@ -113,7 +113,7 @@ class EditEvidence(Stage):
         if self.claimed and not causal:
             causal = [entity for entity in here if mentions(row["claim"], entity["text"])]
         if self.edit and not causal:
-            raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM stands in the token rationales")
+            raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM is in the token rationales")
         if not self.edit or row["label"] != SUPPORTS:
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
         choices = _one_by_one(row["claim"], causal, here, self.random(row["id"])) if self.claimed else [causal]

@@ -248,7 +248,7 @@ def _named_rationales(evidence: Sequence[Mapping[str, Any]], answer: Mapping[str
     """Make rationales of the words that are in their piece; the sentence rationales are their pieces if no other is named."""
     places = {place for word in answer["words"] if (place := _find(evidence, word["piece"], word["text"]))}
     if not places:
-        return Reject("the language model names no words that stand in the evidence")
+        return Reject("the language model names no words of the evidence")
     order = sorted(places, key=lambda place: (place[0], place[1] == "evidence", *place[2:]))
     spans = [{"field": field, "piece": piece, "start": start, "end": end, "score": None} for piece, field, start, end in order]
     pieces = {piece for piece in answer["pieces"] if 0 <= piece < len(evidence)} or {piece for piece, *_ in places}

@@ -58,7 +58,7 @@ def answer_candidates(
         gold: the source's answers, with their aliases.
         answers: (text, start in the passage or −1, scores as (name, value), why it is rejected or None), the best first.
         seen: passage texts and normalised answers of the row so far; those of this passage are added.
-        keep_partial: whether an answer that holds a gold answer, or is part of it, counts as another answer.
+        keep_partial: whether an answer that holds a gold answer, or is inside it, counts as another answer.
     """
     if why := passage_problem(passage):
         return [reject(_candidate(passage, "", -1, []), stage, why)]
@@ -68,15 +68,15 @@ def answer_candidates(
     for text, start, scores, doubt in answers:
         candidate, key = _candidate(passage, text, start, scores), (passage["text"], normalise_answer(text))
         if start < 0 or passage["text"][start : start + len(text)] != text or not text.strip():
-            candidate = reject(candidate, stage, "the answer does not stand in the passage")
+            candidate = reject(candidate, stage, "the answer is not in the passage")
         elif not key[1]:  # no reader could be scored on it
             candidate = reject(candidate, stage, "nothing is left of the answer after SQuAD's normalisation")
         elif matches(text, gold):
             candidate = reject(candidate, stage, "the answer is a gold answer of the source")
         elif not keep_partial and overlaps(text, gold):
-            candidate = reject(candidate, stage, "the answer holds a gold answer of the source, or stands in it")
+            candidate = reject(candidate, stage, "the answer holds a gold answer of the source, or is inside it")
         elif key in seen:
-            candidate = reject(candidate, stage, "the answer repeats another one of the passage")
+            candidate = reject(candidate, stage, "the answer repeats another answer of the passage")
         elif doubt:
             candidate = reject(candidate, stage, doubt)
         else:

@@ -64,16 +64,16 @@ def test_answers_go_into_their_blanks(text: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("It is not great for kids.", "has 0 times [SEP] where it should stand once"),
-        ("", "has 0 times [SEP]"),
-        ("It is [BLANK]. [SEP] bad [ANSWER] [SEP] good [ANSWER]", "has 2 times [SEP]"),
+        ("It is not great for kids.", "has [SEP] 0 times, not once"),
+        ("", "has [SEP] 0 times"),
+        ("It is [BLANK]. [SEP] bad [ANSWER] [SEP] good [ANSWER]", "has [SEP] 2 times"),
         ("It is not great. [SEP] not [ANSWER]", "has no blank"),
         ("It is [BLANK] great for [BLANK]. [SEP] not [ANSWER]", "has 1 answers for 2 blanks"),
         ("It is [BLANK] great. [SEP] not", "has 0 answers for 1 blanks"),
         ("It is [BLANK] great. <|perturb|> [SEP] not [ANSWER]", "has <|perturb|> in its sentence"),
         ("It is [BLANK] great. [SEP] [BLANK] [ANSWER]", "has [BLANK] in its sentence"),
-        ("[BLANK] [SEP] [EMPTY] [ANSWER]", "is no sentence: its sentence is empty"),
-        ("[BLANK]. [SEP] [EMPTY] [ANSWER]", "is no sentence: its sentence has no letters"),
+        ("[BLANK] [SEP] [EMPTY] [ANSWER]", "is not a sentence: its sentence is empty"),
+        ("[BLANK]. [SEP] [EMPTY] [ANSWER]", "is not a sentence: its sentence has no letters"),
     ],
 )
 def test_a_malformed_answer_says_how(text: str, reason: str) -> None:
@@ -155,7 +155,7 @@ def test_the_label_flips_and_the_claim_is_one_edit(demo: Dataset, monkeypatch: p
 
 
 FATES: dict[str, tuple[dict[str, Any], Any, str]] = {
-    "no SEP": ({}, [answer("It is bad.")], "has 0 times [SEP]"),
+    "no SEP": ({}, [answer("It is bad.")], "has [SEP] 0 times"),
     "too few answers": ({}, [answer("It [BLANK] [BLANK]. [SEP] is [ANSWER]")], "has 1 answers for 2 blanks"),
     "cut off": ({}, [answer("It is [BLANK] great. [SEP] not", finished=False)], "is cut off at 200 tokens"),
     "the claim again": ({}, [answer("it is [BLANK] for kids [SEP] great [ANSWER]")], "repeats the source's claim"),

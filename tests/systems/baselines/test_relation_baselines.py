@@ -412,7 +412,7 @@ def test_the_model_chooses_a_relation_and_writes_its_sentence(start: Start) -> N
         (told(sentence="A chest is where the key was."), "has the two entities in the other order"),
         (told(sentence="The key is moved into a chest"), "repeats the source's sentence"),
         (told(sentence=""), "the new sentence is empty"),
-        (told(causal_terms=["put"]), "names the causal term 'put', which does not stand in the sentence outside the entities"),
+        (told(causal_terms=["put"]), "names the causal term 'put', which is not in the sentence outside the entities"),
         (told(relation="no-such"), "the language model: 3 attempts and no valid answer"),
         (say("No."), "the language model: 3 attempts and no valid answer"),
     ],
@@ -457,7 +457,7 @@ def test_settings_of_the_prompted_system() -> None:
     assert LLM.flips
     for cls in (partial(LLM, task="relation"), partial(RewriteLlm, task="relation")):
         for relations in (("a",), ("a", "A"), ("Cause-Effect(e2,e1)", "Effect-Cause(e1,e2)")):
-            with pytest.raises(ValueError, match="relations must be at least two names"):
+            with pytest.raises(ValueError, match="relations must be two or more, each once"):
                 cls(model="m", relations=relations)
         with pytest.raises(ValueError, match="worked examples"):
             cls(model="m", shots=4)

@@ -75,7 +75,7 @@ def test_phrases_come_from_a_mapping_a_file_or_a_shipped_name(tmp_path: Path) ->
         ({"in": "inside"}, "in must have lists of texts, got 'inside'"),
         ({"in": [""]}, "in must have lists of texts"),
         ({"in": {"forwards": ["inside"]}}, "the key 'forwards'"),
-        ({"in": {"forward": ["inside"], "head": ["xyzzy"]}}, "the kind 'xyzzy', which is no noun of WordNet"),
+        ({"in": {"forward": ["inside"], "head": ["xyzzy"]}}, "the kind 'xyzzy', which is not a noun of WordNet"),
     ],
 )
 def test_what_is_no_phrase_is_told(given: Any, message: str) -> None:

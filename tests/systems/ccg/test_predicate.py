@@ -55,7 +55,7 @@ def test_a_noun_without_an_article_is_told() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("In this [work] the {authors} explain it .", "no word stands between the noun phrases"),
+        ("In this [work] the {authors} explain it .", "no word is between the noun phrases"),
         ("The [servant] who carves removes the fat with a {spoon} .", "several clauses"),
         ("The [factory] 's output of {firearms} increased .", "belongs to a noun between the entities"),
         ("The [man] slept ; the {dog} barked .", "two sentences"),

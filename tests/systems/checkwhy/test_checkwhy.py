@@ -140,7 +140,7 @@ def test_one_claim_gives_one_set(start: Start, system: CheckWhy) -> None:
     start(scripted_llm.behave())
     first = scripted_llm.rows()[0]
     ds = system(pairs(*scripted_llm.rows(), {**first, "id": "again", "group_id": "elsewhere"}))
-    assert reasons(ds) == {"again": ("add_distractors", "the claim is that of row '0', too")}
+    assert reasons(ds) == {"again": ("add_distractors", "row '0' has the same claim")}
     others = {text for row in hfcf.expand(ds) if row["source_id"] != "0" for text in texts(row, useful=False)}
     assert sum("rain" in text for text in others) <= 6
 
@@ -353,7 +353,7 @@ def test_stages_that_come_too_early_say_so(system: CheckWhy) -> None:
     [
         ({"model": "gpt-4o"}, "llm:NAME"),
         ({"model": "llm:"}, "llm:NAME"),
-        ({"shots": 9}, "shots must be between 0 and 3"),
+        ({"shots": 9}, "shots must be between 0 and 3, the worked examples of .*, got 9"),
         ({"attempts": 0}, "attempts must be at least 1, got 0"),
         ({"mixed": 1.5}, "mixed must be at most 1, got 1.5"),
         ({"distractors": [12, 8]}, "distractors must be .*, got 12, 8"),

