@@ -58,7 +58,7 @@ class StructureScorer:
     >>> gold = to_answer(Structure((Step(("s1",), "claim"),), {"s1": "Ice melts."}), "SUPPORTS", distractors=8)
     >>> scores = STRUCTURES.scores([gold, gold], [gold, to_answer(None, "REFUTES")])
     >>> [scores[name] for name in ("accuracy", "macro_f1", "ss", "es", "leaves_all", "empty")]
-    [0.5, 0.3333, 0.5, 0.5, 0.5, 0.5]
+    [0.5, 0.6667, 0.5, 0.5, 0.5, 0.5]
     """
 
     metrics: ClassVar[Mapping[str, str]] = {
