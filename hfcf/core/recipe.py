@@ -348,8 +348,7 @@ _SAVED = ("dataset_info.json", "dataset_dict.json", "state.json")
 
 
 def is_dataset(corpus: Any) -> bool:
-    """Say whether a corpus is given by arguments of `load_dataset`: a Hub id with its namespace, or a folder that holds a
-    dataset."""
+    """Say whether a corpus is a mapping for `load_dataset`, a Hub id with its namespace, or a folder that holds a dataset."""
     return isinstance(corpus, Mapping) or (
         isinstance(corpus, str) and ("/" in corpus or is_saved(corpus) or _is_hub_folder(corpus))
     )

@@ -2,7 +2,7 @@
 
 - Files, whose names say the version, and so the split; `data_dir` may be the repository or one version's folder:
   - version 0.2, `symmetric_v0.2/fever_symmetric_{dev,test}.jsonl`: the splits "validation" and "test". The evidence is the field
-    `evidence`; sentence1, sentence2, gold_label and evid repeat fields and are not read.
+    `evidence`; sentence1, sentence2, gold_label and evid repeat other fields and are not read.
   - version 0.1, `symmetric_v0.1/fever_symmetric_{generated,full}.jsonl`: the splits "generated" and "full". The evidence is the
     field `evidence_sentence`. The paper and CrossAug evaluate on "generated"; "full" also has the original FEVER pairs.
 - The versions, and the splits of version 0.1, share rows: evaluate on a single one of them.

@@ -1,4 +1,4 @@
-"""An ensemble of judges: a verifier, and further models that must agree with it about every label that it accepts."""
+"""An ensemble of judges: a verifier, and further models that must agree with each label that it accepts, and be certain."""
 
 from __future__ import annotations
 
