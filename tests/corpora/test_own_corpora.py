@@ -81,6 +81,7 @@ def test_what_has_no_address_is_not_said_to_have_one(file: Path) -> None:
     ):
         hfcf.load(import_file(file).BUILDER, data_dir="nowhere")
     with pytest.raises(
-        CorpusError, match=r"Get it from \S+ and give its folder as data_dir= \(--set data_dir=…; docs/corpora\.md#hover\)$"
+        CorpusError,
+        match=r"Get it from \S+ and give its folder as data_dir= \(--set data_dir=…; docs/reference/corpora\.md#hover\)$",
     ):
         hfcf.load("hover", data_dir="nowhere")

@@ -90,7 +90,7 @@ def test_edits_never_touch_an_entity(wrong: edits.Edit) -> None:
 
 
 def test_edits_that_do_not_fit_are_errors() -> None:
-    with pytest.raises(ValueError, match=r"2.*'is'.*'are'"):
+    with pytest.raises(ValueError, match=r"2.*'are'.*'is'"):
         apply_edits(ROW, [{**edit(2, 3, "was"), "before": "is"}])
     with pytest.raises(ValueError, match="overlaps another"):
         apply_edits(ROW, [edit(2, 4, "a"), edit(3, 5, "b")])
