@@ -1,7 +1,7 @@
 """The published systems and the baselines they are compared with.
 
-A public module of this package or of `baselines` is a system: its name is the one that recipes use, and it defines one subclass
-of `System` (a folder may define it in its `system.py`). Systems of other packages come by the entry-point group `hfcf.systems`.
+A public module of this package or of `baselines` is a system. Recipes use the name of the module. It defines one subclass of
+`System`; a folder may define it in its `system.py`. Systems of other packages come by the entry-point group `hfcf.systems`.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def counterfactuals(
     Which systems need more than one row:
 
     - CrossAug, the default for a supported claim, and the `llm` system need only one row.
-    - RACE, the default for a refuted claim, draws the values for edited evidence from all rows: a supported claim needs
+    - RACE is the default for a refuted claim. It draws the values for edited evidence from all rows: a supported claim needs
       `among`, or several pieces of evidence with persons to swap.
     - CCG, the default of sentences, and MICE, AutoCAD and CoCo learn from all rows: they need `among`.
     - A question needs a `system` with a collection of passages: RGF.
@@ -74,8 +74,8 @@ def counterfactuals(
         stderr gets a line with the reasons.
 
     Raises:
-        ValueError: arguments of several tasks, or too few; a word that does not occur exactly once in the sentence; a system that
-            needs more than one row.
+        ValueError: arguments of several tasks, or too few. A word that does not occur exactly once in the sentence. A system
+            that needs more than one row.
 
     >>> counterfactuals(claim="Rome is in Italy.", evidence="Rome is the capital of Italy.")
     Traceback (most recent call last):

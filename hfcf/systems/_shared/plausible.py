@@ -87,7 +87,7 @@ class Draw:
 
 
 def is_near(value: str, type_: str, new: str) -> bool:
-    """Whether the numbers and years of a substitute are near those that they replace."""
+    """Whether the numbers and years of a substitute are near the numbers and years that they replace."""
     if type_ == "GPE":
         return not new.isupper()  # "DC", "IA": the tagger may be wrong, and the city of that name is another
     if new.endswith(_CUT_OFF):  # the tagger cut it off: "Morioka, Province of"

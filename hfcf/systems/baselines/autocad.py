@@ -58,7 +58,7 @@ class FillTerms(Stage):
         alpha: the weight of unlikelihood.
         negatives: of a row, under how many other relations its term is unlikely.
         num_beams: beams of the search.
-        num_candidates: hypotheses that are read, until one is another term than the row's own.
+        num_candidates: hypotheses that are read, until a hypothesis is another term than the row's own.
         closed: instead of the search, take the relation's terms in the training rows that the editor finds likeliest.
         max_new_tokens: of a hypothesis.
 
@@ -125,9 +125,9 @@ class AutoCAD(System):
     """Replace the words of the highest gradient by the terms of an editor that has learned what does not go with a relation.
 
     It is "AutoCAD: Automatically Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG
-    compares with it (sections 1, 4.4, A.2): every other relation is tried, all editors are the same model, and candidates stay to
-    which the base model gives the new relation. From the released code are the rationale (`hfcf.systems.ccg.gradients.highest`:
-    30 % of the words, none below 0.3 of the highest) and the objective (`unlikelihood`).
+    compares with it (sections 1, 4.4, A.2). Every other relation is tried, and all editors are the same model. A candidate
+    stays if the base model gives it the new relation. From the released code are the rationale
+    (`hfcf.systems.ccg.gradients.highest`: 30 % of the words, none below 0.3 of the highest) and the objective (`unlikelihood`).
 
     The base model is the R-BERT that CCG trains as its indicator on the same rows; the editor is also trained on them.
 
@@ -137,13 +137,13 @@ class AutoCAD(System):
     - The editor reads CCG's template, and writes one term for all of them, where AutoCAD's T5 fills each span.
     - Unlikelihood is of a row's term under one other relation, drawn for it. AutoCAD takes every other label; its tasks have two
       or three, SemEval has eighteen.
-    - Terms come from a beam search, where AutoCAD samples one.
+    - Terms come from a beam search, where AutoCAD samples one term.
 
     Args:
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters instead.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     >>> [stage.name for stage in AutoCAD.preset("offline").stages]
     ['identify_causal_terms', 'propose_relations', 'fill_terms', 'check_relation', 'judge_candidates']
@@ -166,7 +166,8 @@ def train_contrastive_editor(
 ) -> str:
     """Train AutoCAD's editor, once; return its digest.
 
-    Its terms become likely under a row's relation, and unlikely under `negatives` others, which are drawn for each row.
+    Its terms become likely under a row's relation, and unlikely under `negatives` other relations, which are drawn for each
+    row.
     """
     labels = sorted({row["label"] for row in rows})
     requests = [(row, row["label"]) for row in rows]

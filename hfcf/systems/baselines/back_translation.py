@@ -33,9 +33,9 @@ _TRANSLATION = "the translation into the other language"
 class RewriteBackTranslation(Stage):
     """Translate a claim or a sentence into another language and back; the label stays.
 
-    Input columns: the task's texts (so that a broken row is rejected before a model is asked) and `label`. Output column:
-    `candidates`, one. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected when its
-    translation is empty or cut off, or a text is longer than its model reads.
+    Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
+    `candidates`, one candidate. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected
+    when its translation is empty or cut off, or a text is longer than its model reads.
 
     The tokens of a sentence are translated joined by spaces, brackets and quotes as people write them. A result is rejected unless
     it has each entity exactly once (whatever its capitals), and both in their order, for edits move no entity.
@@ -121,9 +121,9 @@ HUB: dict[str, Any] = {
 class BackTranslation(System):
     """Back translation as augmentation: each row once more, its claim or sentence translated there and back, its label kept.
 
-    Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation Models with Monolingual Data", ACL) translate back to
-    train translators; Yu et al. (2018, "QANet", ICLR) translate there and back to rewrite training texts. CrossAug (Lee et al.
-    2021, section 3.6) calls its paraphrasing by this name; see `Paraphrase`.
+    Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation Models with Monolingual Data", ACL) translate back
+    to train translators. Yu et al. (2018, "QANet", ICLR) translate there and back to rewrite training texts. CrossAug (Lee et
+    al. 2021, section 3.6) calls its paraphrasing by this name; see `Paraphrase`.
 
     Deviations: the default models are not theirs, and Yu et al. draw from several hypotheses where this keeps the best. CCG
     (appendix A.2) has English translated into Chinese and back by an online service; here `preset("paper", task="relation")` has
@@ -136,7 +136,7 @@ class BackTranslation(System):
         verifier: see `JudgeCandidates`; None checks nothing.
         verifier_length: tokens that the verifier reads.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     No translator installs from the package registry, so there is no preset "offline".
 

@@ -1,4 +1,4 @@
-"""CoCo for relation extraction (Zhang et al. 2023), as a baseline of CCG: words on dependency paths, replaced by others'."""
+"""CoCo for relation extraction (Zhang et al. 2023), as a baseline of CCG: words on dependency paths, replaced by another row's."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class FindPaths(Stage):
     """Find the words on the shortest paths between a row's entities in its syntactic and its semantic graph, and their places.
 
     Input columns: `tokens`, `head`, `tail`, `label`; `syntactic_terms` and `semantic_terms`, which a corpus may have. Output
-    columns: these two, filled where they were null; `causal_terms`, both together, sorted; `term_places`, of each of them the
-    Penn tag, the dependency and the graphs whose path it is on: "VBN acl both". Rejected are rows of the label "Other", rows whose
-    entities overlap, and those that have no word on a path.
+    columns: these two columns, filled where they were null; `causal_terms`, both together, sorted; and `term_places`. A place
+    has the Penn tag of a term, its dependency and the graphs whose path it is on: "VBN acl both". Rows of the label "Other",
+    rows whose entities overlap, and rows that have no word on a path are rejected.
 
     CCG's release of SemEval has the paths that its authors' parsers found (`hfcf.load("ccg_semeval", …)` from the .json); they are
     taken as they are. Else the syntactic graph is the dependency tree, and the semantic one a substitute (`semantic`).
@@ -146,11 +146,12 @@ class SubstituteTerms(Stage):
 
 
 class CoCo(System):
-    """Replace the words between two entities in dependency graphs by the corresponding ones of an instance of another relation.
+    """Replace the words between two entities in dependency graphs by those words of an instance of another relation.
 
-    It is "Towards Model Robustness: Generating Contextual Counterfactuals for Entities in Relation Extraction" (WWW 2023) as CCG
-    compares with it (sections 1, 4.4, A.2): words on the shortest dependency path are causal, every other relation is tried, and
-    candidates stay to which the base model, CCG's indicator for the same rows, gives the new relation. No text is generated.
+    It is "Towards Model Robustness: Generating Contextual Counterfactuals for Entities in Relation Extraction" (WWW 2023) as
+    CCG compares with it (sections 1, 4.4, A.2). Words on the shortest dependency path are causal, and every other relation is
+    tried. A candidate stays if the base model, CCG's indicator for the same rows, gives it the new relation. No text is
+    generated.
 
     Readings, as CoCo's code is not released:
 
@@ -164,7 +165,7 @@ class CoCo(System):
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters instead.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     >>> [stage.name for stage in CoCo.preset("offline").stages]
     ['find_paths', 'propose_relations', 'substitute_terms', 'check_relation', 'judge_candidates']
@@ -274,9 +275,10 @@ def _passive(i: int, heads: Sequence[int], deps: Sequence[str], tags: Sequence[s
 
 
 def path(edges: Iterable[tuple[int, int]], head: Span, tail: Span) -> list[int] | None:
-    """Find the words on a shortest path from one entity to the other, sorted, without the entities'; None if there is no path.
+    """Find the words on a shortest path between the entities, sorted, without the entities'; None if there is none.
 
-    A path starts and ends at any word of an entity; of equally short ones it is the first in the order of the sentence.
+    A path starts and ends at any word of an entity. The first path in the order of the sentence counts if several are equally
+    short.
     """
     near: dict[int, list[int]] = {}
     for i, j in sorted(edges):

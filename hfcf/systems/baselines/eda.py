@@ -25,8 +25,8 @@ __all__ = ["EDA", "RewriteEda", "eda"]
 class RewriteEda(Stage):
     """Candidates whose text is the source's after one of EDA's operations, for every label, which each keeps.
 
-    Input columns: the task's text and `label`. Output columns: `candidates`. A row without the letters a–z is rejected, and so is
-    a candidate that changed nothing or repeats an earlier candidate of the row, or whose sentence lacks an entity.
+    Input columns: the task's text and `label`. Output columns: `candidates`. A row without the letters a–z is rejected. So is a
+    candidate that changed nothing or repeats an earlier candidate of the row, or whose sentence lacks an entity.
 
     Args:
         task: the task of the rows.
@@ -66,15 +66,15 @@ class RewriteEda(Stage):
 class EDA(System):
     """EDA (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
 
-    The paper changes single sentences for text classification. Of a claim the evidence stays, and a sentence around two entities
-    must keep both, in their order. `eda` names the deviations from the authors' code.
+    The paper changes single sentences for text classification. The evidence of a claim stays, and a sentence around two
+    entities must keep both, in their order. `eda` names the deviations from the authors' code.
 
     Args:
         task: the task of the rows; called with rows, the system takes it from them.
         num_augmentations: the papers that compare with EDA make one new claim a row; EDA's own makes up to sixteen.
         verifier: see `JudgeCandidates`; EDA itself checks nothing.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     >>> [stage.name for stage in EDA(alpha=0.2).stages]
     ['rewrite_eda', 'judge_candidates']

@@ -20,7 +20,7 @@ class GoldAgenQgen(System):
         answerer: passage → answer; the paper's is T5-3B, trained on Natural Questions.
         answers: how many of its texts, the top 15 in the paper.
 
-    Its other settings are those of `hfcf.RGF`.
+    `hfcf.RGF` defines its other settings.
 
     >>> [stage.name for stage in GoldAgenQgen.preset("offline").stages][:3]
     ['take_context', 'generate_answer', 'generate_question']

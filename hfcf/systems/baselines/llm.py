@@ -26,7 +26,7 @@ from hfcf.tasks.rewriting import candidate_columns, learn_labels, learned_labels
 
 
 def _model(value: Any) -> Any:
-    """Keep the plain name of a served model, which is in the state of rows that were made before; make a `Model` of others."""
+    """Keep the plain name of a served model, which is in the state of earlier rows; make a `Model` of other names."""
     plain = isinstance(value, str) and not value.startswith((REMOTE, CHAT))
     return value if plain or not value else Model._parse(value)
 
@@ -39,23 +39,23 @@ Served = Annotated[str | Model, BeforeValidator(_model), Prompted()]
 class RewriteLlm(Stage):
     """Ask a language model for a counterfactual of a row: a claim of the opposite label, a sentence of another relation, a text.
 
-    Input columns: the task's texts and `label`. Output column: `candidates`, one. Asked about are claims whose label has an
-    opposite, sentences with one of `relations` and two entities that share no word, and texts with one of `relations`. An empty,
-    overlong or unchanged text is rejected, and a text with the old label. Of a sentence are also rejected a causal term that is
-    not outside the entities, and entities that are not there once each and in their order.
+    Input columns: the task's texts and `label`. Output column: `candidates`, one candidate. The model rewrites claims whose label
+    has an opposite. It rewrites sentences with one of `relations` and two entities that share no word. It also rewrites texts with
+    one of `relations`. An empty, overlong or unchanged text is rejected, and a text with the old label. A sentence is also
+    rejected if its causal term is not outside the entities. It must have the entities once each and in their order.
 
     Args:
         model: the name that the server knows it by, with or without "llm:"; `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint
             (see `Remote`). Or "chat:NAME", a model in this process.
         task: the task of the rows.
-        relations: the labels that the model chooses from. None: of sentences SemEval's, without "Other"; of single texts those of
-            the rows, which it learns.
+        relations: the labels that the model chooses from. None: SemEval's without "Other" for sentences; for single texts the
+            labels of the rows, which it learns.
         temperature: of sampling; None leaves it to the server.
         max_tokens: of an answer.
         max_words: of a claim, or of a text that is not twice as long as its source.
         shots: worked examples in the prompt; the first is the paper's own. There are 4 for claims, 3 for relations and texts.
         attempts: how often a row is asked until the answer is valid.
-        prompts: a folder with prompts of your own in the place of ours; see docs/how-to/with_an_llm.md#prompts-of-your-own.
+        prompts: a folder with prompts of your own instead of ours; see docs/how-to/with_an_llm.md#prompts-of-your-own.
 
     >>> RewriteLlm(model="gpt-4o-mini").name
     'rewrite_llm'
@@ -144,24 +144,24 @@ class RewriteLlm(Stage):
 class LLM(System):
     """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint or by a chat model in this process.
 
-    A claim gets one of the opposite label, as in RACE's comparison with GPT-3 and ChatGPT (appendix D); a sentence one of another
-    relation between its entities, in the three steps of CCG's prompt (Table 9); a single text one of another label, with as few
-    words changed as can be. `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the
-    endpoint; `Remote` documents the other variables (concurrency, rate limits, patience, prices). The endpoint is in no key of a
-    cache, so two servers that serve different models under one name share their answers: give the models different names.
+    A claim gets a claim of the opposite label, as in RACE's comparison with GPT-3 and ChatGPT (appendix D). A sentence gets a
+    sentence of another relation between its entities, in the three steps of CCG's prompt (Table 9). A single text gets a text
+    of another label, with as few words changed as can be. `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote`
+    documents the other variables (concurrency, rate limits, patience, prices). The endpoint is in no key of a cache. Two
+    servers that serve different models under one name therefore share their answers: give the models different names.
 
-    Deviations from the papers: their models are gone, so name one that the endpoint serves; the task is explained in our words,
-    and the answer is JSON; they name no decoding settings, here the model answers greedily. CCG does not mention answers that do
-    not have the entities once each and in their order, which are rejected here.
+    Deviations from the papers: their models are gone, so name a model that the endpoint serves. The task is explained in our
+    words, and the answer is JSON. The papers name no decoding settings; here the model answers greedily. CCG does not mention
+    answers that do not have the entities once each and in their order, which are rejected here.
 
     Args:
-        model: the name that the server knows it by, or "chat:NAME" for a model in this process; the default, and that of each
+        model: the name that the server uses, or "chat:NAME" for a model in this process. The default, and the model of each
             task's preset, is the paper's ChatGPT.
         task: the task of the rows; called with rows, the system takes it from them.
-        relations: see `RewriteLlm`; of sentences SemEval's by default, which are those of CCG's prompt.
+        relations: see `RewriteLlm`; for sentences SemEval's by default, which are the relations of CCG's prompt.
         verifier: a model that must give each candidate its new label; None, as in the papers, checks nothing.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     >>> [stage.name for stage in LLM(model="gpt-4o-mini").stages]
     ['rewrite_llm', 'judge_candidates']

@@ -27,15 +27,15 @@ BERT = Model("bert-base-uncased")
 
 
 def maskable(claim: str) -> list[tuple[int, int]]:
-    """List the words of a claim that may be masked: those of `replaceable` without a capital, which names have.
+    """List the words of a claim that may be masked: the words of `replaceable` without a capital, which names have.
 
-    The first word always has one, and in the corpora of fact verification it is most often a name.
+    The first word always has a capital, and in the corpora of fact verification it is most often a name.
     """
     return [match.span() for match in replaceable(claim) if match[0].islower()]
 
 
 def masked_spans(claim: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[tuple[int, int]]:
-    """Draw the words to mask, sorted: a share of all the claim's words, at least one; those at `protected` characters stay."""
+    """Draw the words to mask, sorted: a share of all the claim's words, at least one; words at `protected` characters stay."""
     places = [span for span in maskable(claim) if span[0] not in protected]
     return sorted(rng.sample(places, min(words_to_edit(claim, share), len(places))))
 
@@ -45,9 +45,9 @@ def filled_edits(
 ) -> list[edits.Edit]:
     """Replace each span of a claim by one of its first `top` fills, drawn by probability; a span stays where none is left.
 
-    Never drawn are the word itself, the words of `UNCHANGED`, what does not go with the article before it, and names: what the
-    model writes with a capital and, since an uncased model writes none, what WordNet has with a capital alone ("canada") or not
-    at all.
+    The word itself, the words of `UNCHANGED`, and words that do not go with the article before them are never drawn. Nor are
+    names. A name is what the model writes with a capital. Since an uncased model writes no capitals, a name is also what
+    WordNet has with a capital alone ("canada") or not at all.
 
     Args:
         fills: of each span, `[word, probability]`, best first.
@@ -72,9 +72,9 @@ def _may_be_drawn(net: WordNet, fill: str) -> bool:
 class RewriteMaskedLm(Stage):
     """Replace some words of a claim or a sentence by a masked language model's, for every label, which stays.
 
-    Input columns: the task's text and `label`. Output column: `candidates`, one. All chosen words are masked at once, and each
-    place gets a draw of its own, so two of them need not go together. A row is rejected in which no word may be masked, or for
-    whose masks the model knows no other word. WordNet tells names from other words.
+    Input columns: the task's text and `label`. Output column: `candidates`, one candidate. All chosen words are masked at once,
+    and each place gets a draw of its own, so two of them need not go together. A row is rejected in which no word may be
+    masked, or for whose masks the model predicts no other word. WordNet tells names from other words.
 
     Args:
         model: a masked language model.
@@ -122,9 +122,9 @@ class RewriteMaskedLm(Stage):
 class MaskedLM(System):
     """Replace words of a claim, or words around a sentence's entities, by a masked language model's: a baseline that keeps labels.
 
-    It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a sentence's words, chosen at random, BERT-base, one new text for
-    each), after the augmentation of Jiao et al. (2020, "TinyBERT: Distilling BERT for Natural Language Understanding", Findings of
-    EMNLP). CCG gives no more detail.
+    It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a sentence's words, chosen at random, BERT-base, one new text
+    for each). It follows the augmentation of Jiao et al. (2020, "TinyBERT: Distilling BERT for Natural Language Understanding",
+    Findings of EMNLP). CCG gives no more detail.
 
     Deviations: function words, words that a label depends on, and entities stay, and fills are drawn from the first ten by
     probability. Where Jiao et al. mask one word after another, all masks are filled at once, each with one word.
@@ -136,7 +136,7 @@ class MaskedLM(System):
         task: the task of the rows; called with rows, the system takes it from them.
         verifier: see `JudgeCandidates`; the baseline itself checks nothing.
 
-    Its other settings are those of its stages; `max_length` is the verifier's, the masked language model reads 128 tokens.
+    Its stages define its other settings; `max_length` is the verifier's, the masked language model reads 128 tokens.
 
     >>> MaskedLM.preset("offline").model.name
     'hfcf:mlm'

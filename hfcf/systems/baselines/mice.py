@@ -60,7 +60,7 @@ class _Search:
 
     @property
     def best(self) -> Candidate | None:
-        """The likeliest that flips of the first level that has one, else the likeliest of all."""
+        """The likeliest candidate that flips, of the first level that has such a candidate; else the likeliest of all."""
         left = [entry for entry in self.judged if entry[0] == self.flipped]
         return best(left, itemgetter(1), lambda entry: entry[2]["text"])[2] if left else None
 
@@ -77,7 +77,7 @@ class _Search:
         return results
 
     def judge(self, new: Candidate, answer: Mapping[str, float] | None) -> None:
-        """Keep what the base model says of a candidate."""
+        """Keep what the base model predicts for a candidate."""
         flips = answer is not None and choose(answer, sorted(answer)) == self.relation
         self.judged.append((flips, (answer or {}).get(self.relation, -1.0), new))
 
@@ -86,9 +86,9 @@ class _Search:
 class EditMinimally(Stage):
     """Replace the smallest share of the words of the highest gradient that makes the base model predict each new relation.
 
-    Input columns: `tokens`, `head`, `tail`, `label`, `new_relations`. Output column: `candidates`, one for each new relation: for
-    the smallest share that flips the term with the highest probability; where none flips, the likeliest of all, which the
-    consistency filter then rejects. Gradients are those of the model's own prediction, as in MICE.
+    Input columns: `tokens`, `head`, `tail`, `label`, `new_relations`. Output column: `candidates`, one for each new relation:
+    for the smallest share that flips, the term with the highest probability. Where no term flips, it is the likeliest term of
+    all, which the consistency filter then rejects. Gradients are taken for the model's own prediction, as in MICE.
 
     Args:
         indicator: the base model, an R-BERT; None trains it on the rows.
@@ -98,7 +98,7 @@ class EditMinimally(Stage):
         editor_training: how the editor is trained.
         min_steps: of each training, see `IdentifyCausalTerms`.
         share: the largest share of the words between the entities that is taken out.
-        levels: how many shares are tried, in equal steps up to that one; those that come to as many words are one.
+        levels: how many shares are tried, in equal steps up to `share`. Shares that come to equally many words are tried once.
         words: "between" the entities or all the "context".
         num_beams: beams of the editor's search.
         num_candidates: its hypotheses; all are tried.
@@ -205,16 +205,18 @@ class EditMinimally(Stage):
 class MICE(System):
     """Replace the words of the highest gradient by an editor's, as few as make the base model predict another relation.
 
-    It is "Explaining NLP Models via Minimal Contrastive Editing (MiCE)" (Findings of ACL 2021) as CCG compares with it (sections 1,
-    4.4, A.2): every other relation is tried, all editors are the same model, and candidates stay to which the base model gives the
-    new relation. The base model is the R-BERT that CCG trains as its indicator on these rows; the editor is also trained on them.
+    It is "Explaining NLP Models via Minimal Contrastive Editing (MiCE)" (Findings of ACL 2021) as CCG compares with it
+    (sections 1, 4.4, A.2). Every other relation is tried, and all editors are the same model. A candidate stays if the base
+    model gives it the new relation. The base model is the R-BERT that CCG trains as its indicator on these rows; the editor is
+    also trained on them.
 
     Readings and deviations, as neither paper describes how MICE works with entities that stay and with CCG's editor:
 
     - The editor reads CCG's template, which has entities and relation but not the sentence. So it writes once for a row and a
       relation, not once for each share, and is trained on the words of AutoCAD's rule (30 %). Its term replaces the first removed
       word.
-    - Words are masked between the entities alone, as in CCG; shares are of these. Gradients are aggregated as in AutoCAD.
+    - Words are masked between the entities alone, as in CCG; shares refer to these words. Gradients are aggregated as in
+      AutoCAD.
     - The search is MICE's linear search, up to 55 % of the words in four steps, with one round of editing instead of three. Its
       binary search presumes that what flips at a share flips at each larger share.
     - Terms come from a beam search (MICE samples 15; beams give the same rows each time).
@@ -223,7 +225,7 @@ class MICE(System):
         consistency: filter by the base model; False keeps every candidate.
         verifier: another R-BERT that filters instead.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     >>> [stage.name for stage in MICE.preset("offline").stages]
     ['identify_causal_terms', 'propose_relations', 'edit_minimally', 'check_relation', 'judge_candidates']

@@ -30,17 +30,17 @@ PROMPT = "paraphrases"
 class RewriteParaphrase(Stage):
     """Rewrite a claim or a sentence in other words; the label stays.
 
-    Input columns: the task's texts (so that a broken row is rejected before a model is asked) and `label`. Output column:
-    `candidates`, best first. A paraphrase that repeats its source, has no letters or was cut off is rejected, and one of a
-    sentence that does not have the entities once each and in their order; so is a row whose text is longer than the model
-    reads.
+    Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
+    `candidates`, best first. A paraphrase that repeats its source, has no letters or was cut off is rejected. So is a
+    paraphrase of a sentence that does not have the entities once each and in their order. A row is rejected if its text is
+    longer than the model reads.
 
     Args:
         generator: an encoder-decoder or decoder-only paraphraser; or "llm:NAME" for a language model behind an endpoint, which is
             asked for all paraphrases at once.
         task: the task of the rows.
         prompt: what it is given, with {} for the text: "paraphrase: {}" for many a T5. None gives an encoder-decoder the text
-            alone, and a decoder-only model the form in which this library trains one.
+            alone, and a decoder-only model the form in which this library trains such a model.
         num_beams: beams of the search.
         num_return_sequences: paraphrases to a row.
         max_new_tokens: longest paraphrase, in tokens.
@@ -134,10 +134,10 @@ def too_long(engine: Continuation, noun: str) -> str:
 class Paraphrase(System):
     """Neural paraphrasing as augmentation: each row once more, its claim or sentence in other words, its label kept.
 
-    The paper that compares with it (Lee et al. 2021, section 3.2) names "a GPT-2 model fine-tuned on back-translated data", after
-    Krishna, Wieting and Iyyer (2020, "Reformulating Unsupervised Style Transfer as Paraphrase Generation", EMNLP), but no
-    checkpoint, search or lengths, so `generator` has no default. Krishna et al.'s GPT-2 is public, but reads marks and segments of
-    its own, which a prompt alone does not give it.
+    The paper that compares with it (Lee et al. 2021, section 3.2) names "a GPT-2 model fine-tuned on back-translated data". It
+    refers to Krishna, Wieting and Iyyer (2020, "Reformulating Unsupervised Style Transfer as Paraphrase Generation", EMNLP). It
+    names no checkpoint, search or lengths, so `generator` has no default. Krishna et al.'s GPT-2 is public, but reads marks and
+    segments of its own, which a prompt alone does not give it.
 
     Args:
         generator: see `RewriteParaphrase`; the preset "offline" has one trained on claims of equal meaning.
@@ -146,7 +146,7 @@ class Paraphrase(System):
         verifier: see `JudgeCandidates`; the paper checks nothing.
         verifier_length: tokens that the verifier reads.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     >>> Paraphrase.preset("offline").settings["generator"]["adapter"]
     'hfcf:paraphraser'

@@ -82,17 +82,18 @@ def random_blank(text: str, draw: random.Random) -> str:
 class RewritePolyjuice(Stage):
     """Ask the model for a sentence that contradicts the claim or text; its label is meant to be the opposite.
 
-    Input columns: the task's texts (so that a broken row is rejected before a model is asked) and `label`. Output column:
-    `candidates`, best first. A row whose label has no opposite is rejected (NOT ENOUGH INFO; a text where the rows have more than
-    two labels), and one whose text holds one of the model's marks or is too long for it. An answer that is malformed (`fill`) or
-    says what the text or a better answer says is rejected. Where labels are open, it learns those of the rows.
+    Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
+    `candidates`, best first. A row whose label has no opposite is rejected (NOT ENOUGH INFO; a text where the rows have more
+    than two labels). So is a row whose text holds one of the model's marks or is too long for it. An answer is rejected if it
+    is malformed (`fill`) or repeats the text or a better answer. Where labels are open, the stage learns the labels of the
+    rows.
 
     Args:
         generator: the model.
         task: the task of the rows.
         code: the kind of change, one of `Code`.
-        blanks: "random", as in the authors' call without blanks: one is placed by chance and the model fills it; "model": the
-            model places them itself.
+        blanks: "random", as in the authors' call without blanks. A blank is placed by chance and the model fills it. "model":
+            the model places the blanks itself.
         num_beams: beams of the search.
         num_return_sequences: answers to a claim.
         max_new_tokens: longest answer, in tokens.
@@ -187,7 +188,7 @@ class Polyjuice(System):
 
     Single texts of two labels are negated the same way; the model was trained on single sentences.
 
-    The settings are those of RACE: the released model, control code "negation", 10 beams, one counterfactual a claim, its label
+    The settings are RACE's: the released model, control code "negation", 10 beams, one counterfactual a claim. Its label is
     taken to be the opposite and not checked.
 
     Deviations from the authors' code:
@@ -196,15 +197,16 @@ class Polyjuice(System):
       word, in the proportion of its mode without subtrees, and never the whole sentence.
     - Its search stops as soon as it has as many finished sentences as beams; this search continues while a better sentence can
       come. Its limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
-    - It drops sentences that a GPT-2 finds far less fluent, or whose change is not that of the code, and draws from the rest; here
-      the best answer is taken, so there are more: by Table 2 of RACE, 18,171 claims gave 7,019.
+    - The code drops sentences that a GPT-2 finds far less fluent, or whose change is not that of the code, and draws from the
+      rest. Here the best answer is taken, so there are more counterfactuals: by Table 2 of RACE, 18,171 claims gave 7,019.
 
     Args:
-        generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers asks the Hub for
-            its conversion to safetensors; if there is none, convert it yourself and name the folder.
+        generator: see `RewritePolyjuice`. The published checkpoint is a pickle, which is never read: Transformers requests its
+            conversion to safetensors from the Hub. If there is no conversion, convert the checkpoint yourself and name the
+            folder.
         verifier: see `JudgeCandidates`; None, as in RACE, checks nothing.
 
-    Its other settings are those of its stages. There is no preset "offline", since the registry has no Polyjuice.
+    Its stages define its other settings. There is no preset "offline", since the registry has no Polyjuice.
 
     >>> Polyjuice.preset("paper", seed=7).rewrite_polyjuice.code
     'negation'

@@ -22,7 +22,7 @@ class RandAgenQgen(System):
         answerer: passage → answer; the paper's is T5-3B, trained on Natural Questions.
         answers: how many of its texts, the top 15 in the paper.
 
-    Its other settings are those of `hfcf.RGF`.
+    `hfcf.RGF` defines its other settings.
 
     >>> [stage.name for stage in RandAgenQgen.preset("offline").stages][:3]
     ['draw_passage', 'generate_answer', 'generate_question']

@@ -1,4 +1,4 @@
-"""Human revisions of single texts, such as CAD's: what people wrote in the place of what a system writes."""
+"""Human revisions of single texts, such as CAD's: what people wrote instead of a system."""
 
 from __future__ import annotations
 

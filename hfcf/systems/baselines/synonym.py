@@ -29,11 +29,11 @@ _CAPITAL = re.compile(r"\s+[A-Z]")
 def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protected: Container[int] = ()) -> list[edits.Edit]:
     """Replace a share of a claim's words by synonyms, at least one; fewer where fewer words have synonyms.
 
-    A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the baselines of the
-    papers. It takes the word's inflection and the capital of the claim's first word, and must go with the article before it.
+    A synonym is any other lemma of any of the word's synsets: no sense and no part of speech is chosen, as in the papers. It takes
+    the word's inflection and the capital of the claim's first word, and must go with the article before it.
 
-    Deviation: the words of `UNCHANGED`, words at `protected` characters and capitalised words stay (but for the claim's first,
-    where it can't be a name), and capitalised synonyms are not used: the "synonym" of a name is another name.
+    Deviation: the words of `UNCHANGED`, words at `protected` characters and capitalised words stay. The claim's first word may
+    change where it can't be a name. Capitalised synonyms are not used: the "synonym" of a name is another name.
     """
     number, places = words_to_edit(text, share), [match for match in exchangeable(text) if match.start() not in protected]
     rng.shuffle(places)
@@ -50,7 +50,7 @@ def synonym_edits(text: str, rng: random.Random, *, share: float = 0.3, protecte
 
 
 def fitting_synonyms(text: str, match: re.Match[str]) -> list[str]:
-    """List the synonyms that may take the place of a word of a text, in the order of WordNet's files."""
+    """List the synonyms that may replace a word of a text, in the order of WordNet's files."""
     word, before = match[0], article(text, match.start())
     synonyms = [form for form in _inflected(wordnet(), word.lower()) if goes_with(form, before)]
     return [form[0].upper() + form[1:] for form in synonyms] if word[0].isupper() else synonyms
@@ -100,8 +100,8 @@ def _read_as(net: WordNet, word: str, part: str) -> tuple[str, ...]:
 class RewriteSynonym(Stage):
     """Replace some words of a claim or a sentence by synonyms (`synonym_edits`), for every label, which stays.
 
-    Input columns: the task's text and `label`. Output column: `candidates`, one. A row in which no word can be replaced is
-    rejected. A synonym may have several words. The entities of a sentence stay.
+    Input columns: the task's text and `label`. Output column: `candidates`, one candidate. A row in which no word can be
+    replaced is rejected. A synonym may have several words. The entities of a sentence stay.
 
     Args:
         task: the task of the rows.
@@ -134,17 +134,17 @@ class RewriteSynonym(Stage):
 class Synonym(System):
     """Replace words of a claim, or words around a sentence's entities, by WordNet synonyms: a baseline that keeps labels.
 
-    It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun 2015), which takes a random 30 % of a sentence's words,
+    It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun 2015). CCG takes a random 30 % of a sentence's words,
     synonyms from WordNet, and makes one new sentence of each. It gives no more detail.
 
-    Deviations: function words, modal verbs, negations, numbers, names and entities stay, so a short text may have fewer than 30 %
-    replaced; a synonym takes its word's inflection and must go with the article before it.
+    Deviations: function words, modal verbs, negations, numbers, names and entities stay, so a short text may have fewer than 30
+    % replaced. A synonym takes its word's inflection and must go with the article before it.
 
     Args:
         task: the task of the rows; called with rows, the system takes it from them.
         verifier: see `JudgeCandidates`; the baseline itself checks nothing.
 
-    Its other settings are those of its stages.
+    Its stages define its other settings.
 
     >>> [stage.name for stage in Synonym(share=0.1).stages]
     ['rewrite_synonym', 'judge_candidates']

@@ -22,7 +22,7 @@ from hfcf.systems.ccg.terms import normalised, term
 from hfcf.tasks.relation import OTHER, TASK, context, entities, head_first, marked, overlap, token_edits
 
 FLIPPED, INVARIANT = KINDS = ("flipped", "invariant")
-"""Another relation's causal term, and so another label; other entities, and so the same one."""
+"""Another relation's causal term, and so another label; other entities, and so the same label."""
 
 Row = Mapping[str, Any]
 Option = dict[str, Any]
@@ -57,15 +57,15 @@ def build_attack(
     sentences of each kind with the lowest perplexity are returned:
 
     - "flipped": the causal term is replaced by one of another relation, and the label by that relation;
-    - "invariant": both entities are replaced by those of another row with the same label.
+    - "invariant": both entities are replaced by the entities of another row with the same label.
 
     Rows with the label Other, rows with overlapping entities and broken rows have no candidates. `report` counts them.
 
     The paper leaves open, and we chose:
 
     - Both entities come from one row, so they have the relation. In the released set no sentence has both from one row.
-    - A term of several relations belongs to the one that has it most often. Terms of sentences with the tail first are used only
-      in such sentences.
+    - A term of several relations belongs to the relation that has it most often. Terms of sentences with the tail first are used
+      only in such sentences.
     - Perplexity is that of the tokens joined by spaces. `per_row` is ours.
 
     Args:
@@ -80,7 +80,7 @@ def build_attack(
 
     Returns:
         One row for each candidate, `<source id>:<kind>:<rank>`, the best first: the columns of `CANDIDATES`. `edits` is null for
-        invariant ones, whose edits would change entities; `chosen` is null.
+        invariant candidates, whose edits would change entities; `chosen` is null.
 
     Raises:
         ValueError: there is no column `causal_terms`, an id appears twice, or `candidates` or `per_row` is not positive.
@@ -187,7 +187,7 @@ def _reason(row: Mapping[str, Any], kind: str, pool: Donors) -> str:
 
 @dataclass(frozen=True)
 class Donors:
-    """The terms and entities that rows can give to others."""
+    """The terms and entities that rows can give to other rows."""
 
     terms: Mapping[bool, Mapping[str, tuple[str, Row]]]
     """{whether the head comes first: {normalised term: (its relation, the first row that has it)}}."""

@@ -1,4 +1,4 @@
-"""Say another relation in a sentence: of all phrases of the relations that its entities may have, the one that makes most sense."""
+"""Write another relation in a sentence: the phrase that makes most sense, of all phrases of the relations its entities may have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TRIED = 10
 
 
 class Option(NamedTuple):
-    """A phrase of a relation in a row's gap, and what the language model says of it."""
+    """A phrase of a relation in a row's gap, and how the language model scores it."""
 
     relation: str
     text: str
@@ -43,7 +43,7 @@ class Option(NamedTuple):
     def sense(self) -> float:
         """The loss without half of the phrase's own share: how badly the phrase goes with these entities.
 
-        With all of it rare phrases would always win, with none of it common ones.
+        With all of it rare phrases would always win, with none of it common phrases.
         """
         return self.loss - self.surprise / 2
 
@@ -71,7 +71,7 @@ class Speaker:
     random: Callable[[str], Random]
 
     def options(self, rows: Sequence[tuple[Row, Sequence[str]]]) -> list[tuple[Gap, list[Option]] | str]:
-        """List for each row and its relations the best options, best first, those that break the sentence with the trouble.
+        """List for each row and its relations the best options, best first; options that break the sentence have the trouble.
 
         For a row without a place for a phrase the answer is the reason.
         """
@@ -129,7 +129,7 @@ class Speaker:
         return losses is not None and any(is_close(loss - losses[0], self.max_loss) for loss in losses[1:])
 
     def _surprises(self, engine: Branches, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], float]:
-        """Return the losses of phrases after any noun; those of a noun are asked for together."""
+        """Return the losses of phrases after any noun; the phrases of a noun are scored together."""
         texts: dict[str, list[str]] = {}
         for noun, text in sorted(keys):
             texts.setdefault(noun, []).append(text)
@@ -159,9 +159,9 @@ def edits(row: Row, gap: Gap, option: Option) -> list[Any]:
 
 
 def own_phrases(rows: Iterable[Row], parser: Parser, phrases: Phrases) -> dict[str, dict[str, list[str]]]:
-    """Collect phrases of the rows themselves: what stands between entities, if all causal terms are in it.
+    """Collect phrases of the rows themselves: the words between the entities, if all causal terms are in them.
 
-    Only those of several rows count, all of one relation; none that `phrases` has for another relation.
+    A phrase counts only if several rows have it, all of one relation, and if `phrases` does not have it for another relation.
     """
     examples, counts = list(rows), dict[tuple[str, str], dict[str, int]]()
     for row, parse in zip(examples, parser.run([row["tokens"] for row in examples]), strict=True):
@@ -181,7 +181,7 @@ def own_phrases(rows: Iterable[Row], parser: Parser, phrases: Phrases) -> dict[s
 
 
 def _branches(row: Row, gap: Gap, group: Sequence[Option]) -> list[Any]:
-    """Make the request that scores what stands in a gap, the source's words first."""
+    """Make the request that scores the options for a gap, the source's words first."""
     words = plain(row["tokens"])
     _, second = sorted(spans(row))
     behind = " ".join(words[gap.end : second[1] + BEHIND])

@@ -45,7 +45,7 @@ _TOO_LONG = "longer than the indicator reads"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRelation(Stage):
-    """Reject the candidates whose new relation an indicator does not predict, and those that are far less fluent than their source.
+    """Reject candidates whose new relation an indicator does not predict, and candidates far less fluent than their source.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `candidates`. Output column: `candidates`, with the indicator's probability of
     its own prediction and the loss of fluency among the scores. A row is rejected when no candidate is left. Without models nothing
@@ -60,8 +60,9 @@ class CheckRelation(Stage):
         classifier: how indicators are trained.
         folds: of the base model, see `IdentifyCausalTerms`.
         min_steps: of each training.
-        judge_folds: ask this many indicators that had no part in the candidates: each is trained on the rows outside one fold, with
-            other folds and another seed than those that find causal terms. 0: none; else at least 2.
+        judge_folds: the number of indicators that had no part in the candidates and judge them. Each is trained on the rows
+            outside one fold. Its folds and its seed differ from the folds and the seed of the indicators that
+            find causal terms. 0: none; else at least 2.
         min_probability: the probability with which the indicator must predict the relation.
         language_model: a decoder-only language model that compares the sentence with its source; None: no comparison.
         max_loss: how much the mean negative log-likelihood of a token may rise, times the sentence's words, in nats.
@@ -186,7 +187,7 @@ class CheckRelation(Stage):
 
 
 def _loss(before: float | None, after: float | None, text: str) -> float | None:
-    """Return by how many nats a sentence is less likely than its source; the mean alone would hide a wrong word of a long one."""
+    """Return by how many nats a sentence is less likely than its source; a mean hides a wrong word of a long sentence."""
     return None if before is None or after is None else (math.log(after) - math.log(before)) * len(text.split())
 
 

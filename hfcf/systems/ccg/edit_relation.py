@@ -60,28 +60,30 @@ class _Written(NamedTuple):
 class EditRelation(Stage):
     """Replace a row's causal terms by a term of each of its first new relations (section 3.4).
 
-    Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`, and `preliminary_terms` where there is one.
-    Output column: `candidates`, one for each of the first `top_k` new relations; one without a term is rejected, with the editor's
-    best. A row is rejected when no candidate is left. The new term replaces the first causal term, the others are removed; entities
-    stay.
+    Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`, and `preliminary_terms` where it exists.
+    Output column: `candidates`, one for each of the first `top_k` new relations. A candidate without a term is rejected, with the
+    editor's best. A row is rejected when no candidate is left. The new term replaces the first causal term, and further causal
+    terms are removed; entities stay.
 
-    As in the released code, the first hypothesis is taken that is a causal term of the new relation in the training rows, and
-    neither of the old relation nor of the other relations among the first four retrieved. Terms are compared without forms of "be",
-    determiners and tense. Where the tail comes first, only terms of such rows count: in the other order they mean the opposite.
+    As in the released code, the first hypothesis is taken that is a causal term of the new relation in the training rows. It must
+    not be a term of the old relation, nor of the other relations among the first four retrieved. Terms are compared without forms
+    of "be", determiners and tense. Where the tail comes first, only terms of such rows count: in the other order they mean the
+    opposite.
 
-    Deviations from that code: determiners are those of a list (`hfcf.systems.ccg.terms`); case does not count; the editor continues
-    where the second sentence's term begins, so that no beam copies the first entity; an encoder-decoder can be the editor too; and
-    a term that repeats a word is ignored, since words that are apart in a row ("of … of") are not a term together ("of of").
+    Deviations from that code: determiners come from a list (`hfcf.systems.ccg.terms`), and case does not count. The editor
+    continues where the second sentence's term begins, so that no beam copies the first entity. An encoder-decoder can also be the
+    editor. A term that repeats a word is ignored: words that are apart in a row ("of … of") are not a term together ("of of").
 
-    It learns the causal terms of each relation, and trains the editor unless one is given.
+    It learns the causal terms of each relation, and trains the editor unless an editor is given.
 
-    With `phrases`, which the paper does not have, a relation's phrases are known terms too. With a `language_model` besides, no
-    editor is trained or asked, and another rule replaces the paper's: the whole predicate between the entities gives way
-    (`hfcf.systems.ccg.predicate`), phrases are inflected for the place, and of all phrases of the first `relations` new relations
-    the one is taken that makes most sense (`hfcf.systems.ccg.by_sense`): whose sentence loses least against the source, counted
-    without what the phrase itself costs after any noun. Rejected is what breaks the sentence by the `tagger`'s parse, or loses more
-    than `max_loss`. Never taken are the source's relation turned round, and one whose kinds do not admit the entities. If `phrases`
-    has no relation of the rows, no model chooses, and the paper's rule holds. Then rows in which no word flipped are rejected.
+    With `phrases`, which the paper does not have, a relation's phrases are also known terms. With a `language_model` besides, no
+    editor is trained or used, and another rule replaces the paper's. The whole predicate between the entities gives way
+    (`hfcf.systems.ccg.predicate`), and phrases are inflected for their position. The phrase that makes most sense is taken, of all
+    phrases of the first `relations` new relations (`hfcf.systems.ccg.by_sense`). Its sentence loses least against the source,
+    counted without what the phrase itself costs after any noun. A phrase is rejected if it breaks the sentence by the `tagger`'s
+    parse, or loses more than `max_loss`. The source's relation in the opposite direction is never taken, nor a relation whose
+    kinds do not admit the entities. If `phrases` has no relation of the rows, no model chooses, and the paper's rule holds. Then
+    rows in which no word flipped are rejected.
 
     Args:
         editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None trains it on the rows. Or
@@ -95,12 +97,12 @@ class EditRelation(Stage):
             has one among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
         use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
         max_new_tokens: tokens of a hypothesis: the term, and after the paper's template the second entity.
-        phrases: phrases that say relations: a mapping {relation: [phrase, …]}, a YAML or JSON file, or the name of a shipped one,
-            "semeval" or "scierc_ace"; see `hfcf.systems.ccg.phrases.read`.
+        phrases: phrases that express relations: a mapping {relation: [phrase, …]}, a YAML or JSON file, or the name of a shipped
+            file, "semeval" or "scierc_ace"; see `hfcf.systems.ccg.phrases.read`.
         language_model: a decoder-only language model that chooses among phrases.
         tagger: a parser with spaCy's dependencies, which the choice among phrases needs.
-        max_phrases: how many phrases of each relation are tried for a row, drawn by the row's id, so that no phrase is in most rows
-            of a relation.
+        max_phrases: how many phrases of each relation are tried for a row. The row's id draws them, so that no phrase is in most
+            rows of a relation.
         max_loss: how many nats the sentence may lose.
 
     >>> row = {"id": "1", "tokens": "eggs moved into buckets".split(), "label": "in", "status": None, "candidates": None}
@@ -305,13 +307,13 @@ def _no_term(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> _Writt
 
 
 def _admissible(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> list[str]:
-    """List the new relation's terms in the training rows, without those of the relations that must not have them."""
+    """List the new relation's terms in the training rows, without the terms of the relations that must not have them."""
     others = _terms_of_others(terms, row, relation)
     return [text for equal, text in terms.texts(relation, order(row)).items() if equal not in others]
 
 
 def _terms_of_others(terms: KnownTerms, row: Mapping[str, Any], relation: str) -> set[str]:
-    """List the terms that a new one must not be: the row's own, those of its relation, and of the others retrieved first."""
+    """List the terms that a new term must not be: the row's own, and terms of its relation and of the first relations."""
     others = {row["label"], *row["new_relations"][:OTHERS]} - {relation}
     return terms.any_of(others, order(row)) | {normalised(term(row))}
 

@@ -142,8 +142,8 @@ def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: in
 def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_target: int = 24) -> str:
     """Train the editor, once; returns its digest (`hfcf.training.model_cache.stored_model` names the model).
 
-    Deviations: the loss is that of the answer alone, where the released code's is of the template too; an answer ends with one
-    end of text, where the released code fills the 47 tokens with them; pairs that are too long are left out, not cut.
+    Deviations: the loss is that of the answer alone, where the released code's is also of the template. An answer ends with one
+    end of text, where the released code fills the 47 tokens with them. Pairs that are too long are left out, not cut.
     """
     pairs = {
         "source": [prompt(row, row["label"], hp.model) for row in rows],

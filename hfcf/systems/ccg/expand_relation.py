@@ -26,7 +26,7 @@ def triple(row: Mapping[str, Any]) -> Triple:
 
 
 def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
-    """Collect the RelationNet of training rows; those of the label "Other" do not count."""
+    """Collect the RelationNet of training rows; rows of the label "Other" do not count."""
     return RelationNet.collect(triple(row) for row in rows if row["label"] != OTHER)
 
 
@@ -38,15 +38,15 @@ class ExpandRelation(Stage):
     the paper's K.
 
     The two head words' hypernyms are looked up in the training set's RelationNet, which it learns, nearest first;
-    `RelationNet.expand_all` has the rules. Rejected are rows of the label "Other", rows with a head word that WordNet knows no noun
-    for, and rows whose words have no other relation within the threshold.
+    `RelationNet.expand_all` has the rules. Rows of the label "Other" are rejected. So are rows with a head word without a noun in
+    WordNet, and rows whose words have no other relation within the threshold.
 
     Args:
         ratio: H, the share of the way up to the root (section 5.8).
         order: which relation comes first: "lca", "pooled" or "random". "lca" is the paper's, from the bottom up. "pooled" is the
-            ablation w/o LCA (section 5.4), which the paper does not describe: we rank the relations of all hops up to the
+            ablation w/o LCA (section 5.4), which the paper does not describe. Here it ranks the relations of all hops up to the
             threshold by their count alone. "random" is the ablation w/o WBR: all other relations of the training set in random
-            order, also for words that WordNet doesn't know.
+            order, also for words that WordNet doesn't have.
 
     >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "new_relations": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}
@@ -63,7 +63,7 @@ class ExpandRelation(Stage):
     order: Literal["lca", "pooled", "random"] = "lca"
 
     def check_available(self) -> None:
-        """Raise if WordNet, which RelationNet stands on, is not installed."""
+        """Raise if WordNet, which RelationNet needs, is not installed."""
         wordnet()
 
     @property

@@ -24,9 +24,9 @@ from hfcf.engines.relation_classifier import RelationClassifier
 class WordGradients(Engine):
     """Weigh each word in a relation classifier's loss: requests `[tokens, [head start, head end], [tail …], label]`.
 
-    The answer has a number for each token: the root mean square of the loss's gradient by the input embedding, the highest of the
-    word's pieces (the released code of AutoCAD, Wen et al. 2022); the highest of a sentence's pieces is 1. None where the sentence
-    has more pieces than the classifier reads.
+    The answer has a number for each token: the root mean square of the loss's gradient by the input embedding. It is the highest
+    of the word's pieces (the released code of AutoCAD, Wen et al. 2022); the highest of a sentence's pieces is 1. The answer is
+    None where the sentence has more pieces than the classifier reads.
 
     Args:
         indicator: an R-BERT.
@@ -87,8 +87,8 @@ def _words(sizes: Sequence[float], places: Sequence[Sequence[int]]) -> list[floa
 def highest(weights: Sequence[float], allowed: Collection[int], *, share: float = 0.3, floor: float = 0.3) -> list[int]:
     """Choose the share of the allowed words with the highest weights, sorted; at least one, if any is allowed.
 
-    The defaults are AutoCAD's released settings: 30 % of the words, without those below 0.3 of the highest weight. Deviation: share
-    and highest weight are those of the allowed words, since the entities, which AutoCAD does not have, have the highest of all.
+    The defaults are AutoCAD's released settings: 30 % of the words, without words below 0.3 of the highest weight. Deviation:
+    share and highest weight refer to the allowed words, since the entities, which AutoCAD does not have, have the highest of all.
     """
     order = ranked(allowed, weights.__getitem__, int)
     chosen = order[: max(1, round(share * len(order)))]

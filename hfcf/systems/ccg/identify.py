@@ -44,14 +44,15 @@ Tree = Sequence[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifyCausalTerms(Stage):
-    """Find the words whose replacement changes what a relation classifier, the indicator, predicts, and those of their phrases.
+    """Find the words, and their phrases, whose replacement changes what a relation classifier, the indicator, predicts.
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output columns: `preliminary_terms`, the words that flip the prediction, and
     `causal_terms`, with what the parser adds: sorted places in `tokens`, never an entity's.
 
     Each word is masked on its own and filled with the masked language model's likeliest words. If one of the filled sentences gets
-    another prediction, the word is a preliminary term. Rejected are rows of the label "Other", rows whose entities overlap or have
-    no word between them, sentences longer than the indicator reads, and those in which no word changes its prediction.
+    another prediction, the word is a preliminary term. Rows of the label "Other" are rejected, and rows whose entities overlap or
+    have no word between them. Sentences longer than the indicator reads, and sentences in which no word changes its prediction,
+    are also rejected.
 
     Deviations from the released code, or choices where paper and code differ:
 
@@ -64,19 +65,19 @@ class IdentifyCausalTerms(Stage):
 
     Args:
         masked: the masked language model; not asked with `method="gradient"`.
-        indicator: an R-BERT; None trains one on the rows, as the paper does. Or "llm:NAME": a language model behind an endpoint
-            names the words among those that could be masked, and `method`, `masked` and `top` are not used.
+        indicator: an R-BERT; None trains an R-BERT on the rows, as the paper does. Or "llm:NAME": a language model behind an
+            endpoint chooses among the words that could be masked, and `method`, `masked` and `top` are not used.
         classifier: how the indicator is trained.
-        folds: train this many indicators, each on the rows outside one fold, so that none judges a row that it was trained on;
-            the paper has one indicator. An indicator that knows a few rows by heart knows them by their entities: of 34 rows of
-            SemEval's 2-shot sample none flipped with one indicator, 22 with two folds.
+        folds: train this many indicators, each on the rows outside one fold, so that none judges a row that it was trained on. The
+            paper has one indicator. An indicator that learnt a few rows by heart recognises them by their entities. For example,
+            of 34 rows of SemEval's 2-shot sample none flipped with one indicator, and 22 with two folds.
         min_steps: the fewest steps of a training, which on few rows continues beyond its epochs; otherwise the indicator would give
             every sentence the same relation. The paper has none.
         top: N, how many fills of each word are tried (section 4.5).
         words: which words are masked: "between" the entities, or all the "context".
         parser: adds the words of a term's phrase; None is the ablation w/o Parser. The paper's is CoreNLP.
-        method: "intervention", or "gradient" for the ablation w/o MII: the words of the highest gradient, as many as AutoCAD takes,
-            with the indicator's own prediction for the label.
+        method: "intervention", or "gradient" for the ablation w/o MII. "gradient" takes the words of the highest gradient, as many
+            as AutoCAD takes, with the indicator's own prediction for the label.
         max_length: pieces that masked language model and indicator read.
         patience: see `hfcf.engines.intervention.Intervention`; None, the default, is exact.
         unflipped: keep rows in which no word flips: `preliminary_terms` is then empty, and all words that may be masked are causal
@@ -240,8 +241,9 @@ def _part(row: dict[str, Any]) -> tuple[int, int]:
 def correct_terms(tree: Tree, terms: Collection[int], allowed: Collection[int]) -> list[int]:
     """Return the places of the terms and of what the phrases around them add, sorted.
 
-    The verbs (VB*) and prepositions (IN, not TO, as in the paper) in the nearest verb phrase above a term are causal too; where
-    there is none, the prepositions in the nearest prepositional phrase. Added words add no others, and must be among `allowed`.
+    The verbs (VB*) and prepositions (IN, not TO, as in the paper) in the nearest verb phrase above a term are also causal. Where
+    there is no verb phrase, it is the prepositions in the nearest prepositional phrase. Added words add no further words, and must
+    be among `allowed`.
 
     Deviation: the authors' code finds a phrase's words again by their text, and so adds the wrong one of a word that occurs twice.
     """

@@ -111,7 +111,7 @@ def ask_indicators(
     """Answer items by the indicators of their rows, each indicator asked once.
 
     Args:
-        indicator: that of all rows; None: those of `fitted`.
+        indicator: the indicator of all rows; None: the indicators of `fitted`.
         fitted: the file of `learn_indicators`.
         ids: the row of each item.
         items: what is asked.

@@ -19,7 +19,7 @@ Kind = Literal["finite", "relative", "reduced"]
 FINITE: Final = "finite"
 RELATIVE: Final = "relative"
 REDUCED: Final = "reduced"
-"""What stands between two entities: a clause's predicate, a relative clause, or a phrase without a finite verb."""
+"""The text between two entities: a clause's predicate, a relative clause, or a phrase without a finite verb."""
 
 SHIPPED = Path(__file__).with_name("phrase_lists")
 ALL = "all"
@@ -68,7 +68,7 @@ class Phrases:
 
 
 SENSES = 2
-"""How many of a word's noun senses count: rare ones make nearly every noun a person."""
+"""How many of a word's noun senses count: rare senses make nearly every noun a person."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -87,9 +87,10 @@ def _by_relation(phrases: Phrases) -> dict[tuple[str, str], tuple[str, ...]]:
 def read(given: Any) -> Phrases | None:
     """Read phrases from a mapping, a YAML or JSON file, or a shipped one ("semeval", "scierc_ace", "all"); None stays None.
 
-    A relation's value is a list, for sentences with the head first, or a mapping with some of these keys: `forward`, that list;
-    `backward`, one for sentences with the tail first, where "X(e1,e2)" else has the list of "X(e2,e1)"; `head` and `tail`, the
-    kinds of things that have the relation, as nouns of WordNet: "person", or "state.2" for another sense than the first.
+    A relation's value is a list, for sentences with the head first, or a mapping with some of these keys. `forward` is that list.
+    `backward` is a list for sentences with the tail first, where "X(e1,e2)" otherwise has the list of "X(e2,e1)". `head` and
+    `tail` are the kinds of things that have the relation, as nouns of WordNet: "person", or "state.2" for another sense than the
+    first.
 
     Raises:
         ValueError: there is no such file or name, it holds something else than lists of texts, or WordNet knows no such kind.
@@ -176,7 +177,7 @@ def with_phrases(counts: Counts, phrases: Phrases | None) -> Counts:
 def forms(
     phrase: str, kind: Kind, *, past: bool = True, plural: bool | None = None, relativizer: str = "that", passive: bool = False
 ) -> list[str]:
-    """List the forms of a phrase that can stand where a kind is needed; none if it has none.
+    """List the forms of a phrase that fit where a kind is needed; none if it has no such form.
 
     Args:
         phrase: words such as "was made by", "caused", "made by" or "due to".
@@ -184,7 +185,7 @@ def forms(
         past: the tense of a finite verb.
         plural: the number of a finite verb's subject; None lists both.
         relativizer: what opens a relative clause.
-        passive: whether a first word that may be both is a participle, not a past: "sent to" beside "was sent to".
+        passive: whether a first word that may be both is a participle, not a past: "sent to" as well as "was sent to".
 
     >>> forms("was made by", "reduced"), forms("caused", "finite", past=False), forms("caused", "relative", relativizer="which")
     (['made by'], ['causes', 'cause'], ['which caused'])

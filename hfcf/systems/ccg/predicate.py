@@ -1,4 +1,4 @@
-"""What stands between two entities in a parsed sentence, and whether another phrase there leaves a whole sentence."""
+"""Find the text between two entities in a parsed sentence, and whether another phrase there leaves a whole sentence."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Gap(NamedTuple):
 
 
 def find_gap(row: Mapping[str, Any], parse: Parse) -> Gap | str:
-    """Find what stands between a row's entities, the whole predicate included; say why nothing there can be replaced.
+    """Find the text between a row's entities, the whole predicate included; return why if nothing there can be replaced.
 
-    The second entity keeps its determiner and modifiers, the first one what stands between its noun phrase and a finite verb. The
-    kind of a phrase that fits is told by the finite verb that it replaces: none, a relative clause's, or another clause's.
+    The second entity keeps its determiner and modifiers, the first the words between its noun phrase and a finite verb. The finite
+    verb that is replaced tells the kind of a phrase that fits: none, a relative clause's, or another clause's.
     """
     first, second = sorted(spans(row))
     tokens, heads, deps, tags = row["tokens"], parse["heads"], parse["deps"], parse["tags"]
@@ -74,7 +74,7 @@ def find_gap(row: Mapping[str, Any], parse: Parse) -> Gap | str:
 
 
 def is_whole(before: Parse, after: Parse, gap: Gap, length: int, second: int) -> str | None:
-    """Say what a phrase of `length` words in the place of a gap breaks, by the parses of the sentence before and after.
+    """Return what a phrase of `length` words instead of a gap breaks, by the parses of the sentence before and after.
 
     Args:
         before: the source's parse.

@@ -1,4 +1,4 @@
-"""RelationNet: the relations of a training set between kinds of things, and others that two things may have (CCG, section 3.3).
+"""RelationNet: the relations of a training set between kinds of things, and relations that two things may have (CCG, section 3.3).
 
 Nothing heavy is imported here: NumPy, and `hfcf.engines.wordnet` for WordNet.
 """
@@ -42,14 +42,14 @@ def head_word(tokens: Sequence[str], entity: Mapping[str, Any]) -> str:
 class RelationNet:
     """Counts of relations for every pair of hypernyms of a row's two head words, as arrays.
 
-    Where the paper leaves something open, the released code decides: a word's sense is the commonest noun sense of its first lemma,
-    in any part of speech. The first of several hypernyms in WordNet's file counts; the released code takes whichever its reader,
-    NLTK, gives first, which is not the same in all versions.
+    Where the paper leaves something open, the released code decides. A word's sense is the commonest noun sense of its first
+    lemma, in any part of speech. The first of several hypernyms in WordNet's file counts. The released code takes the first that
+    its reader, NLTK, gives, which is not the same in all versions.
 
     Args:
         relations: the training set's, sorted.
-        rows: five numbers for each different row whose words WordNet knows: both words' synsets, relation, how many such rows,
-            and which row is the first of them.
+        rows: five numbers for each different row whose words are in WordNet. They are both words' synsets, the relation, how many
+            such rows there are, and which row is the first of them.
     """
 
     def __init__(self, relations: Sequence[str], rows: Sequence[int]) -> None:
@@ -109,9 +109,9 @@ class RelationNet:
         """Rank the relations that the head words of rows may have.
 
         A pair of hypernyms i and j steps above the words is i + j hops away. From hop 0 up to the threshold the relations of each
-        hop's pairs are added, most frequent first (counts summed over its pairs), unless a nearer hop had them. Equally frequent
-        relations come in the order of counting, as in the released code: pairs of a hop are read from the head's lowest hypernym
-        on, and a pair has its relations in the order of the training rows.
+        hop's pairs are added, unless a nearer hop had them. The most frequent come first (counts summed over the hop's pairs).
+        Equally frequent relations come in the order of counting, as in the released code. Pairs of a hop are read from the head's
+        lowest hypernym on, and a pair has its relations in the order of the training rows.
 
         Deviation: Algorithm 1 has the hops below (m + n)·H, with paths of m and n synsets, more than any pair of them has. As in
         the released code, the last hop here is ⌈(m − 1 + n − 1)·H⌉: H = 1 is all the way up, 0 the words alone.

@@ -43,7 +43,7 @@ LLM: dict[str, Any] = {
     "indicator": _CHAT, "editor": _CHAT, "masked": None,
     "parser": Constituents(backend="spacy", model=Model("offline:spacy")),
 }  # fmt: skip
-"""A language model behind `HFCF_LLM_URL` names causal terms and writes new ones; spaCy's parser and WordNet are local."""
+"""A language model behind `HFCF_LLM_URL` names causal terms and writes new terms; spaCy's parser and WordNet are local."""
 
 HUB: dict[str, Any] = {
     # A public relation classifier knows the relations of its own corpus alone: a chat model names causal terms and writes new ones.
@@ -66,11 +66,11 @@ class CCG(System):
     Deviation: the indicator is trained for all its epochs. The paper chooses the base model's epoch on the development set, and
     does not mention the indicator's epoch.
 
-    Its settings are those of its stages. The ablations of the paper are `method="gradient"` (w/o MII), `parser=None`,
-    `order="pooled"` (w/o LCA), `order="random"` (w/o WBR) and `use_editor=False`. `judge_folds`, `language_model`, `tagger` and
-    `verifier` check candidates; the paper has no such checks. `indicator`, `editor` and `verifier` may be "llm:NAME", a language
-    model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one
-    for the first two.
+    Its stages define its settings. The ablations of the paper are `method="gradient"` (w/o MII), `parser=None`, `order="pooled"`
+    (w/o LCA), `order="random"` (w/o WBR) and `use_editor=False`. `judge_folds`, `language_model`, `tagger` and `verifier` check
+    candidates; the paper has no such checks. `indicator`, `editor` and `verifier` may be "llm:NAME", a language model behind an
+    endpoint. `hfcf.engines.remote.engine.Remote` has its environment variables. The preset "llm" has such a model for the first
+    two.
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]

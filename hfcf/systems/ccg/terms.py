@@ -14,7 +14,7 @@ from hfcf.tasks.relation import head_first
 
 _BE = "be am is are been being was were"
 _DETERMINERS = "a an the this that these those some any every each all both no another either neither"
-"""Those that the Penn Treebank tags DT. Deviation: the paper tags them with CoreNLP, but a term alone gives a tagger no context."""
+"""Words that the Penn Treebank tags DT. Deviation: the paper tags them with CoreNLP, but a term alone gives a tagger no context."""
 _LEFT_OUT = frozenset(f"{_BE} {_DETERMINERS}".split())
 
 _SIGN = re.compile(r"``|''|-[LR][RSC]B-", re.IGNORECASE)
@@ -59,7 +59,7 @@ def normalised(text: str) -> str:
 
 
 def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, int]]]:
-    """Count the causal terms of each relation in each order; those that repeat a word are left out."""
+    """Count the causal terms of each relation in each order; terms that repeat a word are left out."""
     results: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
         if not repeats_a_word(text := term(row)):
@@ -71,7 +71,7 @@ def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, in
 
 
 def most_frequent(counts: Counts, relation: str, way: str) -> str | None:
-    """Return a relation's most frequent causal term in an order, of equal ones the first by name; None if it has none."""
+    """Return a relation's most frequent causal term in an order, the first by name if several are equal; None if it has none."""
     results = counts.get(relation, {}).get(way, {})
     return min(results, key=lambda text: (-results[text], text)) if results else None
 

@@ -68,7 +68,7 @@ class AddDistractors(Stage):
 
     Args:
         scorer: the encoder.
-        retrieved: how many pieces BM25 finds; those of the row's own group count.
+        retrieved: how many pieces BM25 finds; pieces of the row's own group count.
         distractors: the smallest and largest number of distractors; the number is drawn by the row's id and the seed.
 
     Raises:
@@ -135,7 +135,7 @@ class AddDistractors(Stage):
 
 
 def _fitting(row: Mapping[str, Any], hits: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Leave out evidence of the row's own group, and texts that repeat one another or the row's."""
+    """Leave out evidence of the row's own group, and texts that repeat the row's or each other."""
     seen = {normalise(text) for text in (row["causal_claim"], *inferences(row["support"]), *inferences(row["refutation"]))}
     fitting = []
     for hit in hits:

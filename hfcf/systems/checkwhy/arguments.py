@@ -36,7 +36,7 @@ class Loop:
     """The loop of thought, action and inference, and its limits.
 
     Deviation: the paper prints one text with all steps. Here each step is a question of its own, with the steps so far as the
-    conversation, so that each is checked at once, repeated alone if its form is wrong, and stored when it comes.
+    conversation. So each step is checked at once, repeated alone if its form is wrong, and stored when it comes.
 
     Args:
         max_words: words of an inference; the paper's limit.
@@ -102,8 +102,8 @@ class SupportClaim(ChatStage):
     """Argue from the cause to the effect: the evidence of the SUPPORTS row.
 
     Input columns: `cause`, `effect`, and `explanation` where the corpus has it, on which the argument then rests. Output column:
-    `support`, the steps. A row is rejected if no answer is valid, if an inference is empty, has more than `loop.max_words` words,
-    or repeats an earlier one or the effect, and if the argument is finished too early or never.
+    `support`, the steps. A row is rejected if no answer is valid, or if the argument is finished too early or never. It is also
+    rejected if an inference is empty, has more than `loop.max_words` words, or repeats an earlier inference or the effect.
 
     Args:
         chat: the language model.

@@ -30,14 +30,14 @@ _MADE_BY = {
 class MakeNei(Stage):
     """Draw the evidence of the NOT ENOUGH INFO row: a random part of one argument, or of both (CheckWhy, section 3.2).
 
-    Input columns: `support`, `refutation` and their structures. Output column: `nei_evidence`. Pieces keep their order; of each
-    argument at least one leaf is kept, and at least one piece is removed. The draw depends on the row's id and the seed. Each piece
-    keeps its role: an inference of its argument is none of the leaf evidence that Task 1 shows, as in the other rows of the set.
+    Input columns: `support`, `refutation` and their structures. Output column: `nei_evidence`. Pieces keep their order. At least
+    one leaf of each argument is kept, and at least one piece is removed. The draw depends on the row's id and the seed. Each piece
+    keeps its role. An inference is not part of the leaf evidence that Task 1 shows, as in the other rows of the set.
 
     What remains may still decide the claim, since a last inference may be enough; the paper's annotators check it.
 
     Args:
-        mixed: share of the rows that mix both arguments; the others lose pieces of one argument, drawn at random.
+        mixed: share of the rows that mix both arguments; other rows lose pieces of one argument, drawn at random.
 
     >>> support, refutation = ([{"action": "further reasoning", "inference": text} for text in side] for side in ("ab", "cd"))
     >>> linked = [{"premises": ["Sentence1"], "conclusion": "Sentence2"}, {"premises": ["Sentence2"], "conclusion": "claim"}]
@@ -86,10 +86,10 @@ def _draw_places(number: int, leaves: Sequence[int], draw: Random) -> list[int]:
 class AssembleSet(Stage):
     """Write the set of a row: three rows of the task `structures`, with the same claim and the same distractors.
 
-    Input columns: those of the stages before. Output column: `counterfactuals`. Evidence and distractors are shuffled by the row's
-    id and the seed, and named Sentence1, Sentence2 … in that order, so that neither order nor names tell them apart. The row
-    NOT ENOUGH INFO has no structure; the pieces of its arguments are `useful`, and `leaf` says what they were in their structures,
-    so that Task 1 hides inferences there as in the other rows.
+    Input columns: the columns of the stages before. Output column: `counterfactuals`. Evidence and distractors are shuffled by the
+    row's id and the seed. They are named Sentence1, Sentence2 … in that order, so that neither order nor names tell them apart.
+    The row NOT ENOUGH INFO has no structure, and the pieces of its arguments are `useful`. `leaf` says what they were in their
+    structures, so that Task 1 hides inferences there as in the other rows.
 
     All three have the source's `group_id`, so that no split divides a set. Their `change` is "both", because claim and evidence are
     new; they have no `edits`, because they replace no text of the source.

@@ -27,8 +27,9 @@ class CheckPredicates(Stage):
 
     Input columns: `cause`, `effect`. Output columns: none but `status`.
 
-    The paper keeps 79 % of WikiWhy's pairs, those without "the absence of a predicate component", and does not say what a predicate
-    is. Here it is a verb or modal of any form. By spaCy, 81 % of 1,500 pairs have one in both texts, 72 % a finite one.
+    The paper keeps 79 % of WikiWhy's pairs, without pairs that have "the absence of a predicate component", and does not say what
+    a predicate is. Here it is a verb or modal of any form. By spaCy, 81 % of 1,500 pairs have a predicate in both texts, 72 % a
+    finite predicate.
 
     Args:
         parser: the tagger; the paper's is Stanza, the default.
@@ -71,8 +72,9 @@ class CheckPredicates(Stage):
 class WriteClaim(ChatStage):
     """Write a claim that joins cause and effect, "without accessing external information" (Table 11).
 
-    Input columns: `cause`, `effect`. Output column: `causal_claim`. A row is rejected if no answer is valid, and if the claim is
-    empty or too long, repeats the cause or the effect, or shares no word with one of them (stop words don't count).
+    Input columns: `cause`, `effect`. Output column: `causal_claim`. A row is rejected if no answer is valid, or if the claim is
+    empty or too long. It is also rejected if the claim repeats the cause or the effect, or shares no word with one of them (stop
+    words don't count).
 
     Args:
         chat: the language model.
@@ -96,8 +98,8 @@ class WriteClaim(ChatStage):
 class WriteOppositeEffect(ChatStage):
     """Write the counterfactual effect, a sentence that refutes the effect (Table 13).
 
-    Input column: `effect`. Output column: `opposite_effect`. A row is rejected if no answer is valid, and if the sentence is empty
-    or too long, repeats the effect, or shares no word with it.
+    Input column: `effect`. Output column: `opposite_effect`. A row is rejected if no answer is valid, or if the sentence is empty
+    or too long. It is also rejected if the sentence repeats the effect, or shares no word with it.
 
     Args:
         chat: the language model.

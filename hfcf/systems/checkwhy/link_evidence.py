@@ -23,15 +23,15 @@ _SCHEMA = {"lines": {"type": "array", "items": {"type": "string"}, "minItems": 1
 
 @dataclass(frozen=True, kw_only=True)
 class LinkEvidence(ChatStage):
-    """Ask for the structure of each argument as program text, which is parsed and never executed, and keep the legal ones.
+    """Request the structure of each argument as program text, which is parsed and never executed; keep the legal structures.
 
-    Input columns: `causal_claim`, `support`, `refutation`. Output columns: `support_program` and `refutation_program`, the texts as
-    the model wrote them; `support_structure` and `refutation_structure`, whose names are Sentence1, Sentence2 … in the order of the
-    inferences; and `repairs`. A row is rejected unless both pass, since one claim gives one set.
+    Input columns: `causal_claim`, `support`, `refutation`. Output columns: `support_program` and `refutation_program`, the texts
+    as the model wrote them; `support_structure` and `refutation_structure`; and `repairs`. The structures' names are Sentence1,
+    Sentence2 … in the order of the inferences. A row is rejected unless both pass, since one claim gives one set.
 
-    A structure passes if its text can be read (`hfcf.tasks.structures.program.parse_program`), declares no further sentence, prints
-    no other label, and is legal (`hfcf.tasks.structures.legality.problems`): connected, without cycles, ending in the claim, with
-    every piece of evidence used.
+    A structure passes if its text can be read (`hfcf.tasks.structures.program.parse_program`), declares no further sentence and
+    prints no other label. It must also be legal (`hfcf.tasks.structures.legality.problems`): connected, without cycles, ending in
+    the claim, with every piece of evidence used.
 
     Deviation: in the paper's code cause and effect are nodes (Figure 13), which annotators replaced by the claim. Here the claim is
     the root from the start, as in its Table 14 and in the released rows.

@@ -33,18 +33,18 @@ class CheckWhy(System):
 
     `ds = CheckWhy.preset("llm")(ds)` runs the whole chain; each of its stages is an attribute.
 
-    From a pair of cause and effect it makes a set of three rows of causal fact verification: a claim with evidence that supports
-    it, evidence that refutes it, and evidence that does neither. The first two rows have the argument structure from the evidence
-    to the claim; all three have distractors. A language model writes the texts. Every text is checked, and `hfcf.rejected` has the
-    reason of each row that fails.
-    `docs/systems/checkwhy.md` has the paper's next step, in which people edit and filter.
+    From a pair of cause and effect it makes a set of three rows of causal fact verification. They are a claim with evidence that
+    supports it, with evidence that refutes it, and with evidence that does neither. The first two rows have the argument structure
+    from the evidence to the claim; all three have distractors. A language model writes the texts. Every text is checked, and
+    `hfcf.rejected` has the reason of each row that fails. `docs/systems/checkwhy.md` has the paper's next step, in which people
+    edit and filter.
 
     `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint, see `hfcf.engines.remote.engine.Remote`. Every answer is stored when it
     arrives, so a run that was killed repeats no request. `limit` cuts the rows first, since distractors are learned from the
     evidence of all sets.
 
-    Its settings are those of its stages, whose docstrings list the deviations from the paper: `CheckPredicates`, `Loop`,
-    `LinkEvidence` and `AddDistractors`. The prompts are our own.
+    Its stages define its settings. Their docstrings list the deviations from the paper: `CheckPredicates`, `Loop`, `LinkEvidence`
+    and `AddDistractors`. The prompts are our own.
 
     >>> [stage.name for stage in CheckWhy.preset("offline").stages][:5]
     ['check_predicates', 'write_claim', 'support_claim', 'write_opposite_effect', 'refute_claim']

@@ -1,4 +1,4 @@
-"""Negative claims without a model: a value of the claim that the evidence has too is replaced by a wrong one."""
+"""Negative claims without a model: a value of the claim that the evidence also has is replaced by a wrong value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BEFORE = {
     "GPE": re.compile(r"\b[a-z]+ (?:in|near|at|from|to) (?:the )?$"),
     "ORG": re.compile(r"\b[a-z]+ (?:in|on|at|for|by|from|with|through|to|of) (?:the |a |an )?$"),
 }
-"""What stands before a name that tells of the claim's subject, and is no part of a longer name."""
+"""The words before a name that tells something about the claim's subject, and is not part of a longer name."""
 _WITH_ARTICLE = re.compile(r"United |U\.?[SK]|Netherlands|Philippines|Bahamas|Soviet ")
 _PARTS = re.compile(r"\w+")
 _PERSON = re.compile(r"[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){1,2}")
@@ -47,7 +47,7 @@ _NO_OPPOSITE = {
 _ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
 _GOES_ON = re.compile(r",? [A-Z]|['’]|[\"”:-]")
 _ENDING = re.compile(r"['’]?s\b|-")
-"""What stands after a name, or after another value, that is part of a longer one."""
+"""The words after a name, or after another value, that is part of a longer value."""
 
 
 class Span(NamedTuple):
@@ -68,12 +68,13 @@ class FillSpans(Stage):
     Input columns: `claim`, `evidence`, `label`, `entities`. Output column: `fillings`, the claims; empty for rows of other labels,
     null if `span_filling` is false.
 
-    A value is replaced if the evidence has it too, word for word. It is an entity of the claim, or the year or month of a date.
-    What the claim is about stays: a name is replaced only after a word such as "by" or "in", and only if it is no part of a longer
-    one. The new value is one of the same type and form in other rows, which neither claim nor evidence mentions: a place of the
-    same kind, a person, an organisation of the same kind, a year at most 50 years away that keeps births before deaths, a number at
-    most ten times larger or smaller. A decade of which the evidence has a year moves by 20 years. The bound of a number
-    ("over 50") and an adjective of English WordNet give way to their opposites, whether the evidence has it or not.
+    A value is replaced if the evidence also has it, word for word. It is an entity of the claim, or the year or month of a date.
+    What the claim is about stays. A name is replaced only after a word such as "by" or "in", and only if it is not part of a
+    longer name. The new value has the same type and form, comes from other rows, and is mentioned neither in the claim nor in the
+    evidence. It is a place of the same kind, a person, or an organisation of the same kind. It may be a year at most 50 years away
+    that keeps births before deaths, or a number at most ten times larger or smaller. A decade of which the evidence has a year
+    moves by 20 years. The bound of a number ("over 50") and an adjective of English WordNet give way to their opposites, whether
+    the evidence has it or not.
 
     It learns the table of values from the column `entities` of all rows.
 
@@ -133,7 +134,7 @@ class FillSpans(Stage):
 
 
 def _move_decades(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield claims with another decade in place of one that the evidence names, itself or by one of its years."""
+    """Yield claims with another decade instead of a decade that the evidence names, itself or by one of its years."""
     claim, texts = row["claim"], " ".join(text for _, _, text in evidence_texts(row))
     named = {year[:3] for year in _IN_DECADE.findall(texts)}
     for match in _DECADE.finditer(claim):
@@ -157,7 +158,7 @@ def _oppose(claim: str) -> Iterator[str]:
 
 
 def _opposites(word: str) -> list[str]:
-    """List the antonyms of an adjective that is no verb form: none of "developed", and not "uninfluential", a rare word."""
+    """List the antonyms of an adjective that is not a verb form: none of "developed", and not "uninfluential", a rare word."""
     net = wordnet()
     if not word.islower() or word in _NO_OPPOSITE or net.lemmas(word, "v"):
         return []
@@ -165,7 +166,7 @@ def _opposites(word: str) -> list[str]:
 
 
 def _takes_article(before: str, old: str, new: str) -> bool:
-    """Return whether a value takes the article, or the lack of one, that stands before the old value."""
+    """Return whether a value takes the same article as the old value, or no article if the old value has none."""
     if _ARTICLE.search(before) and bool(_VOWEL.match(old)) != bool(_VOWEL.match(new)):
         return False
     return bool(_WITH_ARTICLE.match(old)) == bool(_WITH_ARTICLE.match(new))
@@ -186,7 +187,7 @@ def fillable(row: Mapping[str, Any]) -> Iterator[Span]:
 
 
 def _is_free(claim: str, span: Span) -> bool:
-    """Return whether a value is no part of a longer name or number and, if it is a name, not what the claim is about."""
+    """Return whether a value is not part of a longer name or number and, if it is a name, not what the claim is about."""
     before = claim[: span.start]
     if before.count("(") > before.count(")"):  # "Hush (2016 film)"
         return False

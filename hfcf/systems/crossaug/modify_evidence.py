@@ -52,7 +52,7 @@ def _gap(words: Sequence[Word], i: int) -> bool:
 
 
 def occurrences(text: str, words: str) -> list[tuple[int, int]]:
-    """Find `words` in `text` as whole words of the same case; no place overlaps another."""
+    """Find `words` in `text` as whole words of the same case; places do not overlap."""
     pattern, tokens = [word.key for word in split(words)], split(text)
     places, i, n = [], 0, len(pattern)
     while pattern and i + n <= len(tokens):
@@ -72,16 +72,16 @@ class ModifyEvidence(Stage):
     `modification`: "modified", or why not. A row with unchanged evidence is not rejected: (c′, e, REFUTES) is kept.
 
     The change is the only span between the beginning and the ending that c and c′ share. It is made where c's words occur in the
-    evidence, compared with case, in texts and titles; c′'s words are put there as c′ has them.
+    evidence, in texts and titles; case counts. c′'s words are put there as c′ has them.
 
-    Deviations from the released code, which joins tokens with spaces again: the text around the edit stays as it was, and a span
-    takes along a word that it touches in one claim only. Words are split by a rule of ours that agrees with its tokenizer except in
-    rare abbreviations.
+    Deviations from the released code, which joins tokens with spaces again. The text around the edit stays as it was, and a span
+    takes along a word that it touches in one claim only. Words are split by a rule of ours that agrees with its tokenizer except
+    in rare abbreviations.
 
     Args:
         max_span: τ, the words (and punctuation marks) that either side of the change may have.
-        replace_all: also edit evidence in which c's words occur several times, at each place, unless one of them is a part of a
-            longer name ("Ottoman" of "Ottoman Empire"); the released code does not.
+        replace_all: also edit evidence in which c's words occur several times, at each place; the released code does not. A place
+            that is a part of a longer name ("Ottoman" of "Ottoman Empire") prevents it.
 
     >>> row = {"claim": "It has 30 men.", "negative_claim": "It has 9 men.", "evidence": [{"title": "", "text": "Of 30 men…"}]}
     >>> ModifyEvidence().row(row)["edits"][0]["after"]

@@ -79,16 +79,17 @@ class GenerateNegativeClaim(Stage):
         judges: further verifiers, which must agree; they judge only hypotheses that the verifier refutes.
         certainty: the probability that each verifier must give that verdict (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
-        exclude_same: leave out hypotheses that, as far as English WordNet knows, can't be refuted: those that differ from c only in
-            articles, case or inflection, by a synonym or a broader word, or by words that the evidence already has; see
-            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the first.
-            The paper has no such check.
-        exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`):
-            another number, date, name or nationality, an antonym, a negation, another kind of thing. A person may be an actor and a
-            singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no such check.
-        best: choose the best hypothesis instead of the first: it has fewer separate changes, else no negation, else fewer words
-            more or less, else a change that the evidence can follow, else the generator as writer, else a nearer kind, else a
-            higher probability that the evidence refutes it.
+        exclude_same: leave out hypotheses that, as far as English WordNet tells, can't be refuted. They differ from c only in
+            articles, case or inflection, by a synonym or a broader word, or by words that the evidence already has. See
+            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the
+            first. The paper has no such check.
+        exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`).
+            They have another number, date, name or nationality, an antonym, a negation, or another kind of thing. A person may be
+            an actor and a singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no
+            such check.
+        best: choose the best hypothesis instead of the first. It has fewer separate changes, else no negation, else fewer words
+            more or less. Next come a change that the evidence can follow, the generator as writer, and a nearer kind. A higher
+            probability that the evidence refutes it decides last.
         fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
         max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
 
@@ -161,7 +162,7 @@ class GenerateNegativeClaim(Stage):
         )
 
     def _hypotheses(self, row: Row, results: Any) -> list[Hypothesis] | Reject:
-        """List the claims that may be c′: first those of the generator, best first, then the filled ones."""
+        """List the claims that may be c′: first the generator's claims, best first, then the filled claims."""
         written = self._written(row, results)
         evidence = [text for _, _, text in evidence_texts(row)]
         filled = [text for text in row.get("fillings") or () if self._why_not_refuted(row["claim"], text, evidence) is None]
@@ -200,7 +201,7 @@ class GenerateNegativeClaim(Stage):
         return same or (why_compatible(claim, text) if self.exclusive else None)
 
     def _choose(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[dict[str, Any] | Reject]:
-        """Choose a hypothesis for each row among those that the evidence refutes and that are fluent."""
+        """Choose a hypothesis for each row among the fluent hypotheses that the evidence refutes."""
         verdicts = iter(self._judge(rows, offered))
         judged = [own if isinstance(own, Reject) else [(one, next(verdicts)) for one in own] for own in offered]
         refuted = [
@@ -234,7 +235,7 @@ class GenerateNegativeClaim(Stage):
         return vote(TASK, pairs, [(REFUTES,)] * len(pairs), (self.verifier, *self.judges), self.max_length, self.certainty)
 
     def _fluent(self, rows: Sequence[Row], refuted: Sequence[list[Judged]]) -> list[list[Judged]]:
-        """Leave out hypotheses that are far more perplexing than their claims; those that are too long to tell stay."""
+        """Leave out hypotheses that are far more perplexing than their claims; hypotheses that are too long to tell stay."""
         if self.fluency_model is None or self.max_perplexity_ratio is None:
             return list(refuted)
         most = self.max_perplexity_ratio

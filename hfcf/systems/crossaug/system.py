@@ -107,11 +107,12 @@ class CrossAug(System):
     `ds = CrossAug.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 
     As in the paper, nothing is checked without a verifier. With a verifier, as in the offline preset, c′ is a claim that the
-    evidence refutes, and a pair is kept only if the verifier and all judges agree. With `span_filling`, `ner` finds values of the
+    evidence refutes. A pair is kept only if the verifier and all judges agree. With `span_filling`, `ner` finds values of the
     claims for wrong values to fill their places (`FillSpans`); without it, the first two stages do nothing.
 
-    Its settings are those of its stages. `generator`, `verifier` and each of `judges` may be "llm:NAME", a language model behind an
-    endpoint (`hfcf.engines.remote.engine.Remote` has its environment variables); the preset "llm" has one for the first two.
+    Its stages define its settings. `generator`, `verifier` and each of `judges` may be "llm:NAME", a language model behind an
+    endpoint. `hfcf.engines.remote.engine.Remote` has its environment variables. The preset "llm" has such a model for the first
+    two.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages][:3]
     ['tag_entities', 'fill_spans', 'generate_negative_claim']

@@ -21,9 +21,9 @@ from hfcf.tasks.verification import CANDIDATES, LABELS, NOT_ENOUGH_INFO, REFUTES
 class CheckEdit(Stage):
     """Keep E′ where, by the verifier, it refutes the original claim: (c, E′) → REFUTES (section 3.2).
 
-    Input columns: `claim`, `label`, `evidence`, `entities`, `edits`, `edited_evidence`. Output column: `candidates`: of a row whose
-    evidence was edited (a SUPPORTS row), one of change "evidence"; of others, none. It is accepted, or rejected as under-edited
-    (→ SUPPORTS) or over-edited (→ NOT ENOUGH INFO), and then the row is rejected too, as in the paper.
+    Input columns: `claim`, `label`, `evidence`, `entities`, `edits`, `edited_evidence`. Output column: `candidates`. A row whose
+    evidence was edited (a SUPPORTS row) has a candidate of change "evidence"; other rows have none. The candidate is accepted, or
+    rejected as under-edited (→ SUPPORTS) or over-edited (→ NOT ENOUGH INFO). Then the row is also rejected, as in the paper.
 
     Args:
         verifier: the three-way verifier, or "llm:NAME".

@@ -1,4 +1,4 @@
-"""What a corrector is asked to write anew in a claim: the words that the evidence does not bear out (RACE's second writer)."""
+"""The words of a claim that a corrector writes again: the words that the evidence does not bear out (RACE's second writer)."""
 
 from __future__ import annotations
 

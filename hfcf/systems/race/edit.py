@@ -33,32 +33,32 @@ from hfcf.text.quantities import convert
 class EditEvidence(Stage):
     """Write one counterfactual version E′ of a SUPPORTS row's evidence; REFUTES rows keep theirs.
 
-    Input columns: `claim`, `evidence`, `label`, `entities`, `rationales`. Output columns: `causal_entities` (T: the entities that
-    overlap a token rationale), `edits` (of texts and titles), `edited_evidence` (E′; the evidence itself for REFUTES) and
-    `edited_entities` (T′, with offsets into E′; T for REFUTES).
+    Input columns: `claim`, `evidence`, `label`, `entities`, `rationales`. Output columns: `causal_entities`, `edits` (of texts and
+    titles), `edited_evidence` and `edited_entities`. `causal_entities` are T: the entities that overlap a token rationale.
+    `edited_evidence` is E′; the evidence itself for REFUTES. `edited_entities` are T′, with offsets into E′; T for REFUTES.
 
     Rules, for causal entities only:
 
     - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and form in the dataset's table
-      (`hfcf.text.entities.form`) that the row does not hold yet; different values get different substitutes.
+      (`hfcf.text.entities.form`). The row does not hold that value yet. Different values get different substitutes.
     - *in-instance*: PERSONs change places with PERSONs and ORGs with ORGs, in one random cycle, when there are two or more in
       different pieces. Deviation: the paper swaps "PERSON/ORG". A name in the title that all pieces share is not swapped, since
       this would only rename the page's subject.
-    - *consistent*: a change is made at every mention in every piece and title, also outside the rationales: whole words, the
-      longest mention first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
+    - *consistent*: a change is made at every mention in every piece and title, also outside the rationales. Mentions are whole
+      words, the longest first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
       (first or last name, or without the middle name) follow the full name.
-    - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, births stay before
-      deaths, only names of the same kind change places, an acronym follows its name, and both sides of a converted quantity ("5 km
-      (3.1 mi)") change in proportion. Kinds are those of English WordNet; an unknown place is replaced by another unknown place
-      where there is one. See `hfcf.systems._shared.plausible`.
-    - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or a
-      year in a title stays, as does a place in the title that all pieces share: with another year, "2014 World Championship" is
-      another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are. A place stays that
-      WordNet does not know, or that is named with the place around it ("Florence, Italy"), and so do "one", "first" and a value
+    - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, and births stay before
+      deaths. Only names of the same kind change places, and an acronym follows its name. Both sides of a converted quantity ("5 km
+      (3.1 mi)") change in proportion. Kinds are the kinds of English WordNet; an unknown place is replaced by another unknown
+      place where the dataset has such a place. See `hfcf.systems._shared.plausible`.
+    - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or
+      a year in a title stays, as does a place in the title that all pieces share. With another year, "2014 World Championship" is
+      another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are. A place stays if
+      WordNet does not list it, or if it is named with the place around it ("Florence, Italy"). So do "one", "first" and a value
       that is part of a name ("League 2", "University of Ohio").
 
-    A row is rejected if it has no causal entity, if it is a SUPPORTS row and no causal entity has a substitute, and if its entities
-    or rationales are not at their offsets.
+    A row is rejected if it has no causal entity, or if its entities or rationales are not at their offsets. A SUPPORTS row is also
+    rejected if no causal entity has a substitute.
 
     It learns the table of substitutes from the column `entities` of all rows.
 
@@ -66,9 +66,9 @@ class EditEvidence(Stage):
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
         plausible: draw plausible substitutes only.
         near: draw near substitutes only.
-        claimed: edit only one date, number or place that the claim names too, a causal one where there is one; where there is none
-            to edit, the names that claim and rationales have in common, and then all causal entities. The paper edits all; small
-            verifiers miss the flip of the label, or find none where the claim does not speak of what changed.
+        claimed: edit only one date, number or place that the claim also names, a causal value if possible. Where there is no such
+            value to edit, edit the names that claim and rationales have in common, and then all causal entities. The paper edits
+            all; small verifiers miss the flip of the label, or find none where the claim does not speak of what changed.
 
     >>> EditEvidence()({"id": "1"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -184,7 +184,7 @@ def _choose(row: Mapping[str, Any], choices: Iterable[list[edits.Edit]]) -> list
 def _one_by_one(claim: str, causal: Sequence[Any], here: Sequence[Any], rng: Random) -> Iterator[Sequence[Any]]:
     """Yield what may be edited, the best first: one value that the claim names, then the names in it, then what is causal.
 
-    The order is random, causal values before others. Dates of one year are one value.
+    The order is random, causal values first. Dates of one year are one value.
     """
     for entities in (causal, here):
         values = list(
@@ -259,7 +259,7 @@ def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> di
 
 
 def _initials(name: str) -> str:
-    """Return the initials of a name of several words, without those in lower case."""
+    """Return the initials of a name of several words, without lower-case initials."""
     words = name.split()
     return "".join(word[0] for word in words if word[0].isupper()) if len(words) > 1 else ""
 

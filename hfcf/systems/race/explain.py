@@ -50,13 +50,13 @@ class Explain(Stage):
     (adjacent words joined), and `sentence_rationales`, the pieces that do, in reading order. Evidence past `max_length` has no
     score and is never a rationale.
 
-    - "cure" (Si et al. 2023), the paper's: the words and the pieces whose gate is open with a probability above ½, or else the
-      likeliest piece; scores are these probabilities (of joined words, the highest). It explains the verifier's prediction,
-      whatever the row's label is. `hfcf.training.explainer` lists the deviations.
-    - Gradients of the logit of the row's label: token rationales are the fewest words that together have `token_share` of the
-      attribution, sentence rationales the fewest pieces that have `sentence_share` of it. A piece counts with its mean over words,
-      so that long pieces have no advantage. Scores are shares of the attribution. Deviation: the shares replace CURE's loss for
-      compactness, and nothing is trained.
+    - "cure" (Si et al. 2023), the paper's. The words and the pieces are chosen whose gate is open with a probability above ½, or
+      else the likeliest piece. Scores are these probabilities (of joined words, the highest). It explains the verifier's
+      prediction, whatever the row's label is. `hfcf.training.explainer` lists the deviations.
+    - Gradients of the logit of the row's label. Token rationales are the fewest words that together have `token_share` of the
+      attribution. Sentence rationales are the fewest pieces that have `sentence_share` of it. A piece counts with its mean over
+      words, so that long pieces have no advantage. Scores are shares of the attribution. Deviation: the shares replace CURE's loss
+      for compactness, and nothing is trained.
     - "llm": a language model behind an endpoint names the words and the pieces that decide the row's label. Words that are not in
       their piece do not count, and a row without any is rejected; scores are null. It alone reads no weights of the verifier, which
       may then be "llm:NAME".
@@ -191,7 +191,7 @@ class Explain(Stage):
 
 
 def _shares(parts: Any, words: Sequence[Sequence[Any]]) -> tuple[list[float], dict[int, float]]:
-    """Return the words' shares in the label and those of the pieces, by their mean words; no pieces if it rests on no word."""
+    """Return the shares of words in the label, and of pieces, by their mean words; no pieces if it rests on no word."""
     total = sum(score for _, _, score in words)
     if not total:
         return [], {}
@@ -213,7 +213,7 @@ def placed(parts: Any, words: Sequence[Sequence[Any]]) -> Iterator[tuple[int, An
 
 
 def _spans(parts: Any, words: Sequence[Sequence[Any]], chosen: set[int], joined: Callable[..., float]) -> list[dict[str, Any]]:
-    """Make rationales of the chosen words, adjacent ones of a field joined, with their scores."""
+    """Make rationales of the chosen words, with their scores; adjacent words of a field are joined."""
     spans: list[dict[str, Any]] = []
     for i, (where, piece, first, last), score in placed(parts, words):
         if i not in chosen:
@@ -245,7 +245,7 @@ def _order(shares: Sequence[float]) -> list[int]:
 
 
 def _named_rationales(evidence: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> dict[str, Any] | Reject:
-    """Make rationales of the words that are in their piece; the sentence rationales are their pieces if no other is named."""
+    """Make rationales of the words that are in their piece; the sentence rationales are their pieces if no piece is named."""
     places = {place for word in answer["words"] if (place := _find(evidence, word["piece"], word["text"]))}
     if not places:
         return Reject("the language model names no words of the evidence")

@@ -37,14 +37,14 @@ PERPLEXITY, COPIED, KEPT = "perplexity ratio", "copy rate", "words shared"
 class FilterClaim(Stage):
     """Accept the claim with the highest sum of semantic and entity fidelity; write the row's counterfactuals and decide it.
 
-    Of equal sums (`hfcf.core.decisions`) the claim's text decides.
+    The claim's text decides between equal sums (`hfcf.core.decisions`).
 
     Input columns: the task's, `entities`, `candidates`. Output columns: `candidates`, and `counterfactuals` with (c′, E, y′)
     and, for a SUPPORTS row, (c, E′, REFUTES). The row is accepted when it has a counterfactual.
 
     - *Semantic fidelity* is the MoverScore of c and c′; its IDF weights are learned from the claims of the whole set.
-    - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names, 0 when c has
-      none; the paper's "overlap rate of entities" does not name the set that it is over.
+    - *Entity fidelity* is the share of c's entities (of the five types, compared by letters and digits) that c′ names. It is 0
+      when c has none. The paper's "overlap rate of entities" does not name the set that it is over.
     - *Fluency*, on request, is a floor: the claim's perplexity by `fluency_model`, divided by that of the source's claim; see
       `hfcf.engines.perplexity`. Deviation: the paper has no such floor. The evidence is not read before the claim, since after it
       the most fluent claim is a copy of it.
@@ -55,11 +55,11 @@ class FilterClaim(Stage):
         ner: the tagger, the same as `tag_entities` uses.
         fluency_model: a decoder-only language model; None, as in the paper, ignores fluency.
         max_perplexity_ratio: with a `fluency_model`, reject claims whose perplexity, divided by that of the source's claim, is
-            greater. A claim that is too long for the model to score stays, and so does one that follows the edits of E′: it reads
+            greater. A claim that is too long for the model to score stays. So does a claim that follows the edits of E′: it reads
             as its source does.
         max_copied: reject claims of a greater copy rate, 0–1; None, as in the paper, rejects none.
-        min_kept: reject claims that share fewer words with the source's, as a share (0–1) of the words of the longer one: they
-            speak of something else, or of more. None, as in the paper, rejects none.
+        min_kept: reject claims that share fewer words with the source's, as a share (0–1) of the words of the longer claim. Such
+            claims are about something else, or about more. None, as in the paper, rejects none.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
     ['candidates', 'counterfactuals']

@@ -23,7 +23,7 @@ _VOWEL = re.compile(r"[aeioAEIO]|[uU](?!ni)|8|11\b|18\b")
 def follow_edits(row: Row) -> str | None:
     """Write the claim of a row (`claim`, `entities`, `edits`) with the edits of its evidence; None where they touch no word of it.
 
-    A number that is or becomes one is not followed, since the noun after it would have to change; articles are put right.
+    A number that is or becomes 1 is not followed, since the noun after it would have to change; articles are put right.
 
     >>> edit = {"field": "evidence", "piece": 0, "start": 7, "end": 11, "before": "1859", "after": "1864"}
     >>> follow_edits({"claim": "Ann was born in 1859.", "edits": [edit], "entities": []})
@@ -44,8 +44,8 @@ def excludes(row: Row) -> bool:
     """Whether E′ must refute the claim of a SUPPORTS row, and E the claim that follows the edits, by their words.
 
     E′ supports the followed claim as E supports the claim. If the two claims can't both be true, E′ refutes the claim. This holds
-    for a number, a date or a place that the claim names, that E′ no longer has, and in whose place E′ has one that is new to the
-    row; names that change places may leave the claim as it was ("by Ann and Bob").
+    for a number, a date or a place that the claim names and that E′ no longer has. E′ must have a value instead that is new to the
+    row. Names that change places may leave the claim as it was ("by Ann and Bob").
     """
     evidence, edited = (
         [text for _, _, text in evidence_texts({"evidence": row[name]})] for name in ("evidence", "edited_evidence")

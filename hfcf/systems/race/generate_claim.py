@@ -85,14 +85,15 @@ class GenerateClaim(Stage):
 
     Input columns: `claim`, `label`, `evidence`, `entities`, `edits`, `edited_evidence`, `edited_entities`, `sentence_rationales`,
     `candidates`. Output column: `candidates`, the evidence candidate first, then the claims of each writer, best first. The search
-    is constrained (equation 1): a claim names a causal entity of every piece. A claim that still does not is rejected, and so is
-    one that repeats the source's claim or is cut off.
+    is constrained (equation 1): a claim names a causal entity of every piece. A claim that still does not is rejected. So is a
+    claim that repeats the source's claim or is cut off.
 
-    The paper's writer generates claims anew. Two more, on request, keep the source's claim and change words of it:
+    The paper's writer generates new claims. Two more, on request, keep the source's claim and change words of it:
 
     - *Follow*: where the edits of E′ touch words of the claim, the claim with the same edits; no other writer is then asked.
-    - *Correct* (Thorne and Vlachos 2021, Evidence-based Factual Error Correction): the words that E (of a SUPPORTS row, E′) does
-      not bear out are masked in several ways, and a T5 fills the masks from the evidence. See `hfcf.systems.race.correct`.
+    - *Correct* (Thorne and Vlachos 2021, Evidence-based Factual Error Correction). The words that the evidence does not bear out
+      are masked in several ways, and a T5 fills the masks from the evidence. The evidence is E; for a SUPPORTS row E′. See
+      `hfcf.systems.race.correct`.
 
     With either, each candidate names its writer in its scores: "writer: follow", "writer: correct" or "writer: generate", with the
     value 1. A claim that two writers write counts once, as the first one's.
@@ -101,24 +102,24 @@ class GenerateClaim(Stage):
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
             an endpoint. It is asked for all k claims at once, with the constraints in the prompt, and has no log-probabilities.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
-        edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2): a generator that was
-            trained on rows of both labels (`prefixed: true` in its recipe) gets the prefix of the label that the row does not have.
+        edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2). Its generator was trained
+            on rows of both labels (`prefixed: true` in its recipe). It gets the prefix of the label that the row does not have.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
-        exclude_same: reject a claim that, as far as English WordNet knows, can't have another label than the source's: one that
-            differs only in articles, case or inflection, or by a synonym (of a SUPPORTS row also by a broader word), or, of a
-            SUPPORTS row, by a name that is in one list of the evidence with the old name; see
+        exclude_same: reject a claim that, as far as English WordNet tells, can't have another label than the source's. Such a
+            claim differs only in articles, case or inflection, or by a synonym. For a SUPPORTS row it may also differ by a broader
+            word. Or it has a name that is in one list of the evidence with the old name. See
             `hfcf.engines.label_preserving.why_preserving`. The paper has no such check.
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not mention this.
-        exclude_malformed: reject a broken claim: a title with its text after it, the form in which the generator reads evidence; a
-            piece of evidence that does not name its subject; a claim with empty brackets, where the generator could not write
-            their contents; one that ends inside brackets or in a word that leads on; see `why_malformed`. The paper has no such
-            check.
+        exclude_malformed: reject a broken claim. It may be a title with its text after it, the form in which the generator reads
+            evidence. It may be a piece of evidence that does not name its subject. It may have empty brackets, where the generator
+            could not write their contents. It may end inside brackets or in a word that leads on. See `why_malformed`. The paper
+            has no such check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
-        max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks: facts
-            that the evidence does not mention, which small verifiers overlook. None, as in the paper, rejects none.
+        max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks. They are
+            facts that the evidence does not mention, which small verifiers overlook. None, as in the paper, rejects none.
         min_log_probability: reject a corrected or generated claim of a smaller mean log-probability, often no sentence; None,
             as in the paper, rejects none.
         num_candidates: k.

@@ -97,9 +97,9 @@ HUB: dict[str, Any] = {
     "follow": True,
     "unique": True,
 }
-"""Public checkpoints that need no training, and Stanza, the paper's tagger. Thresholds are those of the offline preset, unmeasured
-with these models. What only mends small models is left out: `by_words`, `restore_letters`, `no_repeat`, a `corrector` with its
-floors, a `fluency_model`."""
+"""Public checkpoints that need no training, and Stanza, the paper's tagger. Thresholds are the offline preset's, unmeasured with
+these models. What only mends small models is left out: `by_words`, `restore_letters`, `no_repeat`, a `corrector` with its floors,
+a `fluency_model`."""
 
 
 class RACE(System):
@@ -107,10 +107,10 @@ class RACE(System):
 
     `ds = RACE(verifier=…, generator=…, explainer_model=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
-    For a SUPPORTS row the evidence is edited so that, by the verifier, it refutes the claim: (c, E′, REFUTES); a claim
-    generated from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated
-    from its own evidence and must be supported by it: (c′, E, SUPPORTS). The entity table and the claims' word frequencies are
-    learned from the whole set.
+    For a SUPPORTS row the evidence is edited so that, by the verifier, it refutes the claim: (c, E′, REFUTES). A claim generated
+    from E′ that the original evidence does not support gives (c′, E, REFUTES). For a REFUTES row a claim is generated from its own
+    evidence and must be supported by it: (c′, E, SUPPORTS). The entity table and the claims' word frequencies are learned from the
+    whole set.
 
     Args:
         verifier: the three-way verifier that explains and checks; the paper's is RoBERTa-base, trained on HoVer with NEI rows
@@ -124,7 +124,7 @@ class RACE(System):
         explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
         explainer_model: the gates that "cure" needs, trained for this verifier (`recipes/train_explainer.yaml`), or the language
             model of "llm". The other explainers need no training.
-        edit: False is the ablation −EDIT (section 5.2): no evidence is edited, and claims come from the evidence of all rows by a
+        edit: False is the ablation −EDIT (section 5.2). No evidence is edited. Claims come from the evidence of all rows by a
             generator that reads a prefix of the label (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
         num_candidates: k, the number of claims for a row (section 3.3).
@@ -134,9 +134,9 @@ class RACE(System):
     Raises:
         ValueError: "cure" without `explainer_model`, or another invalid setting.
 
-    Its other settings are those of its stages. `verifier`, each of `judges`, `generator` and, of the explainer "llm",
-    `explainer_model` may be "llm:NAME", a language model behind an endpoint (`hfcf.engines.remote.engine.Remote` has its
-    environment variables); the preset "llm" has one for all of them. `encoder` and `ner` are local.
+    Its stages define its other settings. `verifier`, each of `judges` and `generator` may be "llm:NAME", a language model behind
+    an endpoint. So may `explainer_model` for the explainer "llm". `hfcf.engines.remote.engine.Remote` has the environment
+    variables of an endpoint. The preset "llm" has such a model for all of them. `encoder` and `ner` are local.
 
     >>> race = RACE.preset("offline", seed=7)
     >>> [stage.name for stage in race.stages][:3]

@@ -37,8 +37,8 @@ DRAWS = 1_000
 class TakeContext(Stage):
     """Take the row's own passage: c′ = c (Gold Agen-Qgen).
 
-    Input columns: the task's. Output column: `passages`, one, without rank and score. A row without a context or an answer is
-    rejected.
+    Input columns: the task's. Output column: `passages`, one passage, without rank and score. A row without a context or an answer
+    is rejected.
 
     >>> row = {"id": "7", "title": "", "context": "Ada wrote it.", "question": "who?", "answers": {"text": ["Ada"]}}
     >>> TakeContext().row(row)["passages"][0]["text"]
@@ -59,12 +59,12 @@ class TakeContext(Stage):
 class DrawPassage(Stage):
     """Draw a passage of the collection at random, whatever the question (Rand. Agen-Qgen).
 
-    Input columns: the task's. Output column: `passages`, one, without rank and score. The draw depends on the row's id and the
-    seed.
+    Input columns: the task's. Output column: `passages`, one passage, without rank and score. The draw depends on the row's id and
+    the seed.
 
-    Deviation: the paper's passages are drawn by PAQ's learned selector, so that they look like those that Natural Questions asks
-    about; it is not packaged. Here all passages of at least `min_words` words that end like a sentence are equally likely, which
-    leaves out headings, stubs and most lists and tables.
+    Deviation: the paper's passages are drawn by PAQ's learned selector, which is not packaged. Such passages look like the
+    passages that Natural Questions asks about. Here all passages of at least `min_words` words that end like a sentence are
+    equally likely. This leaves out headings, stubs and most lists and tables.
 
     Args:
         passages: the collection.
@@ -111,7 +111,7 @@ def _passage(name: str, title: str, text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateAnswer(Stage):
-    """Write likely answers of a passage without any question, c → a; keep those that are not gold answers (section 5.1).
+    """Write likely answers of a passage without any question, c → a; keep answers that are not gold answers (section 5.1).
 
     Input columns: `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for each text of
     the beam search, the best first, without a question yet. The model reads `title » passage` (appendix A). The answer is the first

@@ -36,11 +36,11 @@ BY = "references by "
 
 @dataclass(frozen=True, kw_only=True)
 class Categorise(Stage):
-    """Say what changes from the source's question to each new one; accept the new ones and write the counterfactuals.
+    """Find what changes from the source's question to each new question; accept the new questions and write the counterfactuals.
 
-    Input columns: the task's, `candidates`. Output columns: `candidates`, whose `change` is "reference", "predicate", "both" or
-    "question" (unknown; `hfcf.text.questions.compare_questions` has the rules); `decompositions`, the predicate and the references
-    of the source's question and of those of accepted candidates; `counterfactuals`.
+    Input columns: the task's, `candidates`. Output columns: `candidates`, `decompositions` and `counterfactuals`. The `change` of
+    a candidate is "reference", "predicate", "both" or "question" (unknown; `hfcf.text.questions.compare_questions` has the rules).
+    `decompositions` are the predicate and the references of the source's question and of the questions of accepted candidates.
 
     The score "references by QED" or "references by noun phrases" of each accepted candidate is the number of its references.
 

@@ -31,14 +31,16 @@ class GenerateQuestion(Stage):
 
     Input columns: `question`, `candidates`. Output column: `candidates`: each undecided pair of passage and answer becomes a
     candidate for each question, in the order of the beam search. The model reads `title » passage` with the answer marked; of a
-    long passage, a window around the answer (`hfcf.engines.question_generator.QuestionGenerator`). A question is rejected if it
-    has the words of the source's question or of a better question for the same answer and passage, and if it is cut off.
+    long passage, a window around the answer (`hfcf.engines.question_generator.QuestionGenerator`). A question is rejected if it is
+    cut off. It is also rejected if it has the words of the source's question, or of a better question for the same answer and
+    passage.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on passage and answer → question
             (`recipes/train_question_generator.yaml`); or "llm:NAME" for a language model behind an endpoint.
-        questions: questions to an answer. Section 3.3 generates 15 for each, of which section 3.4 keeps the nearest of those that
-            pass its filter; appendix A takes "the top candidate": 1. The default is the main text's, on which the selection rests.
+        questions: questions to an answer. Section 3.3 generates 15 for each, of which section 3.4 keeps the nearest question that
+            passes its filter; appendix A takes "the top candidate": 1. The default is the main text's, on which the selection
+            rests.
         num_beams: beams of the search: 15 in section 3.3 and appendix A.
         max_new_tokens: tokens of the longest question: 256 in appendix A.
         max_length: tokens of title and passage: 640 in appendix A.

@@ -16,7 +16,7 @@ from hfcf.systems.rgf.answer_candidates import CANDIDATES, DISTANCE, QUESTION, R
 from hfcf.tasks.qa import TASK
 
 Limits = tuple[NonNegative, NonNegative | None]
-"""The least and the greatest distance; None is no upper limit."""
+"""The least and the greatest distance; None means no upper limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ from hfcf.tasks.qa import ANSWERS, TASK
 from hfcf.text.phrase_match import find_answer
 
 WORDS = 300
-"""Words of a passage on either side of the answer that a language model is shown, and half of those that it reads."""
+"""Words of a passage on either side of the answer that a language model is shown, and half of the words that it reads."""
 PROMPTS = ("questions", "answers")
 """The prompts by which a language model is question generator and reader, in the state of all stages that ask it."""
 NO_COLLECTION = (
@@ -155,7 +155,7 @@ def doubt(answer: Mapping[str, Any], floor: float, margin: float | None) -> str 
     """Say why a reader is not sure enough of its answer, or None; `hfcf.core.decisions` says which scores are equal.
 
     Args:
-        answer: an answer of `Reader`; one without a probability is not doubted.
+        answer: an answer of `Reader`; an answer without a probability is not doubted.
         floor: the least probability.
         margin: by how much the probability must exceed that of no answer; None does not compare them.
 
@@ -183,15 +183,15 @@ def _is_close(answers: Sequence[Mapping[str, Any]], floor: float, margin: float 
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Stage):
-    """Read answers to the source's question in the retrieved passages; keep those that are not gold answers: the near misses.
+    """Read answers to the source's question in the retrieved passages; keep the near misses: answers that are not gold answers.
 
     Input columns: `question`, `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for
     each passage and answer, by rank and then by probability, without a question yet. An answer is rejected if it equals a gold
-    answer or an alias after SQuAD's normalisation, if that leaves nothing of it, if it is not at its place in the passage, if it
-    repeats another answer of the same passage, and if the reader is not sure enough of it.
+    answer or an alias after SQuAD's normalisation, or if that leaves nothing of it. So is an answer that is not at its place in
+    the passage or repeats another answer of the same passage. The reader must also be sure enough of it.
 
-    Deviation: REALM (section 3.2, appendix A) reads with a model that is trained together with its retriever; here any extractive
-    reader (or an encoder-decoder, whose texts count where the passage has them) reads each passage by itself.
+    Deviation: REALM (section 3.2, appendix A) reads with a model that is trained together with its retriever. Here any extractive
+    reader reads each passage by itself. An encoder-decoder may also read; its texts count where the passage has them.
 
     Args:
         reader: the reader, or "llm:NAME" for a language model behind an endpoint.
@@ -200,7 +200,7 @@ class Read(Stage):
         keep_partial: keep an answer that holds a gold answer, or is part of it. Section 3.2 retains every answer that "does not
             match any of the gold answers"; a match is taken as equality, as in its scores. The offline preset does not: a small
             reader often cuts the gold answer too short or too long.
-        overlapping: keep answers that share words of the passage with a likelier answer; False reads other ones in their place.
+        overlapping: keep answers that share words of the passage with a likelier answer; False reads other answers instead.
         min_probability: the least probability of an answer; see `hfcf.engines.reader.Reader`.
         no_answer_margin: by how much the probability of an answer must exceed that of no answer in its passage, from -1 to 1. None
             does not compare them.
@@ -259,7 +259,7 @@ class Read(Stage):
 def read_answers(engine: Reader, requests: Sequence[Any], seed: int, floor: float = 0.0, margin: float | None = None) -> list[Any]:
     """Answer `[question, context, title]` requests as `Reader` does, by its model or over an endpoint.
 
-    `floor` and `margin` are those of `doubt`: what is close to them is read once more alone (`hfcf.core.decisions`).
+    `floor` and `margin` are the settings of `doubt`: what is close to them is read once more alone (`hfcf.core.decisions`).
 
     A language model's answers are searched in the passage; their probabilities and scores are None. It reads the beginning of a
     long passage. A question that it can't answer, even in several attempts, has no answer.

@@ -45,22 +45,23 @@ class RoundTrip(Stage):
     What cannot change the questions that `hfcf.systems.rgf.minimality.Minimality` keeps is not asked:
 
     - The questions nearest to the source's come first, a few of each source at a time. When `keep` of them have passed, the
-      farther ones are rejected as "not asked". Questions outside `distance` are left to `Minimality`.
-    - Readers are asked in their order, until enough of them agree or too few are left. "Readers that agree" counts those that were
-      asked.
+      farther questions are rejected as "not asked". Questions outside `distance` are left to `Minimality`.
+    - Readers are asked in their order, until enough of them agree or too few are left. "Readers that agree" counts the readers
+      that were asked.
 
     Args:
         readers: models that are trained alike, but for the seed (and, for small models, the half of the data). The paper has six
-            (section 3.4, appendix A); give as many for its filter. Their order changes which of them are asked, and no decision
-            but that of `elsewhere`, which asks the first. () switches the filter off: all questions pass, without a score.
+            (section 3.4, appendix A); give as many for its filter. Their order changes which of them are asked. It changes no
+            decision but that of `elsewhere`, which asks the first. () switches the filter off: all questions pass, without a
+            score.
         agree: how many readers must agree: "at least 5 of the 6" in section 3.4; "more than 5 out of 6" in appendix A is 6.
         reader_length: tokens of a window of the passage, with the question; the paper does not say its readers'.
         reader: the reader that proposed the answers.
         reader_votes: let the reader vote where it is also among `readers`, as a reader that would agree with itself.
         min_vote: the least probability of an answer that counts as a vote.
-        no_answer_margin: see `hfcf.systems.rgf.retrieve.Read`; an answer that does not reach it is no vote.
-        elsewhere: reject a question that the first reader answers otherwise from another passage of the row, where that answer is
-            likelier by more than this: the question needs its passage. None reads no other passage.
+        no_answer_margin: see `hfcf.systems.rgf.retrieve.Read`; an answer that does not reach it does not count as a vote.
+        elsewhere: reject a question if the first reader answers otherwise from another passage of the row, and that answer is
+            likelier by more than this. Such a question needs its passage. None reads no other passage.
         keep: how many questions `Minimality` keeps; None asks about all.
         distance: the distances that `Minimality` keeps.
 

@@ -42,7 +42,7 @@ _NEAR_MISSES: dict[str, Any] = {
     "reader": Model("offline:minilm", adapter="hfcf:reader"), "k": 10, "n_best": 3, "overlapping": False, "min_probability": 0.1,
     "reader_votes": False, "elsewhere": 0.2,
 }  # fmt: skip
-"""What the offline preset of RGF has beside them; the floor and the margin were chosen on the same questions."""
+"""What the offline preset of RGF has as well; the floor and the margin were chosen on the same questions."""
 
 
 PAPER: dict[str, Any] = {
@@ -83,7 +83,7 @@ HUB: dict[str, Any] = {
     "phrases": Model("en_core_web_sm"),
 }
 """Public checkpoints that need no training: readers of three families, trained on SQuAD 2, and a chat model that writes questions.
-Floors and margins are those of the offline preset, and were not measured with these models."""
+Floors and margins are the offline preset's, and were not measured with these models."""
 
 
 class RGF(System):
@@ -91,17 +91,17 @@ class RGF(System):
 
     `ds = RGF.preset("offline", passages=…)(ds)` runs the whole chain; each of its stages is an attribute.
 
-    From (q, c, a) it makes (q′, c′, a′) with a′ ≠ a: passages that a retriever finds for q are read for other answers to q; a
-    generator writes questions for these; readers must give the answers back; the question that is nearest to q is kept, and its
-    change is categorised. Open questions, which have no context, work as well.
+    From (q, c, a) it makes (q′, c′, a′) with a′ ≠ a. A retriever finds passages for q, which are read for other answers to q. A
+    generator writes questions for these answers, and readers must give the answers back. The question that is nearest to q is
+    kept, and its change is categorised. Open questions, which have no context, work as well.
 
     No checkpoint of the paper is public. The preset "paper" has its settings, and needs your own models: `reader`, `generator` and
     `readers`, from `recipes/train_reader.yaml` (T5-large for `readers`) and `recipes/train_question_generator.yaml` (T5-3B).
 
-    Its settings are those of its stages. `readers` of the round trip may be (), which skips the round trip. `reader`, `generator`
-    and each of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint
-    (`hfcf.engines.remote.engine.Remote` has its environment variables). The preset "llm" uses one
-    language model for all; its only reader checks its own questions, so a different reader is better.
+    Its stages define its settings. `readers` of the round trip may be (), which skips the round trip. `reader`, `generator` and
+    each of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote`
+    has its environment variables). The preset "llm" uses one language model for all; its only reader checks its own questions, so
+    a different reader is better.
 
     Raises:
         ValueError: a model without a default is missing, or settings do not fit together.

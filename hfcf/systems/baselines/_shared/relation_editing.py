@@ -71,7 +71,7 @@ CONSISTENT = Part(CheckRelation, fixed={"judge_folds": 0, "min_probability": 0.0
 """Keep what a system's base model gives the new relation: the one of the row's fold, if there are folds."""
 
 DEFAULTS = {"max_length": 128, "consistency": True}
-"""The settings of MICE, AutoCAD and CoCo that differ from those of their stages."""
+"""The settings of MICE, AutoCAD and CoCo that differ from the settings of their stages."""
 
 OFFLINE_BASE = {name: OFFLINE[name] for name in ("classifier", "min_steps", "folds")}
 """The base model of the offline presets: CCG's indicator, for the same rows."""

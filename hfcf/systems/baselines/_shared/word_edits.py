@@ -48,7 +48,7 @@ _ARTICLE = re.compile(r"(?<![\w'’-])(an?)\s+$", re.IGNORECASE)
 
 
 def replaceable(text: str) -> Iterator[re.Match[str]]:
-    """Find the whole words of two letters and more that edits in place may replace: those that are not in `UNCHANGED`."""
+    """Find the whole words of two letters and more that edits in place may replace: the words that are not in `UNCHANGED`."""
     for match in _WORD.finditer(text):
         if match[0].lower() not in UNCHANGED and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end())):
             yield match
@@ -78,15 +78,16 @@ def _is_mark(text: str, i: int) -> bool:
 
 
 def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations: int = 9) -> list[str]:
-    """Write new sentences from one, each by one of four operations: synonyms, insertion, swaps or deletion (Wei and Zou 2019, EDA).
+    """Write new sentences from a sentence, each by one of four operations: synonyms, insertion, swaps or deletion.
 
-    The draws are distributed as in the authors' code: n = max(1, int(alpha · words)) words are replaced, inserted or swapped, and
-    each word is deleted with probability alpha; `num_augmentations // 4 + 1` sentences of each operation, shuffled, and the first
-    `num_augmentations` of them. Sentences come in lower case and without punctuation, digits and letters outside a–z.
+    The method is EDA (Wei and Zou 2019), and the draws are distributed as in the authors' code. Three operations change `max(1,
+    int(alpha · words))` words; a deletion drops each word with probability alpha. Each operation makes `num_augmentations // 4 +
+    1` sentences. They are shuffled, and the first `num_augmentations` are kept. Sentences come in lower case and without
+    punctuation, digits and letters outside a–z.
 
-    Deviations: only the sentences that are kept are made. An insertion draws any synonym of its word, as in the paper; the
-    code takes the first of a set, whose order depends on the process's hash seed. Synonyms without a letter ("7" for "seven") are
-    left out; there they delete the word.
+    Deviations: only the sentences that are kept are made. An insertion draws any synonym of its word, as in the paper. The code
+    takes the first of a set, whose order depends on the process's hash seed. Synonyms without a letter ("7" for "seven") are
+    left out; in the code they delete the word.
 
     Args:
         text: the sentence.
@@ -95,7 +96,7 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
         num_augmentations: how many sentences to make.
 
     Returns:
-        The sentences; one is equal to the source where nothing could be changed. Empty if `text` has no letters a–z.
+        The sentences; a sentence is equal to the source where nothing could be changed. Empty if `text` has no letters a–z.
 
     >>> eda("The quick fox won the race.", random.Random(3), num_augmentations=3)
     ['the quick fox confuse won the race', 'race quick fox won the the', 'the quick flim flam won the race']
