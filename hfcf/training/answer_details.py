@@ -1,4 +1,4 @@
-"""What a model says of a row besides its answer, as files of predictions store it: probabilities, scores, faults."""
+"""What a model returns for a row besides its answer, as files of predictions store it: probabilities, scores, faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SPAN = ("score", "probability", "passage")
 
 
 def label_details(answer: Mapping[str, float] | str | None, absent: str = "the model gave no answer") -> dict[str, Any]:
-    """Return the `probabilities` of an answer of `Task.verdicts` or a classifier; without one, the reason in `fault`.
+    """Return the `probabilities` of an answer of `Task.verdicts` or a classifier; if it has none, the reason in `fault`.
 
     >>> label_details({"SUPPORTS": 0.9, "REFUTES": 0.1})
     {'probabilities': {'SUPPORTS': 0.9, 'REFUTES': 0.1}}
@@ -30,7 +30,7 @@ def span_details(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def spread(details: Sequence[Mapping[str, Any]], kept: Sequence[int], rows: int) -> list[Mapping[str, Any]]:
-    """Return the details of all rows, from those of the rows that were kept; the others have none.
+    """Return the details of all rows, from the details of the rows that were kept; rows that were left out have none.
 
     >>> spread([{"score": -0.1}], [1], 2)
     [{}, {'score': -0.1}]

@@ -8,9 +8,9 @@ fixed:
 - "encoder": the verifier's base model, trained on the claims alone, which predicts its own training rows, as the head does. It is
   also sure of claims that it learnt by heart. A row may thus count little because its claim was remembered, not because its claim
   is biased. This effect grows with the model and the number of epochs.
-- "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted: the rows of a fold get the probabilities of a
-  model that was trained on the other folds, because words and bigrams nearly identify a claim. Rows that share a group or a claim
-  are in one fold: otherwise the model would have seen the claim's counterfactual, nearly the same claim with the other label.
+- "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted. Words and bigrams nearly identify a claim, so
+  the rows of a fold get the probabilities of a model that was trained on the other folds. Rows that share a group or a claim are
+  in one fold. Otherwise the model would have seen the claim's counterfactual, nearly the same claim with the opposite label.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.trainer import Hyperparameters, trained_model
 
 FLOOR = -10.0
-"""The lowest log-probability, so that one expert can't overrule the other."""
+"""The lowest log-probability, so that no single expert can overrule the second expert."""
 
 
 def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path) -> np.ndarray:
@@ -76,6 +76,6 @@ def ngram_model() -> Any:
 
 
 def related_groups(rows: Dataset) -> list[int]:
-    """Give rows that share a group or a claim, directly or through others, the same number."""
+    """Give rows that share a group or a claim, directly or through further rows, the same number."""
     columns = zip(rows["corpus"], rows["group_id"], rows["claim"], strict=True)
     return connected([("group", corpus, group), ("claim", normalise(claim))] for corpus, group, claim in columns)

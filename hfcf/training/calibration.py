@@ -55,9 +55,9 @@ def calibration_error(probabilities: Numbers, gold: Sequence[int], bins: int = B
 def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dict[str, Any]:
     """Fit a temperature on rows that a verifier was not trained on, and divide the stored weights of its last layer by it.
 
-    Whoever loads the verifier then gets calibrated probabilities, and its verdicts stay the same. The error afterwards is measured
-    on rows that the temperature was not fitted on: each half of the groups is scored with the temperature of the other half. The
-    stored temperature is fitted on all rows.
+    A program that loads the verifier then gets calibrated probabilities, and its verdicts stay the same. The error afterwards is
+    measured on rows that the temperature was not fitted on. Each half of the groups is scored with the temperature of the other
+    half. The stored temperature is fitted on all rows.
 
     Args:
         model: the verifier, as `hfcf.training.trainer.trained_model` names it.
@@ -161,7 +161,7 @@ def _own_name(stored: str) -> str:
 
 
 def _last_layer(network: Any) -> str:
-    """Name the linear layer that gives the logits: the last one with as many outputs as there are classes."""
+    """Name the linear layer that gives the logits: the last layer with as many outputs as there are classes."""
     import torch
 
     layers = [

@@ -43,7 +43,7 @@ def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
 
 
 def last_checkpoint(work: Path, data: str) -> Path | None:
-    """Return the last complete checkpoint in `work` of a training on `data`; remove incomplete ones.
+    """Return the last complete checkpoint in `work` of a training on `data`; remove incomplete checkpoints.
 
     Raises:
         CheckpointError: the checkpoint belongs to other data or other settings.

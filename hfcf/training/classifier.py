@@ -119,13 +119,13 @@ def pairs_of(rows: Dataset, model: Model, *, claim_only: bool = False) -> list[l
 
 
 def _order(model: Model, labels: Sequence[str], read: Callable[[Model, Sequence[str]], Sequence[str]]) -> Sequence[str]:
-    """Return labels in the order of the outputs that `read` gives them to, if these are all: training then swaps none."""
+    """Return labels in the order of the outputs that `read` gives them to, if there are no more: training then swaps none."""
     own = () if model.adapter else classes_of(model, read)
     return own if sorted(own) == sorted(labels) else labels
 
 
 def classes_of(model: Model, read: Callable[[Model, Sequence[str]], Sequence[str]] = verdicts) -> tuple[str, ...]:
-    """Return the labels that `read` gives a classifier's outputs; empty of a model that is no such classifier yet."""
+    """Return the labels that `read` gives a classifier's outputs; empty if the model is not such a classifier yet."""
     try:
         config = read_tuned_config(model)
         check_head(model, config)

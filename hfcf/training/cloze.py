@@ -32,7 +32,7 @@ _DRAWS = 8
 def cloze_questions(rows: Dataset, ner: Ner, *, seed: int = 13, words: int = 90) -> Dataset:
     """Make a question from each entity of a supported claim that occurs in its evidence; the entity is the answer.
 
-    Source: Lewis et al. 2019, Unsupervised Question Answering by Cloze Translation: an entity is masked and the cloze becomes a
+    Source: Lewis et al. 2019, Unsupervised Question Answering by Cloze Translation. An entity is masked and the cloze becomes a
     question with the wh-word of the entity's type. Deviations: the paper masks entities in the sentences of the passage and
     translates the clozes with a model trained on unpaired questions. Here claims already paraphrase the evidence, and a rule moves
     the wh-word to the front. The paper reads whole paragraphs. Here pieces of other rows that lack the answer fill the passage up

@@ -30,10 +30,10 @@ def consistency(
             categories, such as "reference" and "predicate".
         model: a model for that task: a Hub id, a folder, or a `Model`.
         max_length: number of tokens in an input; by default as many as the model reads.
-        labels: the classes that may be answered; by default those of the rows.
+        labels: the classes that may be answered; by default the labels of the rows.
 
     Returns:
-        As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`; and
+        As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`. It also has
         `interval`, the ends of the interval of 95 % of the consistency, 0–1, None without any. Sources are drawn again, each with
         all its counterfactuals, so that several of one source do not count as independent.
 

@@ -1,4 +1,4 @@
-"""Train correctors of claims: a supported claim with masked spans and its evidence → what stands in the spans."""
+"""Train correctors of claims: a supported claim with masked spans and its evidence → the words of the spans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load rows for training and evaluation from several corpora, and drop those that overlap with other rows."""
+"""Load rows for training and evaluation from several corpora, and drop rows that overlap with other rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Train a verifier to read the evidence, although the claims of its training rows reveal their labels.
 
 - `reweight`: weights the rows so that no n-gram of the claims predicts the label (Schuster et al. 2019; `hfcf.training.reweight`).
-- `poe`: a product of experts, the verifier and one that reads claims alone (Karimi Mahabadi et al. 2020; `bias_model`).
+- `poe`: a product of experts, the verifier and a model that reads claims alone (Karimi Mahabadi et al. 2020; `bias_model`).
 - `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; see `contrast`).
 
 CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two kinds. The stored verifier is used like any
@@ -103,7 +103,7 @@ def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) ->
     """Average over rows −log of the share of rows of the same label in the similarities (cosine / temperature) to the batch.
 
     A row whose label no other row of the batch has is only a negative; a batch of such rows has loss 0. An original and its
-    counterfactual share nearly all words and have different labels, so each is the other's hardest negative; `GroupSampler` puts
+    counterfactual share nearly all words and have different labels, so each is the other's hardest negative. `GroupSampler` puts
     them into one batch.
 
     Source: Khosla et al. 2020, "Supervised Contrastive Learning".
@@ -118,7 +118,7 @@ def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) ->
 
 
 class GroupSampler(Sampler[int]):
-    """Shuffle the rows anew in every epoch, so that the rows of a group fall into the same batch.
+    """Shuffle the rows again in every epoch, so that the rows of a group fall into the same batch.
 
     Batches are filled with complete groups, in random order. If the next group does not fit, the largest later group that fits is
     taken; if none fits, a group is cut. The loader cuts the order into batches of `batch_size`.

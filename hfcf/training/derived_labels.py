@@ -29,10 +29,10 @@ def derive_labels(rows: Dataset, *, distractors: int = 3, denied: float = 0.5, s
     half get the denied claim. A claim has every label once, so a model that reads claims alone can't beat a constant answer. The
     same evidence is in SUPPORTS and in REFUTES rows.
 
-    NOT ENOUGH INFO is made in the two ways of the paper's section 3.2: half of the leaves are removed, including the leaf of the
-    chain, or the leaves of both trees are merged, so that a leaf occurs with its denial. These rows have no conclusions and no
+    NOT ENOUGH INFO is made in the two ways of the paper's section 3.2. Half of the leaves are removed, including the leaf of the
+    chain. Or the leaves of both trees are merged, so that a leaf occurs with its denial. These rows have no conclusions and no
     structure; what they have of the trees is marked as useful. Further distractors replace what is removed, as long as the row has
-    some, so that the number of pieces does not reveal the label.
+    any, so that the number of pieces does not reveal the label.
 
     The denied chain entails the denied claim only loosely, and nobody has checked the rows. Use them for experiments with
     structures, not to draw conclusions about verification.

@@ -10,8 +10,8 @@ We could not read the paper itself. These points are our choices and not confirm
   reads the tokens, and a second perceptron reads the mean over each piece's tokens.
 - what is masked: input embeddings of the evidence and its titles, never of the claim or of special tokens. A learned vector
   replaces them. It starts as the embedding of the mask token, or of the padding token if there is no mask token.
-- fidelity: KL from the verifier's distribution on the whole input to that on the input that the token gates leave, and the same for
-  the sentence gates; and −log(1 − p) of the predicted class on each complement, with half the weight.
+- fidelity: KL from the verifier's distribution on the whole input to its distribution on the input that the token gates leave. The
+  sentence gates have the same term. Each complement has −log(1 − p) of the predicted class, with half the weight.
 - consistency: the Jensen–Shannon divergence, over a row's pieces, of the token gates' mean probabilities and the sentence gates'.
 - salience: by how much the expected share of gates that are not shut exceeds a budget. Gates start half open (new weights), because
   the gradient vanishes if they are nearly all open.
@@ -128,7 +128,7 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
         rows: verification rows; labels are not read.
         hp: how; `model` is the verifier. `tune` and `rank` do not apply. With `max_steps`, batches in which no row is
             explained do not count as steps; epochs count them.
-        out: a folder. No checkpoints are written: an interrupted training starts anew.
+        out: a folder. No checkpoints are written: an interrupted training starts again.
         weights: the weights of the losses.
 
     Raises:

@@ -25,7 +25,7 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: 
     """Train a claim generator and store it, or its adapter, in `out`; an interrupted run continues.
 
     Args:
-        rows: verification rows; those that `usable` leaves out are not trained on.
+        rows: verification rows; rows that `usable` leaves out are not trained on.
         hp: how; an encoder-decoder and a decoder-only model both work.
         out: a folder.
         prefixed: train the generator of the ablation −EDIT, whose source begins with the wanted label (`generator_prefix`).
@@ -40,7 +40,7 @@ def train_texts(
     pairs: Dataset, hp: Hyperparameters, out: Path, *, max_target: int = 96, prompt: str = PROMPT, checkpoints: bool = True,
     loss: Loss | None = None,
 ) -> None:  # fmt: skip
-    """Train a model that writes one text for another, for `hfcf.engines.generator.Generator`, and store it in `out`.
+    """Train a model that writes a text from a text, for `hfcf.engines.generator.Generator`, and store it in `out`.
 
     Args:
         pairs: `source` and `target`, cut to `hp.max_length` and `max_target` tokens, and the columns of `loss`.

@@ -37,10 +37,10 @@ WINDOWS = ("input_ids", "token_type_ids")
 def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict[str, int]:
     """Train a reader on the passages that a retriever finds, and a dense retriever's encoder of questions with it.
 
-    The loss of a question is −log Σ_c p(c|q) p(a|q, c) over its `k` passages: p(c|q) is the softmax of the retriever's scores, and
-    p(a|q, c) is the sum over all spans of the passage that match an answer, as whole words in any case. The loss −log p("no
-    answer"|q, c) of the passages without the answer is added with the weight `no_answer`. A passage that is too long for the reader
-    is cut into windows, and each window counts as a passage. Contexts and places of answers are ignored.
+    The loss of a question is `−log Σ_c p(c|q) p(a|q, c)` over its `k` passages. `p(c|q)` is the softmax of the retriever's scores.
+    `p(a|q, c)` is the sum over all spans of the passage that match an answer, as whole words in any case. The loss `−log p("no
+    answer"|q, c)` of the passages without the answer is added with the weight `no_answer`. A passage that is too long for the
+    reader is cut into windows, and each window counts as a passage. Contexts and places of answers are ignored.
 
     Source: RGF, section 5.3 and appendix A: REALM (Guu et al. 2020), fine-tuned end to end on (q, a). Deviations:
 
@@ -49,9 +49,9 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
       the paper builds on) do the same. BM25's scores are not trained.
     - ORQA searches again in every step. Here the `k` passages are found once, before the training, and only p(c|q) changes. After
       the training the trained encoder searches.
-    - ORQA has one softmax over the spans of all passages, so that passages without the answer lose weight, and a second retriever
-      loss over 5,000 passages. Here each passage has its own softmax with "no answer", as in hfcf's readers. Its loss replaces
-      both.
+    - ORQA has one softmax over the spans of all passages, so that passages without the answer lose weight. It also has a second
+      retriever loss over 5,000 passages. Here each passage has its own softmax with "no answer", as in hfcf's readers. Its loss
+      replaces both.
 
     Args:
         rows: question answering rows, with or without contexts.
@@ -63,8 +63,8 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
         passage", "with an answer in no passage". The last kind has no gradient, also in the paper's implementation.
 
     Raises:
-        ValueError: no question is left, the reader is an encoder-decoder, the answers are patterns (Curated TREC), or a reader with
-            a dense retriever is not trained whole.
+        ValueError: no question is left, the reader is an encoder-decoder, or the answers are patterns (Curated TREC). A reader
+            with a dense retriever is not trained whole.
     """
     from transformers import set_seed
 
@@ -109,8 +109,8 @@ def _check(rows: Dataset, hp: OpenHyperparameters) -> None:
 def encode_questions(rows: Dataset, retriever: Retriever, tokenizer: Any, max_length: int) -> Dataset:
     """Tokenise each question with its passages, in lists of windows.
 
-    `readable` marks the tokens of the context and the first; `scores` are the retriever's, `numbers` the passages'; `spans` are
-    answers' places, each [window, first token, last token]; `why` says why a question can't be trained on, or is "".
+    `readable` marks the tokens of the context and the first; `scores` are the retriever's, `numbers` the passages'. `spans` are
+    answers' places, each [window, first token, last token]. `why` says why a question can't be trained on, or is "".
     """
     names = [name for name in WINDOWS if name in tokenizer.model_input_names]
 
@@ -173,7 +173,7 @@ class Bi(torch.nn.Module):
         self, input_ids: Any, attention_mask: Any, question_ids: Any, question_mask: Any, vectors: Any, window_of: Any,
         token_type_ids: Any = None,
     ) -> BiOutput:  # fmt: skip
-        """Read windows and score them; `vectors` are those of their passages, `window_of` the question of each."""
+        """Read windows and score them; `vectors` are the vectors of their passages, `window_of` the question of each."""
         types = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
         output = self.reader(input_ids=input_ids, attention_mask=attention_mask, **types)
         asked = self.engine.pool(self.encoder(input_ids=question_ids, attention_mask=question_mask), question_mask)

@@ -25,10 +25,10 @@ TASK_TYPE = "QUESTION_ANS"
 def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
     """Train a reader and store it, or its adapter, in `out`; an interrupted run continues.
 
-    An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage, and to point at the first
-    token of a window without the answer. An encoder-decoder (T5) learns to write `question » title » passage` → answer, as the
-    paper's readers do (RGF, appendix A); of a long passage it reads the window with the answer. Both learn the first answer of a
-    row; the other answers are alternatives.
+    An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage. In a window without the
+    answer, it learns to point at the first token. An encoder-decoder (T5) learns to write `question » title » passage` → answer,
+    as the paper's readers do (RGF, appendix A). It reads the window with the answer of a long passage. Both learn the first answer
+    of a row; the other answers are alternatives.
 
     Args:
         rows: question answering rows; for an encoder, rows without spans are left out.
@@ -63,7 +63,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
 
 
 def _window(windows: Sequence[tuple[int, str, str]], answers: Mapping[str, Any]) -> str:
-    """Return the input whose window holds the first answer, at its place if it has one; else the first input."""
+    """Return the input whose window holds the first answer, at its place if it has a place; else the first input."""
     answer, start = answers["text"][0], next(iter(answers["answer_start"] or []), -1)
     for first, part, text in windows:
         if start - first >= 0 and part.startswith(answer, start - first):

@@ -41,15 +41,16 @@ def train_relation(
 ) -> int | None:
     """Train an R-BERT and store it in `out`, whole: `Model(str(out))` names it.
 
-    Checkpoints are written by time alone (`hfcf.training.trainer.fit`), and the best epoch so far beside them.
+    Checkpoints are written by time alone (`hfcf.training.trainer.fit`), with the best epoch so far.
 
     Args:
-        rows: relation rows. Those of more than `hp.max_length` pieces are left out, with a warning that counts them.
+        rows: relation rows. Rows of more than `hp.max_length` pieces are left out, with a warning that counts them.
         hp: how; `tune` must be "full".
         out: a folder.
         labels: the classes; if none are given, the labels of `rows`.
-        dev: rows on which each epoch is scored by micro-F1: the best is stored, of equal ones the first, as CCG's paper has it
-            (section 4.5, which does not say by what score). They may have labels that `rows` lack. Without them it is the last.
+        dev: rows on which each epoch is scored by micro-F1. The best epoch is stored, the first of equal epochs, as CCG's paper
+            has it (section 4.5, which does not say by what score). They may have labels that `rows` lack. Without them it is the
+            last.
 
     Returns:
         The epoch that is stored, counted from 1; None without `dev`.
@@ -202,7 +203,7 @@ class RelationTrainer:
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
         debias: Any = None,
     ) -> int | None:  # fmt: skip
-        """Train an R-BERT anew; the epoch is the best on the development rows."""
+        """Train a new R-BERT; the epoch is the best on the development rows."""
         if debias is not None:
             raise ValueError("debias: a relation classifier is trained by plain cross-entropy")
         return train_relation(rows, hp, out, labels=labels, dev=dev)

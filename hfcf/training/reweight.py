@@ -1,20 +1,21 @@
 """Row weights under which no n-gram of the claims tells the label (Schuster et al. 2019, EMNLP, section 4).
 
-Theirs (paper): every row i has a balancing weight αᵢ ≥ 0. The bias of n-gram j towards class c is the weighted share of c among the
-rows whose claim holds it, bⱼᶜ = Σᵢ I[j ∈ i] (1 + αᵢ) I[yᵢ = c] / Σᵢ I[j ∈ i] (1 + αᵢ). α minimises Σⱼ maxc bⱼᶜ + λ ‖α‖₂, once,
-before the training, whose loss is then (1 + αᵢ) times row i's cross-entropy.
+Theirs (paper): every row i has a balancing weight αᵢ ≥ 0. The bias of n-gram j towards class c is the weighted share of c among
+the rows whose claim holds it. `bⱼᶜ = Σᵢ I[j ∈ i] (1 + αᵢ) I[yᵢ = c] / Σᵢ I[j ∈ i] (1 + αᵢ)`. α minimises `Σⱼ maxc bⱼᶜ + λ ‖α‖₂`,
+once, before the training, whose loss is then (1 + αᵢ) times row i's cross-entropy.
 
-Theirs (released code, of which a part is missing): bigrams of lower-case words, formed after the ten commonest words are left out,
-that occur five times or more; it lists the most biased by local mutual information, 20 to a label. The sum is over the whole
-vocabulary in the paper, and so it is here; `top` sums over the most biased of each label alone. Adam with a learning rate of 1, α
-clamped at 0 after each of 2,000 steps, λ = 1e-10. CrossAug's code divides a batch's loss by its sum of 1 + α, and so do we.
+Theirs (released code, of which a part is missing): bigrams of lower-case words that occur five times or more. They are formed
+after the ten commonest words are left out. The code lists the most biased bigrams by local mutual information, 20 to a label. The
+sum is over the whole vocabulary in the paper, and so it is here; `top` sums over the most biased of each label alone. Adam with a
+learning rate of 1, α clamped at 0 after each of 2,000 steps, λ = 1e-10. CrossAug's code divides a batch's loss by its sum of 1 +
+α, and so do we.
 
-Ours: an n-gram is counted once a row; a closed gradient over a sparse matrix; 400 steps with a rate that falls from 0.3 to
-0, and the best α on the way, for from a rate of 1 the weights overshoot and rows are raised that need not be; a larger λ, for with
-next to none a row that stands alone against fifty gets fifty times its weight, and rules its batch.
+Ours: an n-gram is counted once a row, with a closed gradient over a sparse matrix. There are 400 steps with a rate that falls from
+0.3 to 0, and the best α on the way is taken. From a rate of 1 the weights overshoot, and rows are raised that need not be. λ is
+larger. With almost no λ, a row that is alone against fifty rows gets fifty times its weight, and rules its batch.
 
-As in the paper, what is balanced has equal shares of all classes that its rows have, whatever the shares of the classes are; an
-n-gram whose rows all have one label can't be, and stays as it is.
+As in the paper, what is balanced has equal shares of all classes that its rows have, whatever the shares of the classes are. An
+n-gram whose rows all have one label can't be balanced, and stays as it is.
 """
 
 from __future__ import annotations

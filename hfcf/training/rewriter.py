@@ -31,7 +31,7 @@ def claim_pairs(rows: Dataset, kind: str, judge: Classifier | None = None) -> Da
 
     Args:
         rows: verification rows.
-        kind: "negative" pairs a SUPPORTS claim with a REFUTES one; "paraphrase", two SUPPORTS claims.
+        kind: "negative" pairs a SUPPORTS claim with a REFUTES claim; "paraphrase", two SUPPORTS claims.
         judge: a three-way verifier. Two claims that the same evidence supports need not say the same: pairs stay whose claims
             support each other.
 

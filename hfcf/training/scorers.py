@@ -93,8 +93,8 @@ class RelationScorer:
 class AnswerScorer:
     """Rate answers in words by exact match and F1; see `hfcf.metrics.scores.em_f1`.
 
-    The gold answer of a row is the list of its alternatives, with those of a column `aliases`, or empty. Rows with a true column
-    `regex` (Curated TREC) have patterns instead. A predicted answer is a text, "" where the model gives none.
+    The gold answer of a row is the list of its alternatives and of the texts of a column `aliases`, or empty. Rows with a true
+    column `regex` (Curated TREC) have patterns instead. A predicted answer is a text, "" where the model gives none.
 
     >>> ANSWERS.scores([["Ada"]], ["Ada King"])
     {'em': 0.0, 'f1': 0.6667}
@@ -135,6 +135,6 @@ def _assign_letters(labels: Sequence[str]) -> dict[str, str]:
 
 
 VERDICTS = LabelScorer()
-"""Of any labels, closed or open."""
+"""Rows of any labels, closed or open."""
 RELATIONS = RelationScorer()
 ANSWERS = AnswerScorer()

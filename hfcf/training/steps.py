@@ -135,8 +135,8 @@ def split_collator(collator: Callable[[Any], Any], size: int, *, sliced: bool = 
         collator: of a batch.
         size: rows of a micro batch.
         sliced: every tensor of a batch has one entry for each row. The batch is padded as a whole and sliced, for padding changes
-            the loss of some networks: GPT-2 counts it in its positions, and extractive readers in their softmax. False collates
-            each part by itself, for networks that read no padding.
+            the loss of some networks. GPT-2 counts padding in its positions, and extractive readers in their softmax. False
+            collates each part by itself, for networks that read no padding.
     """
 
     def collate(rows: Sequence[Any]) -> dict[str, Any]:
@@ -149,8 +149,10 @@ def split_collator(collator: Callable[[Any], Any], size: int, *, sliced: bool = 
 
 
 def seeded_collator(collator: Callable[[Any], Any], seed: int, epoch: Callable[[], int]) -> Callable[[Any], Any]:
-    """Make a collator whose draws follow from its rows and the epoch: a loader collates ahead of the steps, so that a training that
-    resumes would draw others."""
+    """Make a collator whose draws follow from its rows and the epoch.
+
+    A loader collates ahead of the steps. Draws in the order of calls would differ after a training resumes.
+    """
 
     def collate(rows: Sequence[Any]) -> Any:
         with torch.random.fork_rng(devices=[]):
@@ -167,10 +169,10 @@ def shares(
 
     Args:
         counts: the number of items of each term, for each micro batch.
-        total: of the whole batch's counts; makes those of all processes of it.
+        total: of the whole batch's counts; makes the total of all processes of it.
 
     Returns:
-        The shares of each micro batch; None of one that has no item at all, which need not be computed.
+        The shares of each micro batch; None if it has no item at all, since it need not be computed.
     """
     least = torch.finfo(torch.float32).tiny  # a term of no item is 0
     sums = [total(torch.stack(list(values)).sum()).clamp(min=least) for values in zip(*counts, strict=True)]
@@ -231,7 +233,7 @@ def recomputed(network: Any, name: str, wanted: bool) -> Iterator[None]:
 
 
 def _outermost(network: Any) -> list[Any]:
-    """List Transformers' models in a network that are not inside another one."""
+    """List Transformers' models in a network, without the models that are inside another model."""
     from transformers import PreTrainedModel
 
     if isinstance(network, PreTrainedModel):

@@ -22,9 +22,9 @@ from hfcf.tasks.structures.program_reader import printed_label
 from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
 
 SETTINGS = "structures.json"
-"""The file beside a model that says what it was trained for."""
+"""The file next to a model that says what it was trained for."""
 KINDS = ("classifier", "graph", "seq2seq")
-"""Kinds of trained models: those that read a pair of texts or a graph give the label alone, a seq2seq writes programs."""
+"""Kinds of trained models: models that read a pair of texts or a graph give the label alone, a seq2seq writes programs."""
 LLM = "llm"
 """The kind of a language model that is asked by prompts."""
 
@@ -32,8 +32,8 @@ LLM = "llm"
 class Answer(NamedTuple):
     """A model's answer: `label` is None and `structure` empty where it gives none; `fault` says why a text can't be read.
 
-    The label is read by itself, so an answer with a fault may have one. `text` is what the model wrote, and `probabilities` are
-    those of the labels; each is None where a model gives none.
+    The label is read by itself, so an answer with a fault may have a label. `text` is what the model wrote, and `probabilities`
+    are the labels'; each is None where a model gives none.
     """
 
     label: str | None
@@ -65,7 +65,7 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
 
     Args:
         model: a folder of `hfcf.training.structures.train_structures`, its Hub id, "llm:NAME" or "chat:NAME".
-        task: must be given for a language model; can be 3 or 4 for a model that was trained for the other.
+        task: must be given for a language model; can be 3 or 4 for a model that was trained for 4 or 3.
 
     Raises:
         ValueError: nothing says what the model is for, or it can't do the task.
@@ -135,7 +135,7 @@ def ask(
 def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list[Answer]:
     """Let a second model label the structures that a first one wrote (CheckWhy, Table 7).
 
-    `settings` are those of `ask` for the second model, which was trained for Task 2.
+    `settings` are the settings of `ask` for the second model, which was trained for Task 2.
     """
     read = ask([with_structure(view, answer.structure) for view, answer in written], **settings)
     return [
@@ -145,7 +145,7 @@ def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list
 
 
 def with_structure(view: View, structure: Structure) -> View:
-    """Return Task 2's view of a row with another structure than its own, whose conclusions are no leaf evidence."""
+    """Return Task 2's view of a row with another structure than its own, whose conclusions are not leaf evidence."""
     concluded = structure.intermediates()
     pieces = {name: text for name, text in view.pieces.items() if name not in concluded}
     given = replace(structure, label=None, texts={**view.texts, **structure.texts})
@@ -166,7 +166,7 @@ def graph(view: View) -> list[Any]:
 def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool = False) -> Answer:
     """Parse the program that a model wrote, which is never executed; a label that the task lacks counts as none.
 
-    Of a program that can't be parsed the label is read all the same: one wrong name in a link does not change what it prints.
+    The label is read even if the program can't be parsed: a wrong name in a link does not change what it prints.
     """
     label = printed_label(text)
     try:

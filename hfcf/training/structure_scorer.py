@@ -45,12 +45,12 @@ def read_answer(answer: Answer) -> tuple[str | None, Structure | None]:
 class StructureScorer:
     """Rate labels by accuracy and macro-F1, and structures as CheckWhy does; `hfcf.metrics.scores.structures` has the definitions.
 
-    Structures are scored on the rows that have one: NOT ENOUGH INFO has none. There a prediction without a structure, or with one
-    that could not be read, counts as an empty one, and `empty` is the share of these. Where all answers are labels alone (Tasks 1
-    and 2), the scores of structures are nan.
+    Structures are scored on the rows that have a structure: NOT ENOUGH INFO has none. There a prediction counts as empty if it has
+    no structure, or a structure that could not be read. `empty` is the share of such predictions. Where all answers are labels
+    alone (Tasks 1 and 2), the scores of structures are nan.
 
-    Deviation: the paper's similarity is by DeBERTa-large, `PRESETS["paper"]`. The default is the offline encoder, because a stored
-    cell does not say which one it was scored by, and every machine has this one; the note names it.
+    Deviation: the paper's similarity is by DeBERTa-large, `PRESETS["paper"]`. The default is the offline encoder, because every
+    machine has it and a stored cell does not tell which encoder scored it. The note names it.
 
     Args:
         encoder: tells how similar two sentences are.
@@ -95,7 +95,7 @@ class StructureScorer:
         return self._mean(gold, predicted, self.rows_of(gold, predicted), range(len(gold)))
 
     def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
-        """Score all rows, then those with each number of steps (Table 6) and of distractors (Table 5).
+        """Score all rows, then the rows with each number of steps (Table 6) and of distractors (Table 5).
 
         Steps are the conclusions of the gold structure. Rows without a structure are only under "all" and their distractors; rows
         that do not say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the
@@ -109,7 +109,7 @@ class StructureScorer:
         ]  # fmt: skip
 
     def groups(self, gold: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-        """List the places of all rows, then of those with each number of steps and of distractors, as `table` has them."""
+        """List the places of all rows, then of the rows with each number of steps and of distractors, as `table` has them."""
         by_steps = [group_of(len(_conclusions(answer)), STEPS) if answer["structure"] else None for answer in gold]
         by_distractors = [
             None if answer["distractors"] is None else group_of(answer["distractors"], DISTRACTORS) for answer in gold

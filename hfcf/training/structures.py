@@ -42,8 +42,8 @@ def train_structures(
 ) -> Counter[str]:
     """Train a model for one of CheckWhy's tasks and store it, or its adapter, in `out`; an interrupted run continues.
 
-    The paper's settings (Appendix A): classifiers and graph verifiers from BERT-base, batches of 8, 5e-6; CodeT5-base and CodeT5+
-    0.7B, batches of 4, 1e-5, 512 tokens in and 400 out. It does not say for how many epochs.
+    The paper's settings (Appendix A): classifiers and graph verifiers from BERT-base, batches of 8, 5e-6. CodeT5-base and CodeT5+
+    0.7B: batches of 4, 1e-5, 512 tokens in and 400 out. It does not say for how many epochs.
 
     Args:
         rows: rows of argument structures.
@@ -58,8 +58,8 @@ def train_structures(
         How many rows are not trained on, for each reason.
 
     Raises:
-        ValueError: the kind does not do the task, no row is left to train on, or a class has none and the answer is the class
-            alone (Tasks 1 and 2).
+        ValueError: the kind does not do the task, or no row is left to train on. Also if a class has no row and the answer is
+            the class alone (Tasks 1 and 2).
     """
     if kind not in KINDS or (kind != "seq2seq" and task in WRITTEN):
         raise ValueError(f"kind={kind!r} with task {task}: a classifier or graph does tasks 1 and 2, a seq2seq all four")
@@ -111,7 +111,7 @@ def train_graph_verifier(
 ) -> None:
     """Train a graph verifier and store it in `out`, whole: `Model(str(out))` names it.
 
-    No checkpoints are written: an interrupted training starts anew.
+    No checkpoints are written: an interrupted training starts again.
 
     Args:
         requests: `[claim, texts, edges]`, as `hfcf.engines.graph_verifier.GraphClassifier` takes them.
@@ -202,7 +202,7 @@ class StructureTrainer:
     def answers(
         self, rows: Dataset, model: Model, *, max_length: int | None, labels: Sequence[str] | None
     ) -> StructureAnswers:  # fmt: skip
-        """Ask about the rows that the model's task takes; without `labels`, on those of the model that rows have."""
+        """Predict the rows that the model's task takes; without `labels`, with the model's labels that rows have."""
         trained = purpose(model, self.task)
         if labels is None:
             classes = classes_of(model, trained) or LABELS
@@ -234,7 +234,7 @@ class StructureTrainer:
     def ways_of(self, model: Model, ways: int | None) -> int | None:
         """Return on how many labels to score a model: so many as are given, or its own; None where nothing says how many it has.
 
-        Only Task 1 has three labels: for the others the given number is returned.
+        Only Task 1 has three labels: the given number is returned for Tasks 2 to 4.
 
         Raises:
             ValueError: the model has fewer labels.
@@ -260,11 +260,11 @@ class StructureTrainer:
             ways: 3 scores Task 1 on all labels, 2 without NOT ENOUGH INFO; by default on the labels of the model that rows have.
 
         Returns:
-            The scores `task`, `rows`, `left out` (rows that the task does not take, or that have another label), `unreadable`
-            (answers of which a part could not be read: their structures count as empty, and their labels are read by themselves),
-            those of the scorer, and by the name of each group, by reasoning steps (Table 6) and distractors (Table 5), the same of
-            its rows. `strict_accuracy` counts the label of an answer only if all of it could be read: the paper does not say
-            which of the two it reports.
+            The scores `task`, `rows`, `left out`, `unreadable`, and the scores of the scorer. The name of each group, by reasoning
+            steps (Table 6) and distractors (Table 5), has the same scores of its rows. `left out` counts rows that the task does
+            not take, or that have another label. `unreadable` counts answers of which a part could not be read: their structures
+            count as empty, and their labels are read by themselves. `strict_accuracy` counts the label of an answer only if all of
+            it could be read. The paper does not say which of the two it reports.
         """
         if ways not in (None, 2, 3):
             raise ValueError(f"ways must be 2 or 3, got {ways}")
@@ -307,7 +307,7 @@ class StructureTrainer:
 
 
 class StructureAnswers(NamedTuple):
-    """What a model answered to the rows that its task takes; `left_out` says why it does not take others, by their place."""
+    """What a model answered to the rows that its task takes; `left_out` says why it does not take a row, by the row's place."""
 
     trained: Purpose
     max_length: int
@@ -346,7 +346,7 @@ def _strict_accuracy(asked: StructureAnswers) -> float:
 
 
 def _numbers(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scores of a group that have a value; in Tasks 1 and 2 those of structures have none."""
+    """Return the scores of a group that have a value; in Tasks 1 and 2 the scores of structures have none."""
     return {name: value for name, value in line.items() if isinstance(value, int | float) and not math.isnan(value)}
 
 

@@ -34,7 +34,7 @@ WEIGHTS = (
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
     "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", "graph.safetensors", OPEN_DOMAIN,
 )  # fmt: skip
-"""Files of a training that another one into the same folder may not overwrite."""
+"""Files of a training that a second training into the same folder may not overwrite."""
 
 CHECKPOINTS = "checkpoints"
 """The folder, inside that of a model, of a training that is under way."""
@@ -60,18 +60,18 @@ class Hyperparameters:
             error.
         warmup: share of the steps in which the learning rate rises.
         weight_decay: of AdamW.
-        tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters; "lowrank" trains all weights but the
-            embeddings and stores the best low-rank form of what changed, which keeps more of a small encoder's gain.
+        tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters. "lowrank" trains all weights but
+            the embeddings and stores the best low-rank form of what changed, which keeps more of a small encoder's gain.
         rank: of the stored matrices, with "lora" or "lowrank".
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
-            half of the time; others take longer.
+            half of the time; devices without it take longer.
         seed: of the order of the rows and of new weights.
         micro_batch_size: rows of a batch that are computed at a time, to save memory; null computes the batch at once. A step has
             the loss of the whole batch, whatever the parts; only the draws of dropout differ.
         gradient_checkpointing: keep the input of each layer alone, and compute the layer again in the backward pass. It saves most
             of the memory of activations, and takes about a third more time.
-        max_steps: steps of the optimiser; null: as many as `epochs` take. Warm-up and decay are over exactly these; the rows are
-            repeated as often as it takes, and the last pass may be partial.
+        max_steps: steps of the optimiser; null: as many as `epochs` take. Warm-up and decay are over exactly these steps; the rows
+            are repeated as often as it takes, and the last pass may be partial.
 
     Raises:
         ValueError: a value has another type or is out of range, or both `max_steps` and `epochs` are given; the message names the
@@ -120,13 +120,13 @@ class Loss:
     """A loss that replaces the network's own.
 
     Args:
-        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`; or the terms that add up
-            to it, each a mean.
+        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`. Or it computes the terms
+            that add up to it, each a mean.
         columns: columns of numbers that `of` reads and the network does not.
         hidden: `of` reads the network's hidden states.
         order: the order of the rows, a `torch.utils.data.Sampler`; by default batches hold rows of similar length.
-        counts: over how many items of a batch each term is a mean (`hfcf.training.steps.Counts`); None of a loss that compares the
-            rows of a batch, which can't be computed on parts of it.
+        counts: over how many items of a batch each term is a mean (`hfcf.training.steps.Counts`). None for a loss that compares
+            the rows of a batch, which can't be computed on parts of it.
     """
 
     of: Callable[[Any, Mapping[str, Any]], Any]
@@ -139,8 +139,8 @@ class Loss:
 class LengthSampler(Sampler[int]):
     """Shuffle the rows in every epoch, in batches of similar lengths; the loader cuts the order into batches of `batch_size`.
 
-    Transformers' own sampler sorts within pools of four batches or more, so it does not sort fewer than eight batches at all: it
-    pads 72 sentences to twice their length, this one to 1.3 times.
+    Transformers' own sampler sorts within pools of four batches or more, so it does not sort fewer than eight batches at all. It
+    pads 72 sentences to twice their length, this sampler to 1.3 times.
     """
 
     def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
@@ -230,7 +230,7 @@ def _read_columns(rows: Dataset, network: Any, loss: Loss | None) -> Dataset:
 
 
 def remove_weights(out: Path) -> None:
-    """Remove an earlier training's weights, which would be read first if `tune` differs. Call it when the new ones are ready."""
+    """Remove an earlier training's weights, which are read first if `tune` differs. Call it when the new weights are ready."""
     for pattern in WEIGHTS:
         for path in out.glob(pattern):
             path.unlink()
@@ -243,7 +243,7 @@ def remove_checkpoints(out: Path) -> None:
 
 
 def trained_model(hp: Hyperparameters, out: Path) -> Model:
-    """Return the reference to the model that `fit` stored in `out`; inputs and number type are those of the start model."""
+    """Return the reference to the model that `fit` stored in `out`; inputs and number type are the start model's."""
     start = hp.model
     if hp.tune == "full":
         return Model(str(out), dtype=start.dtype, inputs=start.inputs)
@@ -317,8 +317,8 @@ def fit(
 ) -> Any:  # fmt: skip
     """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
 
-    Checkpoints are written every five minutes (`HFCF_CHECKPOINT_SECONDS`), and after each epoch. The weights of a training that was
-    interrupted are those of one that was not. `draws` says that the collator draws at random; for `sliced` see
+    Checkpoints are written every five minutes (`HFCF_CHECKPOINT_SECONDS`), and after each epoch. An interrupted training ends with
+    the same weights as an uninterrupted training. `draws` says that the collator draws at random; for `sliced` see
     `hfcf.training.steps.split_collator`.
     """
     from transformers import PrinterCallback, TrainingArguments, set_seed

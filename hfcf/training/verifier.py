@@ -1,4 +1,4 @@
-"""Verifiers, and how well they do: the three-way one that checks edits and claims, the two-way one that data is judged by."""
+"""Verifiers, and how well they do: the three-way verifier that checks edits and claims, and the two-way verifier that judges data."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ log = logging.getLogger(__name__)
 def add_nei(ds: Dataset, *, seed: int = 13) -> Dataset:
     """Add NOT ENOUGH INFO rows to verification rows of a corpus that has none; `seed` decides which rows, ways and pieces.
 
-    Half of the SUPPORTS rows and half of the REFUTES rows are perturbed, in one of two ways with equal odds: one true piece of
+    Half of the SUPPORTS rows and half of the REFUTES rows are perturbed, in one of two ways with equal odds. One true piece of
     evidence is removed, or the claim is paired with the evidence of another row. The perturbed rows follow the original rows.
 
-    Source: Zhu et al. 2023, RACE, appendix B. Deviations: a row with a single true piece is always paired anew, since without it
-    nothing is left to read. The other row is never of the same group, whose evidence may decide the claim. Table 6 of the paper
-    counts 9,086 NEI rows and 11,023 + 7,148 = 18,171 others; the sum is 27,257, not the 27,572 that it prints.
+    Source: Zhu et al. 2023, RACE, appendix B. Deviations: a row with a single true piece always gets other evidence. Without the
+    piece nothing is left to read. The other row is never of the same group, whose evidence may decide the claim. Table 6 of the
+    paper counts 9,086 NEI rows and 11,023 + 7,148 = 18,171 other rows. The sum is 27,257, not the 27,572 that it prints.
     """
     rng = random.Random(f"{seed}:nei")
     columns = ["id", "group_id", "label", "evidence", *(["gold"] if "gold" in ds.features else [])]
@@ -97,7 +97,7 @@ def train_verifier(
 
 
 def of_labels(rows: Dataset, labels: Sequence[str], where: str = "") -> Dataset:
-    """Select the rows of some labels; with `where`, log how many others are left out there."""
+    """Select the rows of some labels; with `where`, log how many rows are left out there."""
     kept = rows.select([i for i, label in enumerate(rows["label"]) if label in labels])
     if where and len(kept) < len(rows):
         log.warning("%s: %d of %d rows are left out: none of %s", where, len(rows) - len(kept), len(rows), ", ".join(labels))
@@ -113,8 +113,8 @@ def scores(gold: Sequence[str], predicted: Sequence[str | None]) -> dict[str, fl
     """Compute accuracy and macro-F1, the mean of the F1 of the labels that occur in `gold`.
 
     Macro-F1 is that of scikit-learn with these labels: `f1_score(gold, predicted, labels=sorted(set(gold)), average="macro")`. A
-    label that is only predicted makes others' recall less, and is not in the mean. Of rows of one label it is the F1 of that
-    label; see `without_macro_f1`.
+    label that is only predicted reduces the recall of other labels, and is not in the mean. For rows of one label it is the F1 of
+    that label; see `without_macro_f1`.
     """
     from sklearn.metrics import accuracy_score, f1_score
 
@@ -159,8 +159,8 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int | None = N
     Args:
         rows: verification rows.
         engine: the verifier.
-        ways: 2 leaves NOT ENOUGH INFO rows out and masks that class, as RACE's evaluation does; 3 keeps all, and a label that
-            the verifier lacks counts as wrong. By default the labels are the verifier's that rows have.
+        ways: 2 leaves NOT ENOUGH INFO rows out and masks that class, as RACE's evaluation does. 3 keeps all, and a label that the
+            verifier lacks counts as wrong. By default the labels are the verifier's that rows have.
         claim_only: hide the evidence.
 
     Returns:
