@@ -21,8 +21,9 @@ ATTEMPTS = 5
 FIRST_DELAY = 1.0  # seconds before the first repetition; each further repetition waits twice as long
 LONGEST_WAIT = 300.0  # seconds: a longer wait is left to the user
 FAILURES = (OSError, RuntimeError, ValueError, httpx.HTTPError)
-"""What huggingface_hub raises: OSErrors for refusals, RuntimeErrors for refused uploads, ValueErrors for malformed answers. hf_xet,
-which uploads large files, raises ConnectionErrors alone, with the status in their text."""
+"""What huggingface_hub raises: OSErrors for refusals, RuntimeErrors for refused uploads, ValueErrors for malformed answers.
+
+hf_xet, which uploads large files, raises ConnectionErrors alone, with the status in their text."""
 OFFLINE = "offline mode is on: unset HF_HUB_OFFLINE (and TRANSFORMERS_OFFLINE) and run this again"
 BILLING = "https://huggingface.co/settings/billing"
 LOGIN = "run `hf auth login`, or set HF_TOKEN to your token from https://huggingface.co/settings/tokens"

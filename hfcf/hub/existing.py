@@ -182,9 +182,9 @@ def check_overwrite(out: str | Path) -> None:
 
 
 def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Read whether a card beside the source's files, or in a folder above them, forbids republishing their rows.
+    """Read whether a card next to the source's files, or in a folder above them, forbids republishing their rows.
 
-    This keeps the restriction when rows of such a corpus, or the results of a run on them, are read again as a user's own files.
+    This keeps the restriction when a user reads rows of such a corpus, or the results of a run on them, as own files.
     """
     for path in list_paths(source.get("data_dir") or source.get("data_files") or _folder(source.get("corpus"))):
         # The folder of a link, and the folder of its target.

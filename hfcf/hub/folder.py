@@ -1,7 +1,7 @@
 """Write a dataset repository as a folder: Parquet by configuration and split, and the card's list of the exact files.
 
-Each file's name holds the hash of its contents: `load_dataset` keys its cache by the card's patterns, so a rewritten file of the
-same name would be read back stale.
+Each file's name holds the hash of its contents. `load_dataset` keys its cache by the card's patterns, so it would return old rows
+for a rewritten file of the same name.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _inputs(kind: str, start: Model) -> dict[str, Any]:
 
 
 def _find_base(name: str) -> str | None:
-    """Return the base model's name on the Hub, if it has one."""
+    """Return the base model's name on the Hub, if the model has a base model there."""
     if name.startswith("offline:"):
         return OFFLINE_BASES.get(name.removeprefix("offline:"))
     try:

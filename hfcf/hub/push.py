@@ -1,13 +1,13 @@
 """`hfcf push`: make a repository of the Hub equal to a finished folder, in one commit.
 
-Large files are uploaded first and belong to no revision until the commit names them. So the head is the old state or the new one,
-whatever fails. Each attempt starts from what the repository has at that moment: a push that failed is run again, uploads nothing
-twice, and makes no commit where nothing differs. When only the answer to a commit is lost, the repeated commit has an outdated
-parent and conflicts, and the next attempt finds that nothing differs.
+Large files are uploaded first and belong to no revision until the commit names them. So the head is the old state or the new
+state, whatever fails. Each attempt starts from what the repository has at that moment. A push that failed is run again; it uploads
+nothing twice, and makes no commit where nothing differs. Sometimes only the answer to a commit is lost. Then the repeated commit
+has an outdated parent and conflicts, and the next attempt finds that nothing differs.
 
 `HfApi.upload_folder` does not keep these promises. With hf_xet it makes several commits of many files, and splits a commit that
-failed, so that the head can be half of a folder; it silently leaves out files that a `.gitignore` of the repository ignores; and
-it sends the card as it is, while a pushed card names its repository. `preupload_lfs_files` and `create_commit` do.
+failed, so that the head can be half of a folder. It silently leaves out files that a `.gitignore` of the repository ignores. It
+sends the card as it is, while a pushed card names its repository. `preupload_lfs_files` and `create_commit` keep the promises.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def push(
 ) -> PushReport:
     """Make a repository of the Hub equal to a folder: a dataset repository for a run's, a model repository for a training's.
 
-    A folder that did not change since the last push makes no commit; a changed folder makes one commit, which also removes the
-    files of the older push that the folder no longer has. Files that this library did not write stay as they are,
-    and a repository of something else is refused.
+    A folder that did not change since the last push makes no commit. A changed folder makes one commit, which also removes the
+    files of the older push that the folder no longer has. Files that this library did not write stay as they are, and a repository
+    of something else is refused.
     """
     check_name(repo)
     if revision is not None and re.fullmatch("[0-9a-f]{40}", revision):
@@ -225,8 +225,9 @@ _TOKEN = re.compile(
     r"|AIza[\w-]{35}|xox[abprs]-[\w-]{20,})|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----",
     re.ASCII,
 )
-"""Tokens of the Hub, whatever stands before them, and keys of OpenAI and those like it, GitHub, AWS, Google and Slack where a word
-begins, or after an escape such as \\n."""
+"""Tokens of the Hub, whatever is before them, and keys of OpenAI and similar keys, GitHub, AWS, Google and Slack.
+
+Keys are found where a word begins, or after an escape such as \\n."""
 
 
 def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
@@ -236,7 +237,7 @@ def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
 
 
 def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
-    """Say whether the repository has the same bytes: the Hub knows large files by SHA-256, others by git's hash."""
+    """Say whether the repository has the same bytes: the Hub identifies large files by SHA-256, other files by git's hash."""
     if remote.size != addition.upload_info.size:
         return False
     if remote.lfs is not None:
@@ -246,7 +247,7 @@ def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
 
 
 def check_files(contents: Contents, token: str | None = None) -> None:
-    """Raise `HubError` when a text or a row holds a token of the Hub, a key of a usual form, `token`, or another secret of ours."""
+    """Raise `HubError` when a text or a row holds a token of the Hub, a key of a usual form, `token`, or another secret."""
     secrets = [token or "", *environment_secrets()]
     for path in contents.files:
         for where, content in _read_texts(contents.root / path):

@@ -21,7 +21,7 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
     Args:
         system: its name.
         preset: one of its presets.
-        settings: a run's; those that are not the preset's are named.
+        settings: a run's; settings that are not the preset's are named.
 
     >>> describe_rating("eda", "paper").partition(",")[0]
     'EDA paper: not measured'

@@ -15,7 +15,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 def render(template: str, /, package: str = "hfcf.hub", **values: Any) -> str:
     """Fill in a template. A value that it lacks is an error, and the values of an HTML page are escaped.
 
-    In Markdown a value is one line without HTML; `cell` also keeps it from making links, images and cells, `code` keeps it within
+    In Markdown a value is one line without HTML. `cell` also keeps it from making links, images and cells. `code` keeps it within
     backquotes and `fenced` within a block of code.
     """
     environment = Environment(
