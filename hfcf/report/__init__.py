@@ -1,7 +1,7 @@
 """A run on one self-contained HTML page: pairs with what changed in colour, funnel, metrics, every row to search, settings.
 
-The page is made from the run's folder alone, so that it can be made again: after metrics or ratings were added, or by whoever
-downloads the folder from the Hub.
+The page is made from the run's folder alone, so that it can be made again. Metrics or ratings may be added first, and people who
+download the folder from the Hub can also make it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     `textContent`, and a Content-Security-Policy names the hash of the page's only script.
 
     Args:
-        folder: what `hfcf run` left, of which `run.json`, the Parquet files that `README.md` lists and `recipe.yaml` are read,
-            and if they are there human ratings (`ratings.md`) and the tables of a comparison (`table.md`, `rationales.md`,
-            `figure.svg`), in the folder or in one right below it; or what `hfcf compare` left.
+        folder: what `hfcf run` or `hfcf compare` left. It has `run.json`, the Parquet files that `README.md` lists and
+            `recipe.yaml` if it is of a run. Human ratings (`ratings.md`) and the tables of a comparison (`table.md`,
+            `rationales.md`, `figure.svg`) are read if they exist, in the folder or in a folder right below it.
         limit: rows that the page holds. From more rows, accepted and rejected, an even sample is taken, which the page mentions.
 
     Returns:

@@ -9,7 +9,7 @@ from typing import Any
 from hfcf import metrics
 
 LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
-"""How the names of scores begin that are better when lower; all others are better when higher."""
+"""How the names of scores begin that are better when lower; all further scores are better when higher."""
 _VERIFIER = "verifier"
 _PHRASES = {
     "minimality.distance": "word edits {:.0f}",
@@ -67,7 +67,7 @@ def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]
 def certainty(row: Mapping[str, Any]) -> float:
     """Return the least probability that a verifier or a judge gives a row's label; 1 where none was asked.
 
-    One that gives another label, whose probability is then known, gives this one at most the rest.
+    A judge that gives another label, whose probability is then known, gives this label at most the rest.
     """
     asked = []
     for score in row.get("scores") or []:

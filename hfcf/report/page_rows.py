@@ -22,11 +22,11 @@ from hfcf.report.measures import low_is_better, measures, ordered
 from hfcf.text.check import MAX_CHARACTERS
 
 LIMIT = 50_000
-"""Rows that a page holds: browsers open these in under two seconds."""
+"""Rows that a page holds: browsers open so many rows in under two seconds."""
 BLOCK = 250
 """Sources in a block."""
 PLAIN = 2_000_000
-"""Characters of JSON up to which the blocks of a page stay as they are, for whoever reads the file without a browser."""
+"""Characters of JSON up to which the blocks of a page stay as they are, for people who read the file without a browser."""
 
 Layout = tuple[tuple[str, int], ...]
 """For each text, the name of its block, and 1 if it is the title of the text that follows."""

@@ -55,8 +55,8 @@ def peek(
         best: how many of the best.
         worst: how many of the worst.
         random: how many at random, the same rows each time.
-        by: the metric, or the system's score, that ranks them; by default `hfcf.report.ranking.pair_score`, closeness to the
-            source × (1 − excess copy rate) × certainty, and last the pairs whose main text did not change.
+        by: the metric, or the system's score, that ranks them. The default is `hfcf.report.ranking.pair_score`: closeness to the
+            source × (1 − excess copy rate) × certainty. The pairs whose main text did not change come last.
         find: words that a row's texts, id or reason must all hold, in any case.
         stage: with "rejected", the stage that rejected.
         reason: with "rejected", a part of the reason, in any case.
@@ -101,7 +101,7 @@ def peek(
 
 
 def _plain_rows(paths: Sequence[Path], rows: int, find: str | None) -> Iterator[Text]:
-    """Yield the values of rows that are no counterfactuals: originals, triplets, the results of an attack."""
+    """Yield the values of rows that are not counterfactuals: originals, triplets, the results of an attack."""
     matching = (row for row in read(paths) if _holds(find, "", map(str, row.values())))
     for row in islice(matching, rows):
         yield Text()
@@ -165,7 +165,7 @@ def _choose(
 
 
 def _rank(row: Mapping[str, Any], turn: int = -1) -> tuple[bool, float, str]:
-    """Order pairs by their score, the best first, or the worst with `turn` 1; of equal ones by id; last those without a score."""
+    """Order pairs by their score, the best first, or the worst with `turn` 1; equal pairs by id; last pairs without a score."""
     score = pair_score(row)
     return score is None, turn * (score or 0.0), str(row["id"])
 
@@ -217,7 +217,7 @@ def _measure(paths: Sequence[Path], columns: Sequence[str], by: str) -> str:
 def _rejected(
     paths: Sequence[Path], n: int, drawn: bool, find: str | None, stage: str | None, reason: str | None, marks: bool
 ) -> Iterator[Text]:
-    """Yield lines about what was rejected of some sources, the first ones or some at random."""
+    """Yield lines about what was rejected of some sources, the first sources or some at random."""
     matching = (
         row for row in _matching("rejected", paths, find)
         if stage in (None, row["stage"]) and (reason or "").casefold() in (row["reason"] or "").casefold()

@@ -1,4 +1,4 @@
-"""Which pairs are worth reading first: those that stay close to their source, are not copied from the evidence, and are certain."""
+"""Which pairs are worth reading first: pairs that stay close to their source, are not copied from the evidence, and are certain."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hfcf.report.measures import certainty
 def pair_score(row: Mapping[str, Any]) -> float | None:
     """Score a counterfactual: closeness to its source × (1 − excess copy rate) × certainty, 0–1, more is better.
 
-    - Closeness is 1 − the word edits from the source's main text (claim, sentence or question) over the words of the longer one.
-    - The excess copy rate is by how much the new claim's copy rate exceeds that of the source's claim; 0 if it does not, and for
-      tasks whose rows list no pieces. A copied sentence is right and fluent, so the models that wrote and judged it are sure of
+    - Closeness is 1 − the word edits from the source's main text (claim, sentence or question) over the words of the longer text.
+    - The excess copy rate is by how much the new claim's copy rate exceeds that of the source's claim. It is 0 if it does not, and
+      for tasks whose rows list no pieces. A copied sentence is right and fluent, so the models that wrote and judged it are sure
+      of it. A score of these models alone shows copies first.
       it: a score of theirs alone shows copies first.
     - Certainty is the least probability that the verifier or a judge gives the new label; 1 where none was asked.
 
