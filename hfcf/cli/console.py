@@ -62,7 +62,7 @@ class Formatter(logging.Formatter):
 
 
 def log_to_terminal() -> None:
-    """Show warnings of every library, and the notes of this one, on standard error."""
+    """Show warnings of every library, and the notes of this library, on standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(Formatter("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler])

@@ -53,7 +53,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
 
 
 def must_launch(processes: int | None) -> bool:
-    """Return whether this process must start the others; it must not if a launcher started it."""
+    """Return whether this process must start the other processes; it must not if a launcher started it."""
     running = launched_processes()
     if processes is None or running == processes:
         return False

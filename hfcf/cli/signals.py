@@ -28,7 +28,8 @@ class Stop:
     """The signal that ends this process, if one came.
 
     Both signals raise `KeyboardInterrupt`, which libraries expect: `datasets` removes its unfinished files. A thread that Python's
-    C-level handler wakes ends the process when the main thread does not, because it waits in a library, or at a second signal.
+    C-level handler wakes ends the process at a second signal. It also ends it when the main thread does not, because it waits in a
+    library.
     """
 
     def __init__(self) -> None:

@@ -116,7 +116,7 @@ def print_push(plan: Any, public: bool) -> None:
 
 
 def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
-    """Print a dry run: the cost of each stage and of all, then a few rows with the outcome of each stage and what was made."""
+    """Print a dry run: the cost of each stage and of all, then a few rows with each stage's outcome and what was made."""
     from hfcf.report.measures import phrases
     from hfcf.report.peek import pair_lines, row_lines
 
