@@ -15,7 +15,7 @@ def serve(*, preset: str = "offline", host: str = "127.0.0.1", port: int | None 
     """Serve the page until the process ends.
 
     Args:
-        preset: the preset that is chosen at first; a system that lacks it starts with another.
+        preset: the preset that is chosen at first; a system that lacks it starts with another preset.
         host: the address to listen on; "0.0.0.0" lets other machines in.
         port: by default the first free one from 7860.
         quiet: print nothing.

@@ -15,7 +15,7 @@ from hfcf.text.check import CONTROL
 
 Row = Mapping[str, Any]
 LEFT = 1 / 3
-"""The share of a text that must be left for its changes to stand inside it; else it is shown before and after."""
+"""The share of a text that must be left if its changes are shown inside it; else it is shown before and after."""
 
 
 class Run(NamedTuple):

@@ -18,7 +18,7 @@ from hfcf.core.weights import Weights, list_weights
 from hfcf.systems import system_class, systems
 
 SHOWN = 6
-"""Settings that have an entry of their own; the others are written as lines."""
+"""Settings that have an entry of their own; further settings are written as lines."""
 _SIZES = ("num_", "max_new_")
 """How the names of settings begin that say how much is searched and made."""
 
@@ -49,7 +49,7 @@ def starting(system: str, preset: str, task: Task) -> dict[str, Any]:
 
 
 def values_of(system: str, preset: str, task: Task) -> dict[str, Any]:
-    """Return the values that a system starts with: its preset's, and those of `starting`."""
+    """Return the values that a system starts with: its preset's values, and the values of `starting`."""
     cls = system_class(system)
     defaults = {name: setting.default for name, setting in cls.schema.items() if setting.default is not MISSING}
     by_task = cls.by_task.get(task.name, {}) if "task" in cls.schema else {}
@@ -80,7 +80,7 @@ def written(value: Any) -> str:
 
 
 def read_settings(entries: Mapping[str, str], lines: str) -> dict[str, Any]:
-    """Read the settings of entries, and those of lines `name=value`.
+    """Read the settings of entries and of lines `name=value`.
 
     Raises:
         ValueError: a line has no `=`, or a value is not YAML.
@@ -144,7 +144,7 @@ def models(system: str, preset: str, task: Task) -> list[Weights]:
 
 
 def learns(cls: type[System], preset: str) -> bool:
-    """Return whether a system learns from the whole set; one that can't be made without more settings is not asked."""
+    """Return whether a system learns from the whole set; a system that can't be made without more settings is not asked."""
     try:
         return any(stage.fit_inputs and stage.fitted is None for stage in cls.preset(preset).stages)
     except (ValueError, TypeError):

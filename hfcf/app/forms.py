@@ -1,4 +1,4 @@
-"""What a person pasted into a form, as a row of its task; and the rows that ship, to fill a form and to learn from."""
+"""What a person pasted into a form, as a row of its task. Also the rows that ship, to fill a form and to learn from."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def demo_recipe(task: Task) -> RunRecipe:
 
 @lru_cache
 def demo_rows(name: str) -> Dataset:
-    """Load the rows that ship for a task, without those that can't be worked on."""
+    """Load the rows that ship for a task, without rows that can't be worked on."""
     ds = load_rows(demo_recipe(get_task(name)))
     return ds.select([i for i, row in enumerate(ds) if problem(row) is None and not (row.get("status") or {}).get("reason")])
 

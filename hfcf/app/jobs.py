@@ -95,19 +95,19 @@ class Desk:
         self._jobs: dict[str, Job] = {}
 
     def open(self, visitor: str) -> Job:
-        """Make a visitor's job, and stop the one that they had."""
+        """Make a visitor's job, and stop the visitor's earlier job."""
         self.stop(visitor)
         job = self._jobs[visitor] = Job()
         return job
 
     def start(self, visitor: str, work: Callable[[Job], None]) -> Job:
-        """Begin the visitor's job; one that was stopped before it began does no work."""
+        """Begin the visitor's job; a job that was stopped before it began does no work."""
         job = self._jobs.get(visitor) or self.open(visitor)
         self._models.submit(_work, job, work)
         return job
 
     def stop(self, visitor: str) -> None:
-        """Stop the job of a visitor, if there is one."""
+        """Stop the job of a visitor, if there is a job."""
         if (job := self._jobs.get(visitor)) is not None:
             job.stop.set()
 

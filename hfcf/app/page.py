@@ -160,7 +160,7 @@ def _entry(task: Task, entry: Any, value: str) -> Any:
 
 
 def _fields(system: str, preset: str, task: Task) -> list[dict[str, Any]]:
-    """Describe the entries of settings, those that are not needed hidden."""
+    """Describe the entries of settings; entries that are not needed are hidden."""
     own = choices.shown_settings(system, preset, task)
     made: list[dict[str, Any]] = [
         {"label": setting.name, "value": value, "info": setting.range or setting.type, "visible": True} for setting, value in own

@@ -68,7 +68,7 @@ def _names(system: str) -> Mapping[str, Any]:
 
 
 def _learn(system: System, task: Task, ds: Dataset) -> System:
-    """Fit a system: one that trains models on the rows that ship alone, so that it trains once; any other on the row as well."""
+    """Fit a system: a system that trains models on the rows that ship alone, to train once; any other system on the row as well."""
     rows = _plain(demo_rows(task.name), task)
     if trains(system):
         return system.fit(rows)
