@@ -1,4 +1,4 @@
-"""Verifiers, and how well they do: the three-way verifier that checks edits and claims, and the two-way verifier that judges data."""
+"""Train and score verifiers: a three-way verifier checks edits and claims, and a two-way verifier judges data."""
 
 from __future__ import annotations
 
