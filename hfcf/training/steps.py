@@ -96,6 +96,24 @@ def check_counts(hp: Any, counts: Counts | None, name: str) -> None:
         )
 
 
+def check_distribution(hp: Any, kind: Any) -> None:
+    """Raise `ValueError` where batches are to be split and DeepSpeed, FSDP or Megatron-LM manages the gradients.
+
+    Parts add up their gradients before one step; no training in parts was run under these.
+
+    Args:
+        hp: how it is trained.
+        kind: accelerate's `DistributedType` of the training.
+    """
+    names = {"DEEPSPEED": "DeepSpeed", "FSDP": "FSDP", "MEGATRON_LM": "Megatron-LM"}
+    if is_split(hp) and (name := names.get(getattr(kind, "value", kind))):
+        raise ValueError(
+            f"micro_batch_size must not be set under {name}, which accelerate's configuration asks for, got "
+            f"{hp.micro_batch_size}: leave it out and set a smaller batch_size or gradient_checkpointing: true, or launch with "
+            "--multi_gpu"
+        )
+
+
 def count_rows(batch: Batch) -> tuple[torch.Tensor, ...]:
     """Count the rows of a batch: for a loss that is a mean over rows."""
     return (torch.tensor(float(len(batch["labels"])), device=batch["labels"].device),)

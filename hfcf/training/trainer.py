@@ -369,6 +369,7 @@ def fit(
             model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
             callbacks=[progress, checkpoint_callback(digest, order), *callbacks],
         )  # fmt: skip
+        steps.check_distribution(hp, trainer.accelerator.distributed_type)
         trainer.remove_callback(PrinterCallback)
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     network = network.cpu().float().eval()

@@ -22,6 +22,8 @@ import test_relation
 import test_train_reader
 import test_training
 import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType
 from datasets import Dataset
 from rich.console import Console
 from safetensors.torch import load_file
@@ -427,6 +429,20 @@ def test_settings_that_are_not_set_change_no_key() -> None:
     for changed in (plain, replace(plain, max_steps=3, micro_batch_size=2, gradient_checkpointing=True)):
         assert pickle.loads(pickle.dumps(changed)) == changed
     assert replace(plain, max_steps=3).__getstate__()["max_steps"] == 3
+
+
+@pytest.mark.parametrize(("kind", "name"), [(DistributedType.DEEPSPEED, "DeepSpeed"), (DistributedType.FSDP, "FSDP")])
+def test_parts_are_refused_under_deepspeed_and_fsdp(
+    kind: Any, name: str, settings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, train = KINDS["verifier"]
+    monkeypatch.setattr(Accelerator, "distributed_type", property(lambda self: kind))
+    with pytest.raises(ValueError, match=f"micro_batch_size must not be set under {name}, .*got 2: leave it out"):
+        train(settings(model, micro_batch_size=2), tmp_path / "parts")
+    assert not (tmp_path / "parts" / steps.FILE).exists()
+    hp = settings(model)
+    steps.check_distribution(hp, kind)  # whole batches are not refused
+    steps.check_distribution(replace(hp, micro_batch_size=2), DistributedType.MULTI_GPU)
 
 
 def test_a_training_has_one_length() -> None:
