@@ -38,5 +38,5 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
     return (
         f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']} ({counts['date']}), {shares['label']} are right "
         f"in label, {shares['all']} in everything, and {shares['both']} are counterfactuals as well; other rows may do "
-        f"worse: {trial}see docs/rated_pairs.md"
+        f"worse: {trial}see docs/results/rated_pairs.md"
     )
