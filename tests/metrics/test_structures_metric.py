@@ -70,7 +70,7 @@ def test_rows_are_added_one_by_one_in_batches_and_in_proofs(metric: Any) -> None
     ("predictions", "reference", "settings", "message"),
     [
         ([""], {"claim": "c"}, {}, "reference 0 has no label, evidence, evidence_info, structure: give a row"),
-        ([""], {**SUP, "label": "yes"}, {}, "reference 0: the label 'yes'"),
+        ([""], {**SUP, "label": "yes"}, {}, "reference 0: the label must be one of SUPPORTS, REFUTES, NOT ENOUGH INFO, got 'yes'"),
         (["", ""], SUP, {}, "must be of one length, got 2 and 1"),
         ([""], SUP, {"notation": "graph"}, "notation must be program or arrows or proof, got 'graph'"),
         ([""], SUP, {"encoder": "bert"}, "encoder must be paper or offline, got 'bert'"),
