@@ -73,7 +73,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
 
 
 def main(name: str, argv: Sequence[str] | None = None) -> None:
-    """Run the command of one corpus; its arguments are `argv`, by default those of the process."""
+    """Run the command of one corpus; its arguments are `argv`, by default the arguments of the process."""
     builder = builder_class(name)
     parser = argparse.ArgumentParser(description=f"Build a dataset repository of {builder.INFO.title}.")
     parser.add_argument("--data-dir", required=True, help="folder of the original release files")

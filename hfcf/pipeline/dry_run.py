@@ -33,8 +33,8 @@ def dry_run(
     Three rows load the models; the next, up to 32, are the batch whose cost is scaled up. A stage has 60 seconds for its batch:
     after slow rows, the batch is smaller. Seconds in which weights were loaded are not scaled up, and are given apart.
 
-    A system that trains models trains them on the first 200 rows only; the counts and minutes of a training are those of the dry
-    run, and are not scaled up.
+    A system that trains models trains them on the first 200 rows only. The counts and minutes of a training are the dry run's, and
+    are not scaled up.
 
     Answers of a remote model, which cost money, go to the request cache: neither the run nor another dry run pays for them again.
     A recipe that asks one tries as many rows as the endpoint gets requests at a time, `HFCF_LLM_CONCURRENCY`.
@@ -140,7 +140,7 @@ def _estimate_engine(counts: Mapping[str, Any], times: float) -> dict[str, Any]:
 
 
 def _add_engines(engines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up the minutes, attempts and cost of engines; calls and tokens of several are no sum: a tagger counts characters."""
+    """Add up the minutes, attempts and cost of engines; calls and tokens are not added up: a tagger counts characters."""
     total: dict[str, Any] = dict.fromkeys(("calls", "tokens", "minutes", "seconds"), None if engines else 0)
     for key in (*total, "attempts", "cost"):
         amounts = [engine[key] for engine in engines if engine.get(key) is not None]
@@ -182,7 +182,7 @@ def _short(column: str, value: Any) -> str:
 
 
 def _item(item: Any) -> str:
-    """Return the text of an item: itself, its text, or its change; "" for a long one, such as a passage, and for a bare index."""
+    """Return the text of an item: itself, its text, or its change; "" for a long text, such as a passage, and for an index."""
     if isinstance(item, int):
         return ""
     if isinstance(item, Mapping):

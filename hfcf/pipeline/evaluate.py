@@ -33,7 +33,7 @@ class Scored:
 
     Args:
         title: names the rows in tables.
-        rows: the rows, those that are left out included.
+        rows: the rows, including the rows that are left out.
         result: what the model answered.
         seen: how many rows have a group or a text that the model was trained on.
         whole: nothing is known of the parts of the passages that the model was trained on.
@@ -46,7 +46,7 @@ class Scored:
     whole: bool = False
 
     def lines(self) -> Iterator[str]:
-        """Say how many rows were scored, on what labels, why others were left out, and what else readers of the scores need."""
+        """Say how many rows were scored, on what labels, why rows were left out, and what else readers of the scores need."""
         result, there = self.result, len(self.rows)
         on = f", on {', '.join(result.labels)}" if 0 < len(result.labels) <= _FEW else ""
         yield f"{self.title}: {there - len(result.left_out)} of {there} rows are scored{on}"
@@ -68,7 +68,7 @@ class Scored:
             )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the scores, those of each class, the confusion matrix and the answer to each row."""
+        """Return the scores, the scores of each class, the confusion matrix and the answer to each row."""
         result, task = self.result, task_of(self.rows.features)
         left_out = dict(Counter(result.left_out.values()).most_common())
         content: dict[str, Any] = {
@@ -104,10 +104,10 @@ def evaluate(
 
     Args:
         model: of the task of the rows.
-        sources: "NAME=FOLDER" or "NAME=FILE", each with ":SPLIT" where it is not "validation"; or the path of a file of rows, or of
-            a folder that holds a dataset.
+        sources: "NAME=FOLDER" or "NAME=FILE", each with ":SPLIT" where it is not "validation". Or the path of a file of rows, or
+            of a folder that holds a dataset.
         max_length: tokens of an input; by default as many as the model reads.
-        ways: see `hfcf.core.trainer.evaluate`. A corpus that has so many labels in files of their own is read from these; by
+        ways: see `hfcf.core.trainer.evaluate`. A corpus that has so many labels in separate files is read from these files. By
             default it is read with the labels of the model.
         limit: score only the first rows of each.
         settings: of the task's trainer.
@@ -117,8 +117,8 @@ def evaluate(
         overwrite: replace that file if it is there.
 
     Raises:
-        ValueError: a corpus can't be read, no model answers its rows, no row of it is left to score, or the predictions can't be
-            stored where they shall be; the message says why.
+        ValueError: a corpus can't be read, no model answers its rows, or no row of it is left to score. Also if the predictions
+            can't be stored at their path; the message says why.
     """
     if predictions is not None:
         check_target(Path(predictions), sources, overwrite=overwrite)
@@ -148,7 +148,7 @@ def _ways(source: str, model: Model, ways: int | None, settings: Mapping[str, An
 
 
 def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:
-    """Score a model on the rows that could be read; the others are left out, each with its reason."""
+    """Score a model on the rows that could be read; the remaining rows are left out, each with its reason."""
     statuses = list(rows["status"]) if "status" in rows.features else []
     unread = {i: str(status["reason"]) for i, status in enumerate(statuses) if status and status["accepted"] is False}
     rows = rows.remove_columns("status") if statuses else rows
@@ -204,7 +204,7 @@ def read_source(
 def read_rows(
     source: str, limit: int | None = None, own: Mapping[str, Any] | None = None, ways: int | None = None
 ) -> Dataset:  # fmt: skip
-    """Read the rows of a source as `read_source` does, without those that can't be read; the log counts them."""
+    """Read the rows of a source as `read_source` does, without rows that can't be read; the log counts them."""
     _, title, rows = read_source(source, limit, own, ways)
     if "status" not in rows.features:
         return rows

@@ -31,7 +31,7 @@ class NewRecipe:
         text: its YAML.
         rows: how many the file has.
         readable: how many of them can be read.
-        reasons: why the others can't, each with its number of rows.
+        reasons: why the remaining rows can't, each with its number of rows.
         ids: columns that differ in all rows, and are not read: one of them may be the id.
     """
 
@@ -54,7 +54,7 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
         changes: "key=value" of the recipe, as `--set` takes them: `columns` and `labels` that can't be guessed among them.
 
     Raises:
-        RecipeError: there is no such system or file, it has another form, or its columns or labels can't be guessed; the message
+        RecipeError: there is no such system or file, it has another form, or its columns or labels can't be guessed. The message
             has the keys to write.
     """
     cls = system_class(system)
@@ -101,7 +101,7 @@ def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
 
 
 def _reasons(content: Mapping[str, Any]) -> Counter[str | None]:
-    """Parse the recipe, load its rows as `hfcf run` does, and count why rows can't be read; None counts those that can."""
+    """Parse the recipe, load its rows as `hfcf run` does, and count why rows can't be read; None counts rows that can be read."""
     from hfcf.pipeline.recipes import RunRecipe
     from hfcf.pipeline.run import load_rows
 

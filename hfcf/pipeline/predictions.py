@@ -28,10 +28,10 @@ def prediction_lines(title: str, rows: Dataset, result: Evaluation) -> Iterator[
     """Yield what a file of predictions says of each row, in the order of the rows.
 
     Every line has `set`, `id` and `gold`, as `hfcf.core.trainer.Evaluation.gold` has it. A row that was left out has the reason in
-    `left_out`. Any other has `prediction`, the label, the answer or the program as the model wrote it, and what the model gives of
-    these: `probabilities` by label; `score`, the logarithm of `probability`, and `passage` of an answer to a question; `label`
-    and `names`, {name in the program: id of the evidence}, of a program; `written`, the text in which a label was found; and
-    `fault`, why there is no answer, or why it can't be read.
+    `left_out`. Every further row has `prediction`: the label, the answer or the program as the model wrote it. It also has what
+    the model gives of the following keys. `probabilities` are by label. `score`, the logarithm of `probability`, and `passage`
+    belong to an answer to a question. `label` and `names`, {name in the program: id of the evidence}, belong to a program.
+    `written` is the text in which a label was found. `fault` says why there is no answer, or why it can't be read.
 
     Args:
         title: names the rows.
@@ -66,7 +66,7 @@ def check_target(path: Path, sources: Iterable[str] = (), *, overwrite: bool = F
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON lines to a file, which is there only when it is complete, and replaces the one that was there."""
+    """Write JSON lines to a file, which exists only when it is complete, and replaces an earlier file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

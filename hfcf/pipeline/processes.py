@@ -26,7 +26,7 @@ from hfcf.pipeline.shards import WORK, Pieces, Shards, divide, piece_size
 from hfcf.pipeline.timing import add_costs
 
 WAIT = timedelta(days=20)
-"""The longest wait for another process: the main process fits models while the others wait. Gloo allows 24 days at most."""
+"""The longest wait for another process: other processes wait while the main process fits models. Gloo allows 24 days at most."""
 _LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 

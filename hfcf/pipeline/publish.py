@@ -1,8 +1,8 @@
 """Publish a run as a dataset repository in a folder: Parquet, card, report, `run.json` and the recipe.
 
-Rows are written a batch at a time. A `Dataset` also gets what needs all rows at once: metrics that are fitted to the whole set,
-unique ids in `augmented`, and a held-out part of it. A stream gets none of these, in one bounded pass, and its report holds
-a sample of the rows; the card and `run.json` (`streamed`) list what was left out.
+Rows are written a batch at a time. A `Dataset` also gets what needs all rows at once. This is metrics that are fitted to the whole
+set, unique ids in `augmented`, and a held-out part of it. A stream gets none of them: it is one bounded pass, and its report holds
+a sample of the rows. The card and `run.json` (`streamed`) list what was left out.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def _write_folder(
     out: Path, run: Mapping[str, Any], paths: Mapping[str, Mapping[str, Files]], pairs: Sequence[Mapping[str, Any]], limit: int, *,
     recipe: Mapping[str, Any], corpus: Mapping[str, Any], command: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """Write card, recipe, `run.json` and report beside a run's Parquet files, and remove the files of an older run."""
+    """Write card, recipe, `run.json` and report next to a run's Parquet files, and remove the files of an older run."""
     written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
     private_texts = (recipe, run["settings"])
     run = redact_values(run, *private_texts)
@@ -270,7 +270,7 @@ def _write_folder(
     write_record(out, recipe, command)
     with replace_file(out / "run.json") as part:
         part.write_text(json.dumps(run_report, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
-    # The card names the files: until it is replaced the older run can be read, and afterwards this one.
+    # The card names the files: until it is replaced the older run can be read, and afterwards this run.
     with replace_file(out / "README.md") as part:
         part.write_text(redact(card, *private_texts), encoding="utf-8")
     remove_parts(out, "README.md", "run.json", "recipe.yaml", "report.html")  # of a run that was killed

@@ -32,7 +32,7 @@ INSTALL = "in a checkout of hfcf: pip install '.[ray]'"
 EVERY = 60
 """Seconds between two lines of the log about the progress of the run."""
 PLACE, COSTS = "_row", "_costs"
-"""Columns that travel with the rows: the place of each row in the set, and in the first row of a block the costs of the block."""
+"""Columns that travel with the rows: each row's place in the set, and the costs of a block in its first row."""
 EXTRA = Features({PLACE: Value("int64"), COSTS: Value("string")})
 SENT = ("HFCF_CACHE", "HFCF_DEVICE", "HFCF_REQUEST_CACHE", "HFCF_TOKEN_BUDGET", "HFCF_WORDNET", "HF_HOME", "HF_HUB_OFFLINE")
 """Variables that the driver sends to the workers. Keys are not among them: Ray's dashboard would show them."""
@@ -41,8 +41,8 @@ SENT = ("HFCF_CACHE", "HFCF_DEVICE", "HFCF_REQUEST_CACHE", "HFCF_TOKEN_BUDGET", 
 class Cluster(Runner):
     """Divide rows over the tasks and actors of a Ray cluster; this process drives it, fits, joins and writes the result.
 
-    Stages that read models run in actors, each with its copy; other stages run in tasks. Each block of rows from the last stage
-    is written into `out`, which all nodes share, so that a run that is repeated computes the missing rows alone.
+    Stages that read models run in actors, each with its copy; other stages run in tasks. Each block of rows from the last stage is
+    written into `out`, which all nodes share. So a run that is repeated computes the missing rows alone.
 
     Args:
         out: the folder of the result.
@@ -129,7 +129,7 @@ class Cluster(Runner):
 
 
 def connect() -> None:
-    """Join the cluster of `RAY_ADDRESS` or of this machine, or start a cluster here; do nothing if the process has joined one."""
+    """Join the cluster of `RAY_ADDRESS` or of this machine, or start a cluster here; do nothing if the process is in a cluster."""
     import ray
 
     if not ray.is_initialized():

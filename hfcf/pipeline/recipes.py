@@ -41,7 +41,7 @@ class RunRecipe(RowsRecipe):
     limit: Positive | None = None
     """Run only the first rows, after fitting on all."""
     streaming: bool = False
-    """Read, transform and write the rows as a stream, in bounded memory: no Arrow file of a stage is written, and the result is
+    """Read, transform and write the rows as a stream, in bounded memory. No Arrow file of a stage is written, and the result is
     Parquet shards. The card names what a stream leaves out."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
@@ -72,7 +72,7 @@ EvaluationSources = Annotated[Sequence[Source], Field(description="More rows to 
 
 @recipes.takes(Hyperparameters, without=["model"])
 class TrainRecipe(Recipe):
-    """The keys that the recipes of all trainings have in common; those of `Hyperparameters` are among them."""
+    """The keys that the recipes of all trainings have in common, including the keys of `Hyperparameters`."""
 
     start: ClassVar[str] = "model"
     """The key that names the weights to start from."""
@@ -311,13 +311,13 @@ class StructuresRecipe(TrainRecipe):
     train: Literal["structure_verifier"]
     model: StartModel
     task: Literal[1, 2, 3, 4] = 3
-    """1: claim and leaf evidence → label; 2: also the structure → label; 3: claim and all evidence → label and structure; 4: claim
+    """1: claim and leaf evidence → label; 2: also the structure → label. 3: claim and all evidence → label and structure; 4: claim
     and leaf evidence → label and structure."""
     kind: Literal["classifier", "graph", "seq2seq"] = "seq2seq"
     """A classifier of texts (BERT), a verifier over the evidence graph (Transformer-XH-like), or a writer of programs (CodeT5). The
     first two do tasks 1 and 2."""
     encoder: Literal["offline", "paper"] = "offline"
-    """Of the structure similarity by which models are scored; the paper's is DeBERTa-large."""
+    """The encoder of the structure similarity by which models are scored; the paper's is DeBERTa-large."""
     repaired: bool = False
     """Score programs with the commonest slips repaired."""
     derive: DerivedLabels | None = None

@@ -46,8 +46,8 @@ class Source(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
 
     corpus: str | dict[str, Any]
-    """One of `hfcf list corpora`; or a dataset in columns of your own: a Hub id, arguments of `load_dataset`, or a folder of
-    `save_to_disk` or of Parquet with a card."""
+    """One of `hfcf list corpora`, or a dataset in columns of your own. Such a dataset is a Hub id, arguments of `load_dataset`, or
+    a folder of `save_to_disk` or of Parquet with a card."""
     name: Text | None = None
     """The name of these rows in the scores."""
     data_dir: Text | None = None
@@ -104,8 +104,8 @@ class RowsRecipe(Recipe):
     """The rows of a corpus."""
 
     corpus: str | dict[str, Any]
-    """One of `hfcf list corpora`, or "jsonl", "csv", "parquet" or "relations" for files of your own; or a dataset in columns of
-    your own: a Hub id, arguments of `load_dataset`, or a folder of `save_to_disk` or of Parquet with a card."""
+    """One of `hfcf list corpora`, "jsonl", "csv", "parquet" or "relations" for files of your own, or a dataset in columns of your
+    own. Such a dataset is a Hub id, arguments of `load_dataset`, or a folder of `save_to_disk` or of Parquet with a card."""
     data_dir: Text | None = None
     """The folder of the corpus's release; "recipes:NAME" is a folder that ships with hfcf."""
     data_files: Files | None = None

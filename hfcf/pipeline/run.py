@@ -66,9 +66,9 @@ def run(
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls, tokens and cost are those of
-        all `runs` of this recipe in the folder together, stopped ones included, and of all processes of a launcher or actors of a
-        cluster. With `num_proc` only the seconds of stages are counted.
+        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls, tokens and cost are totals of
+        all `runs` of this recipe in the folder together, stopped runs included. They are also totals of all processes of a
+        launcher or actors of a cluster. With `num_proc` only the seconds of stages are counted.
 
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.

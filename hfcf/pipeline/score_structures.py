@@ -38,11 +38,12 @@ def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read JSON lines of predictions, by id.
 
     Each line has `id`, and `program`, `arrows` or `proof`, or a `label` alone. Without `label` the label is what a program prints.
-    Files of `hfcf evaluate --predictions` are read as well: a line with `names` has a program in its `prediction`, any other a
-    label; one with `left_out` has neither.
+    Files of `hfcf evaluate --predictions` are read as well. A line with `names` has a program in its `prediction`. A line with
+    `left_out` has neither a program nor a label. Every further line has a label.
 
     Raises:
-        ValueError: a line is no such object, an id is there twice, or the lines are of several sets; the message has the place.
+        ValueError: a line is not such an object, an id is there twice, or the lines are of several sets. The message has the
+            place.
     """
     predictions: dict[str, dict[str, Any]] = {}
     first: Any = None
@@ -89,11 +90,11 @@ def score(
     rows: Dataset, predictions: Mapping[str, Mapping[str, Any]], scorer: StructureScorer, *, task: int = 3,
     repaired: bool = False, partial: bool = False, resamples: int = RESAMPLES,
 ) -> dict[str, Any]:  # fmt: skip
-    """Score predictions on all rows, and on those of each label, number of steps and number of distractors.
+    """Score predictions on all rows, and on the rows of each label, number of steps and number of distractors.
 
-    Structures name evidence as `evidence_info` does, and are compared by its sentences. A structure that can't be read counts as an
-    empty one; its label is read by itself. Rows without a structure count for labels alone. A program with `names` names evidence
-    by these, and its `label` is the one that counts. A row whose prediction has `left_out` is not scored.
+    Structures name evidence as `evidence_info` does, and are compared by its sentences. A structure that can't be read counts as
+    empty; its label is read by itself. Rows without a structure count for labels alone. A program with `names` names evidence by
+    these names, and its `label` is the label that counts. A row whose prediction has `left_out` is not scored.
 
     Args:
         rows: of argument structures.
@@ -105,13 +106,13 @@ def score(
         resamples: of the intervals, over groups of rows.
 
     Returns:
-        `encoder`; `rows`; `missing`, the ids of rows without a prediction; `left_out`, {reason: number of rows}; `unreadable`,
+        `encoder`; `rows`; `missing`, the ids of rows without a prediction; `left_out`, {reason: number of rows}. `unreadable`,
         {id: reason}; and `groups`, by name with `rows`, `with_structure` and `scores`, {name: [value, low, high]}. Scores of
-        structures are missing where no prediction has one, those of labels where none has a label.
+        structures are missing where no prediction has a structure, and scores of labels where none has a label.
 
     Raises:
         ValueError: there are no predictions, an id is of no row, a row has no prediction (unless `partial`), or all rows are left
-            out; the message names the first ones.
+            out. The message names the first rows.
     """
     if task not in WRITTEN:
         raise ValueError(f"task must be {' or '.join(map(str, WRITTEN))}, got {task}")

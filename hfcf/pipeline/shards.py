@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 WORK = ".shards"
 """The work folder in the folder of the result; a run removes it at its end."""
 ROWS = 1024
-"""The maximum rows of a shard: a killed process loses these, except what the request cache has."""
+"""The maximum rows of a shard: a killed process loses that many rows, except what the request cache has."""
 _NAME = re.compile(r"rows-(\d{12})-(\d{12})\.parquet")
 Pieces = list[tuple[int, int]]
 """The first row of each piece, and the row after its last."""
@@ -63,8 +63,8 @@ def divide(
 class Shards:
     """The shards of a set of rows; each names its first row and the row after its last.
 
-    A shard gets its name when it is complete, so that a kill leaves no partial shard. Shards may come from runs that cut the
-    rows in other places: what is missing is cut anew.
+    A shard gets its name when it is complete, so that a kill leaves no partial shard. Shards may come from runs that cut the rows
+    in other places: what is missing is cut again.
 
     Args:
         folder: theirs alone. Processes on several machines share it.

@@ -19,7 +19,7 @@ COUNTS = ("calls", "cached", "tokens")
 RARE = ("attempts", "written", "cost", "cut", "loading")
 """What is counted of remote models only, texts that were cut, and seconds in which weights were loaded."""
 EVERY = 2.0
-"""Seconds between two lines of a stage that runs: a killed process loses the costs of these."""
+"""Seconds between two lines of a stage that runs: a killed process loses the costs of these seconds."""
 
 
 class Ledger:
@@ -29,7 +29,7 @@ class Ledger:
 
     Args:
         folder: the work folder.
-        key: the recipe; costs of another one in the same folder do not count.
+        key: the recipe; costs of another recipe in the same folder do not count.
         process: the number of this process, which has a file of its own.
     """
 
@@ -80,7 +80,7 @@ class Clock:
 
     Args:
         ledger: where to write each stage's costs down, while it runs and when it ends or breaks off.
-        workers: engines work in other processes, by `num_proc`, which keep their own counts: those of this one mean nothing.
+        workers: engines work in other processes, by `num_proc`, which keep their own counts: this process's counts mean nothing.
         stream: the stages of a stream run later, all together, while its rows are written: their times mean nothing.
     """
 

@@ -69,7 +69,7 @@ def _train(
             f"{out / CHECKPOINTS} belongs to no training that hfcf began here: give another folder, or move it"
         )
     training, held_out, dropped = divide_rows(parsed)
-    if "label" in training.column_names:  # of all rows: the first ones may lack a label
+    if "label" in training.column_names:  # of all rows: the first rows may lack a label
         parsed = parsed.model_copy(update={"ways": _ways(parsed, training)})
     training = training if limit is None else training.select(range(min(limit, len(training))))
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
@@ -98,7 +98,7 @@ def select_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, int]:
 
 
 def _ways(recipe: recipes.TrainRecipe, rows: Dataset) -> int:
-    """Return how many labels a training has: the recipe's number, else those of the rows, of what is added, and of the model."""
+    """Return how many labels a training has: the recipe's number, else that of the rows, of what is added, and of the model."""
     if recipe.ways is not None or not isinstance(recipe, recipes.VerifierRecipe | recipes.StructuresRecipe):
         return recipe.ways or 3
     added = getattr(recipe, "nei", ()) or getattr(recipe, "derive", None)
@@ -114,7 +114,7 @@ def divide_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, Dataset, int]:
 
 
 def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
-    """Calibrate a verifier that `train` stored without `calibrate`, on the rows that its recipe holds out; write its card anew.
+    """Calibrate a verifier that `train` stored without `calibrate`, on the rows that its recipe holds out; write its card again.
 
     Args:
         out: its folder, with the recipe.
@@ -126,7 +126,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
 
     Raises:
         RecipeError: the recipe in the folder does not train a verifier, or holds out no rows.
-        ValueError: the folder has no recipe, it is calibrated already, or the rows that are held out now are not the rows
+        ValueError: the folder has no recipe, or it is calibrated already. Also if the rows that are held out now are not the rows
             that were held out of its training; or see `hfcf.training.calibration.calibrate`.
     """
     if (record := read_record(out)) is None or not (out / "scores.json").is_file():
@@ -389,7 +389,7 @@ def _arguments(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return the arguments of `load_rows` for sources whose folders lie in `data_dir`, with a different split or half if given.
 
-    A corpus that has so many labels in files of their own is read from these, unless its source says otherwise.
+    A corpus that has so many labels in separate files is read from these files, unless its source says otherwise.
     """
     other = {**({"split": split} if split else {}), **({} if half is None else {"half": half})}
     return [
@@ -406,7 +406,7 @@ def load_evaluation_sets(
     sources: Sequence[recipes.Source], data_dir: str | None, training: Dataset, extra: Sequence[str] | None = (),
     ways: int | None = None,
 ) -> dict[str, Dataset]:  # fmt: skip
-    """Load the rows to score on, of so many labels, without those that overlap with the training rows."""
+    """Load the rows to score on, of so many labels, without rows that overlap with the training rows."""
     sets: dict[str, Dataset] = {}
     for source in sources:
         name, rows = (

@@ -21,7 +21,7 @@ def plan(recipe: Mapping[str, Any], *, where: str = "the recipe", limit: int | N
 
     Returns:
         `rows` (to train on, held out), `steps`, `batch_size`, `micro_batch_size`, `gradient_checkpointing` and `passes` over the
-        rows. Steps are exact with `max_steps`. With `epochs` they are those of the rows themselves, and `exact` is False: some
+        rows. Steps are exact with `max_steps`. With `epochs` they are the steps of the rows themselves, and `exact` is False. Some
         trainings make several inputs of a row, such as windows and pairs, or leave rows out.
 
     Raises:

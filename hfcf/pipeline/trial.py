@@ -20,7 +20,7 @@ BATCH = 32
 FEW = 8
 """Below so many rows in the batch, the first three count as well: of few rows, a cost is a matter of luck."""
 SECONDS = 60.0
-"""Seconds that a stage has for the batch; after slow rows, the batch is smaller, for this stage and the later ones."""
+"""Seconds that a stage has for the batch; after slow rows, the batch is smaller, for this stage and the later stages."""
 
 
 class Trial(Runner):
@@ -69,6 +69,6 @@ class Trial(Runner):
 
 
 def working_seconds(entry: Mapping[str, Any]) -> float:
-    """Return the seconds of a stage without those in which its engines loaded weights."""
+    """Return the seconds of a stage without the seconds in which its engines loaded weights."""
     loading = sum(counts.get("loading", 0.0) for counts in entry.get("engines", {}).values())
     return max(0.0, (entry.get("seconds") or 0.0) - loading)
