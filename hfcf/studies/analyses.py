@@ -27,7 +27,7 @@ class Texts:
 
     Args:
         pairs: the text before and after, of each accepted counterfactual.
-        ranks: retrieval rank and word edit distance of each candidate that has both scores, rejected ones included.
+        ranks: retrieval rank and word edit distance of each candidate that has both scores, rejected candidates included.
     """
 
     pairs: list[tuple[str, str]]
@@ -42,8 +42,8 @@ class Texts:
 def read_run(folder: str | Path) -> Texts:
     """Read what is analysed of a run's folder.
 
-    A rejected candidate has a rank and a distance if a later question was nearer, so that the ranks are those of all questions that
-    passed the filters, and not of the nearest alone.
+    A rejected candidate has a rank and a distance if a later question was nearer. So the ranks are the ranks of all questions that
+    passed the filters, and not of the nearest questions alone.
     """
     pairs, ranks = [], []
     for row in read_rows(folder):
@@ -71,7 +71,7 @@ def distance_by_rank(ranks: Iterable[tuple[int, float]]) -> dict[int, tuple[floa
 
 
 def histogram(distances: Iterable[int]) -> dict[int, float]:
-    """Return the share (0–1) of each distance from 0; the last one holds all longer ones (Figure 3)."""
+    """Return the share (0–1) of each distance from 0; the last share holds all longer distances (Figure 3)."""
     capped = [min(distance, LONGEST) for distance in distances]
     return {n: capped.count(n) / max(len(capped), 1) for n in range(LONGEST + 1)}
 

@@ -27,8 +27,9 @@ from hfcf.tasks.task_inputs import distractors
 from hfcf.training.derived_labels import derive_labels
 
 KINDS = ("serial", "linked", "convergent", "divergent")
-"""Kinds of links (sections 2.1 and 2.2): a conclusion from one premise, from several in one step, from several steps; and a premise
-of several conclusions. The paper merges linked and convergent ones, as "combined"."""
+"""Kinds of links (sections 2.1 and 2.2): a conclusion from one premise, from several in one step, from several steps.
+
+The last kind is a premise of several conclusions. The paper merges linked and convergent links, as "combined"."""
 FORMS = 5
 """The commonest forms that are listed; Figure 5 has as many."""
 
@@ -52,16 +53,17 @@ def describe(rows: Dataset, *, derive: int | None = None) -> dict[str, Any]:
     """Count what a corpus has.
 
     Args:
-        rows: of any task; those that `status` rejects are counted by their reason, and by nothing else.
-        derive: make rows of three labels of trees that only support, with so many distractors, and describe these.
+        rows: of any task; rows that `status` rejects are counted by their reason, and by nothing else.
+        derive: make rows of three labels of trees that only support, with so many distractors, and describe these rows.
 
     Returns:
         `task`, `rows`, `rejected` (by reason), `groups` (of rows that share a group or a text), `splits` and `labels` (rows of
-        each), `words` (by field: `texts`, and `mean`, `median` and `most` words of a text, by white space) and `pieces` (by field
-        that is a list: the same of how many a row has, and `counts`). Rows of argument structures also have `structures`:
-        `rows` with one, `counts` of `steps` (one for each conclusion), `depth`, `useful` pieces, `leaves` and `distractors`, each
-        with `mean`, `median` and `most`; `types`, rows by their kinds of links (`KINDS`); `forms`, the commonest forms in arrows
-        with their rows; `by_label` (means); and `circles`, rows whose structure runs in one.
+        each). `words` has by field `texts`, and the `mean`, `median` and `most` words of a text, by white space. `pieces` has by
+        field that is a list the same of how many a row has, and `counts`. Rows of argument structures also have `structures`:
+        `rows` with a structure, and `counts` of `steps` (one for each conclusion), `depth`, `useful` pieces, `leaves` and
+        `distractors`. Each has `mean`, `median` and `most`. `types` are rows by their kinds of links (`KINDS`). `forms` are the
+        commonest forms in arrows with their rows. `by_label` has means, and `circles` counts rows whose structure runs in a
+        circle.
 
     >>> from datasets import Features
     >>> row = {**STRUCTURES.empty_row, "id": "1", "claim": "Ice melts.", "label": "SUPPORTS", "group_id": "1", "corpus": "mine",
@@ -100,7 +102,7 @@ def describe(rows: Dataset, *, derive: int | None = None) -> dict[str, Any]:
 
 
 def kinds_of(structure: Structure) -> Counter[str]:
-    """Count the links of a structure by `KINDS`; the two conclusions of one premise are one divergent link and no serial ones.
+    """Count the links of a structure by `KINDS`; two conclusions of one premise are one divergent link and no serial links.
 
     >>> from hfcf.tasks.structures.arrows import parse_arrows
     >>> dict(kinds_of(parse_arrows("E2 → (E1, E3) → E5 E4 → E5 → Claim")))

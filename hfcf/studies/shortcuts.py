@@ -21,7 +21,7 @@ def audit(
 
     Args:
         source: "NAME=FOLDER" or "NAME=FILE", with ":SPLIT" where it is not "validation". A corpus that has more labels in other
-            files is read from these.
+            files is read from these files.
         changes: "key=value" each: options of the corpus, and `columns` and `labels` of a file.
         derive: make rows of three labels with so many distractors (`hfcf.training.derived_labels.derive_labels`).
         limit: only the first rows, before rows are derived.

@@ -1,7 +1,7 @@
 """Write CSV files that people fill in a spreadsheet, and read them back as people save them.
 
-Every cell is quoted. A text that a spreadsheet would run as a formula gets an apostrophe before it, which is removed on
-reading: at a cell's start, and inside it where a spreadsheet with another separator would begin a new cell.
+Every cell is quoted. A text that a spreadsheet would run as a formula gets an apostrophe before it, which is removed on reading.
+The apostrophe is at a cell's start, and inside it where a spreadsheet with another separator would begin a new cell.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_sheet(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, s
     records: list[list[str]] = []
     try:
         for cells in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
-            records.append(cells)  # one by one, to know where it fails
+            records.append(cells)  # singly, to know where it fails
     except csv.Error as error:
         raise ValueError(f"{path}, line {len(records) + 1}: {error}: a quotation mark is missing near here") from error
     names = records[0] if records else []

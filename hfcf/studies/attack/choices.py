@@ -16,7 +16,7 @@ from hfcf.systems.ccg.attack import ATTACK, dataset_of
 from hfcf.tasks.relation import marked
 
 COLUMNS = ("id", "kind", "rank", "source_label", "source", "label", "sentence", "perplexity", "chosen")
-"""Of the spreadsheet."""
+"""The columns of the spreadsheet."""
 _YES, _NO = ("x", "1", "yes", "y", "true"), ("", "0", "no", "n", "false")
 _NEEDED = ("id", "label", "sentence", "chosen")
 
@@ -67,8 +67,8 @@ def import_choices(candidates: Dataset, path: str | Path) -> Dataset:
 def choose_first(candidates: Dataset, *, max_perplexity_ratio: float = 1.5) -> Dataset:
     """Choose the least perplexing candidate of each source and kind, if it is fluent enough; nobody reads the set.
 
-    This is not the paper's procedure, in which people choose: nobody has checked that the sentences make sense, or that a flipped
-    one has its label. Use it for trials, and say so with every number that results.
+    This is not the paper's procedure, in which people choose. Nobody has checked that the sentences make sense, or that a flipped
+    sentence has its label. Use it for trials, and say so with every number that results.
 
     Args:
         candidates: from `build_attack`.

@@ -72,24 +72,24 @@ def attack(
         rows: of a task with labels: claims, sentences with entities, texts.
         model: what is attacked, and only asked for labels: a Hub id, a folder or a `Model` with the meaning of its classes; or
             "llm:NAME".
-        by: "synonym" and "masked_lm" replace as few words as they can by synonyms of WordNet; "masked_lm" takes those alone that
-            a masked language model expects at the place. The name of another system, or a `System`, makes candidates: the model
-            is misled where it misses the label of one. So does a set that is made, `hfcf.expand(ds)` or the folder of a run.
+        by: "synonym" and "masked_lm" replace as few words as they can by synonyms of WordNet. "masked_lm" takes only synonyms that
+            a masked language model expects at the place. The name of another system, or a `System`, makes candidates: the model is
+            misled where it misses the label of a candidate. So does a set that is made, `hfcf.expand(ds)` or the folder of a run.
         preset: of the system that `by` names, and of the masked language model.
-        fields: the texts whose words may change, such as ["claim", "evidence"]; by default the one that tells rows apart.
+        fields: the texts whose words may change, such as ["claim", "evidence"]; by default the text that tells rows apart.
         max_queries: of each row, with the one about the row itself.
         max_changed: the share of the words of these texts that may change; at least one word.
         max_length: tokens of a row that the model reads; by default all that it can, at most 512.
 
     Returns:
-        The rows that mislead the model, a result for each source, and a summary. A row keeps its label when its words are replaced;
-        whether it still has it, no model says: a synonym may be of another sense.
+        The rows that mislead the model, a result for each source, and a summary. A row keeps its label when its words are
+        replaced. No model checks whether the row still has it: a synonym may be of another sense.
 
     Raises:
         ValueError: the task has no labels, two rows have one id, an argument is out of its range, or the model does not fit.
 
-    Source: the greedy search by importance is that of Ren et al. 2019 (PWWS) and Jin et al. 2020 (TextFooler), with the importance
-    of the latter; terms are those of TextAttack (Morris et al. 2020).
+    Source: the greedy search by importance follows Ren et al. 2019 (PWWS) and Jin et al. 2020 (TextFooler). The importance
+    is TextFooler's. Terms are TextAttack's (Morris et al. 2020).
 
     >>> row = {"id": "1", "claim": "Rome is a big town.", "evidence": [{"title": "", "text": "Rome is big."}], "label": "SUPPORTS"}
     >>> model = Model("offline:minilm", adapter="hfcf:verifier")
@@ -129,9 +129,9 @@ def summarise(results: Iterable[Row]) -> dict[str, Any]:
     """Count over the results of an attack, in the terms of TextAttack.
 
     Returns:
-        `rows`; `skipped`, {reason: rows}; `asked`, the rows with a label that the model has, and an answer; `accuracy` and
-        `accuracy_under_attack` on them; `attacked`, those that it got right; `succeeded`, `success_rate` and its 95 % interval of
-        Wilson (null where nothing was attacked); `failed`, {reason: rows}; `queries`, the mean of the attacked rows;
+        `rows`; `skipped`, {reason: rows}; `asked`, the rows with a label that the model has, and an answer. `accuracy` and
+        `accuracy_under_attack` on them; `attacked`, the rows that it got right; `failed`, {reason: rows}. `succeeded`,
+        `success_rate` and its 95 % interval of Wilson (null where nothing was attacked). `queries`, the mean of the attacked rows;
         `words_changed`, the mean share in the rows that misled it.
     """
     from scipy.stats import binomtest

@@ -71,7 +71,7 @@ def _command(rows: str, model: Model, out: Path, changes: Sequence[str], limit: 
 
 
 def _content(rows: str, changes: Sequence[str]) -> dict[str, Any]:
-    """Return the recipe of rows; an unreadable one is a skipped row."""
+    """Return the recipe of rows; an unreadable recipe is a skipped row."""
     given = {key: value for key, value in recipes.apply_changes({}, changes).items() if key != "preset"}
     if not Path(rows).expanduser().is_file() and Path(rows).suffix not in _FILES:
         return {"corpus": rows, "on_error": "reject", **given}

@@ -62,7 +62,7 @@ class AttackRecipe(Recipe):
     """The rows that train the indicator; "train" by default."""
     attack: Attack
     settings: dict[str, Any] | None = None
-    """Of CCG, instead of its preset's."""
+    """The settings of CCG, instead of its preset's."""
     preset: str = "paper"
     seed: Seed = 13
 
@@ -81,8 +81,8 @@ SHEET, STORE, NOTES = "candidates.csv", "candidates.parquet", "attack.json"
 def make_candidates(recipe: str | Path, out: Path, *, changes: Sequence[str] = (), limit: int | None = None) -> dict[str, Any]:
     """Find causal terms and write the candidates: a spreadsheet, the same as Parquet, and notes.
 
-    The indicator that finds causal terms is trained on `indicator_split`, unless `settings` name one. All rows of the split lend
-    their entities; only altered rows lend their causal terms.
+    The indicator that finds causal terms is trained on `indicator_split`, unless `settings` name an indicator. All rows of the
+    split lend their entities; only altered rows lend their causal terms.
     """
     check_limit(limit)
     with hold_folder(out, recipes.command("attack candidates", recipe, out, changes, limit)):
@@ -127,7 +127,7 @@ def _make_candidates(recipe: str | Path, out: Path, changes: Sequence[str], limi
 
 
 def _published(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recipe without the paths of this machine; a corpus that is a folder stays one."""
+    """Return a recipe without the paths of this machine; a corpus that is a folder stays a folder."""
     shown: dict[str, Any] = redact_values(content)
     return {**shown, "corpus": f"./{shown['corpus']}"} if shown["corpus"] != content["corpus"] == str(content["corpus"]) else shown
 

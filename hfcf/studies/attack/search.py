@@ -1,7 +1,7 @@
 """Look for the smallest change of a row that misleads a model, for many rows at once.
 
 A search is a generator: it yields rows to ask the model about, and is sent the answers. `search_all` puts what all searches ask at
-a time into one call, so an engine fills its batches, and a row's queries are counted as if it had been alone.
+a time into one call, so an engine fills its batches. A row's queries are counted as if it had been alone.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Search:
     queries: int = 1
 
     def candidates(self, rows: Sequence[Row]) -> Asking:
-        """Ask about finished rows, one after another, until the model misses the label of one."""
+        """Ask about finished rows in turn, until the model misses the label of a row."""
         for new in rows:
             for answer in (yield from self._ask([new])):
                 if self._misses(answer, new["label"]):
@@ -87,8 +87,8 @@ class Search:
         """Replace words, the most important first, as long as that makes the label less likely.
 
         A word's importance is what its deletion takes from the label's probability. Half of the queries at most go into that; the
-        words behind them follow in reading order. Of a word's substitutes the one that leaves the label the least probable stays.
-        Scores within the tolerance are equal, and then the first in order is taken.
+        words behind them follow in reading order. The substitute of a word that leaves the label the least probable stays. Scores
+        within the tolerance are equal, and then the first in order is taken.
 
         Args:
             places: of the words, with their substitutes.
@@ -123,7 +123,7 @@ class Search:
         return [*order, *(place for place in places if place not in order)]
 
     def _shrink(self, change: Change, answer: Answer) -> Asking:
-        """Put back each word without which the model is misled, too."""
+        """Put back each word without which the model is still misled."""
         for place in list(change[0])[:-1]:
             for fewer in self._apply([{other: word for other, word in change[0].items() if other != place}]):
                 for less in (yield from self._ask([fewer[1]])):
@@ -132,12 +132,12 @@ class Search:
         return Found(self.queries, change[1], answer, tuple(edits_of(change[0])))
 
     def _apply(self, tried: Iterable[dict[Place, str]]) -> list[Change]:
-        """Return replaced words with the rows that they make, where they make one."""
+        """Return replaced words with the rows that they make, where they make a row."""
         made = ((words, apply(self.target.task, self.row, words)) for words in tried)
         return [(words, new) for words, new in made if new is not None]
 
     def _ask(self, rows: Sequence[Row]) -> Generator[list[Row], list[Answer], list[Answer]]:
-        """Ask about rows, the first ones where queries run out; the answers are as many as were asked."""
+        """Ask about rows, only the first rows where queries run out; the answers are as many as were asked."""
         asked = list(rows[: self.most - self.queries])
         self.queries += len(asked)
         return (yield asked) if asked else []

@@ -15,7 +15,7 @@ from hfcf.systems.baselines.masked_lm import MaskedLM
 from hfcf.systems.baselines.synonym import exchangeable, fitting_synonyms
 
 SUBSTITUTES = 10
-"""Substitutes that are tried for a word, the first ones."""
+"""Substitutes that are tried for a word, from the first."""
 EXPECTED = 0.0002
 """The least probability of a synonym that a masked language model expects, of a vocabulary of some 30,000 words."""
 FILLS = 1000
@@ -26,7 +26,7 @@ Word = tuple[tuple[int, int], list[str]]
 
 
 class Place(NamedTuple):
-    """A word that may be replaced; its offsets are those of the task's edits."""
+    """A word that may be replaced; its offsets are the offsets of the task's edits."""
 
     field: str
     piece: int

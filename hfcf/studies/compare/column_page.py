@@ -22,7 +22,7 @@ from hfcf.studies.compare.stats import LEVEL, Difference
 
 @dataclass(frozen=True)
 class Report:
-    """All cells of a page in the table's order, the grid of those with scores, and the requested cells."""
+    """All cells of a page in the table's order, the grid of the cells with scores, and the requested cells."""
 
     cells: list[dict[str, Any]]
     grid: Grid

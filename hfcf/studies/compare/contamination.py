@@ -44,9 +44,9 @@ class Overlap:
     Args:
         name: of the set.
         there: rows before any is left out.
-        removed: those that were left out because a model has seen them.
-        used: those that are evaluated, or trained on.
-        counts: by model, how many rows it has seen of those that are there and of those that are used; None: not known.
+        removed: the rows that were left out because a model has seen them.
+        used: the rows that are evaluated, or trained on.
+        counts: by model, how many rows it has seen of all rows and of the rows that are used; None: not known.
     """
 
     name: str
@@ -72,7 +72,7 @@ def list_models(methods: Iterable[Method], *starts: Model) -> list[MethodModel]:
 
 
 def models_of(system: System) -> list[Model]:
-    """List the models that a system's stages ask, and those that its own trainings start from; not those that it does not read."""
+    """List the models that a system's stages ask, and the models that its own trainings start from; not models it does not read."""
     parts: list[Any] = []
     for stage in system.stages:
         for name, setting in settings_of(type(stage)).items():
@@ -83,7 +83,7 @@ def models_of(system: System) -> list[Model]:
 
 
 def _models(value: Any) -> Iterator[Model]:
-    """Find the models in a setting: those of an engine, a training or a list too."""
+    """Find the models in a setting, also the models of an engine, a training or a list."""
     if isinstance(value, Model):
         yield value
         return
@@ -96,7 +96,7 @@ def _models(value: Any) -> Iterator[Model]:
 
 
 def mark_seen(rows: Dataset, models: Sequence[MethodModel]) -> dict[str, list[bool]]:
-    """Say by model and row whether it was trained on the row's group, a text or most of a passage; either side of a pair counts."""
+    """Say by model and row whether it was trained on the row's group, a text or most of a passage. Either side of a pair counts."""
     known = [(model.name, model.seen) for model in models if model.seen is not None]
     if not known:
         return {}
@@ -121,7 +121,7 @@ def count_overlap(
 
 
 def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel], *, passages: bool = False) -> str:
-    """Return the seen rows by model: a column for each model whose training rows are known, the others by name.
+    """Return the seen rows by model: a column for each model whose training rows are known, further models by name.
 
     With `passages`, rows are also compared by parts of their passages, and models whose parts are not known are named.
     """

@@ -59,7 +59,7 @@ def _absent(recipe: AnyComparison) -> Iterator[str]:
         yield from _missing_paths(located.get("data_files") or located.get("data_dir"))
     for model in _models(recipe):
         for path in (model.name, model.adapter):
-            # A name on the Hub is NAMESPACE/NAME; what is written as a path is one.
+            # A name on the Hub is NAMESPACE/NAME; what is written as a path is a path.
             if path and (path.startswith((".", "/", "~")) or path.count("/") > 1) and not Path(path).expanduser().exists():
                 yield f"the model {path}"
 

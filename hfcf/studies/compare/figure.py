@@ -166,7 +166,7 @@ def store(draw: Callable[[], Figure], folder: Path) -> list[Path]:
     """Write what `draw` returns as `figure.svg` and `figure.png`, the same bytes each time."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / "figure.svg", folder / "figure.png"]
-    # Without these, ids of elements are hashes with a random salt, and files state the time and the release.
+    # Without these settings, ids of elements are hashes with a random salt, and files state the time and the release.
     with rc_context({"svg.hashsalt": "hfcf", "svg.fonttype": "path", "font.family": "DejaVu Sans"}):
         drawn = draw()
         drawn.savefig(files[0], metadata={"Date": None, "Creator": None})

@@ -49,8 +49,8 @@ def long_table(cells: Iterable[Cell]) -> DataFrame:
 class Grid:
     """Which methods, seeds and corpora a table has, and the cells that are there.
 
-    `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus;
-    `alone` are the corpora that count in no average; `scorer` rates the answers; `sources` has, by corpus, what rows were made of:
+    `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus.
+    `alone` are the corpora that count in no average; `scorer` rates the answers. `sources` has, by corpus, what rows were made of:
     rows of one source are not independent. A corpus that it lacks has independent rows.
     """
 

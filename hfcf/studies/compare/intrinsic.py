@@ -139,12 +139,12 @@ def intrinsic(claims: Sequence[Mapping[str, Any]], mover: MoverScore, language_m
         language_model: of the perplexity; the paper's is GPT-2. Perplexities of different models can't be compared.
 
     Returns:
-        `Flu`, the mean perplexity of c′, without a model left out; `Sim`, the mean MoverScore of c′ and c; `Div`, 1 / BLEU of
-        the c′ against the c (corpus BLEU, 0–1: the paper says "the inverse of the BLEU score" and not which); `M.h.`, the mean over
-        rows of the mean MoverScore of c′ and each piece of E;
-        `Copied`, the mean of `hfcf.metrics.copy_rate`, the longest run of c′ that is in a piece of E or of an edited version;
-        `Combined`, the share of c′ for which `hfcf.metrics.multi_hop` holds on E or on the edited version, whichever has more words
-        of c′ (E of equals); `n`. None of nothing.
+        `Flu`, the mean perplexity of c′, without a model left out; `Sim`, the mean MoverScore of c′ and c. `Div` is 1 / BLEU of
+        the c′ against the c: corpus BLEU, 0–1, because the paper says "the inverse of the BLEU score" and not which. `M.h.` is the
+        mean over rows of the mean MoverScore of c′ and each piece of the evidence. `Copied` is the mean of
+        `hfcf.metrics.copy_rate`, the longest run of c′ that is in a piece of E or of an edited version. `Combined` is the share of
+        c′ for which `hfcf.metrics.multi_hop` holds on the text with more words of c′. This text is E or the edited version, E if
+        equal. `n` is the number of rows. None if there is nothing.
 
     Source: Zhu et al. 2023, RACE, Table 4; `Copied` and `Combined` are ours.
     """

@@ -47,10 +47,10 @@ class Method:
         name: in the tables.
         system: what makes the counterfactuals; None: none are added.
         changes: kinds of change that it trains on; empty: all that its system makes.
-        copies: train on a copy of a training row of the same label instead of each: a control for what more rows, and their
-            balance of labels, do without the counterfactuals' text.
-        judged: train on as many further rows of the corpus with the labels that the system's verifier gives them: a control for
-            what the verifier's knowledge does without counterfactuals.
+        copies: train on a copy of a training row of the same label instead of each counterfactual. It is a control for what more
+            rows, and their balance of labels, do without the counterfactuals' text.
+        judged: train on as many further rows of the corpus with the labels that the system's verifier gives them. It is a control
+            for what the verifier's knowledge does without counterfactuals.
         ratio: how many counterfactuals it trains on for each training row, if not all.
         unseen: whether evaluation rows that its models have seen are left out; else they are counted alone.
         debias: how the model is trained, if not by plain cross-entropy.
@@ -93,7 +93,8 @@ class Method:
     def making(self) -> dict[str, Any]:
         """Everything that its counterfactuals depend on, besides the rows.
 
-        Stages count by their versions and the values of their settings, whatever those are called: a new name is not another cell.
+        Stages count by their versions and the values of their settings, whatever the settings are called: a new name is not
+        another cell.
         """
         if self.system is None:
             return {}
@@ -140,7 +141,7 @@ def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task:
     built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.system_task if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     changes = getattr(part, "changes", None)
-    if allowed:  # else they are those that the system writes
+    if allowed:  # else they are the kinds that the system writes
         recipes.check(changes or (), allowed, f"{where}: changes")
     options = {key: getattr(part, key) for key in ("judged", "ratio", "unseen") if getattr(part, key, None) is not None}
     method = Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(part.copies), debias, **options)
@@ -164,7 +165,7 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
 
 
 def _engines(system: System) -> list[type[Any]]:
-    """List what a system's stages ask: a language model only where one of its settings is one."""
+    """List what a system's stages ask: a language model only where one of its settings names a language model."""
     models = [model for _, model in models_in(system.values)]
     asked = [engine for engine, kind in ((Remote, is_remote), (ChatModel, is_chat)) if any(map(kind, models))]
     named = [engine for stage in system.stages for engine in stage.engines]

@@ -28,7 +28,7 @@ _MEANINGS = {
     "n": "claims",
 }
 SEEN_TITLE = "### Rows that models of the methods have seen"
-_DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; the others have 4
+_DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; further scores have 4
 
 
 def markdown(
@@ -157,7 +157,7 @@ def training_rows(sizes: Mapping[int | None, Grid]) -> str:
 
 
 def _sizes(grid: Grid, repeats: Sequence[str]) -> str:
-    """Return the rows of each corpus, those that training knew, and whether they are the rows that the paper counts."""
+    """Return the rows of each corpus, the rows that training knew, and whether they are the rows that the paper counts."""
     labelled = not grid.cells or any(tables.has_labels(grid, corpus) for corpus in grid.corpora)
     header = ["Corpus", "Setting", "There", "Evaluated", *(["By label"] if labelled else []), "Removed as overlapping"]
     if counted := any(cell["expected"] for cell in grid.cells.values()):

@@ -3,7 +3,7 @@
 - What a model of words and bigrams makes of claims without their evidence: of other claims of the training rows, and of the
   evaluation rows. The nearer to the share of the commonest label, the less a claim tells.
 - Which bigrams of the training claims go with which label, by local mutual information, and what becomes of them.
-- How the verifiers do on claims with the words that go with REFUTES in FEVER, and on those without them, for each label.
+- How the verifiers do on claims with the words that go with REFUTES in FEVER, and on claims without them, for each label.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def shortcuts_table(grid: Grid, accuracies: Sequence[Mapping[str, Any]]) -> str:
 
 
 def bigrams_table(probed: Sequence[Mapping[str, Any]]) -> str:
-    """Return the bigrams that go with a label, and the label's share among the rows that have one, training sets across."""
+    """Return the bigrams that go with a label, and the label's share among the rows that have a bigram, training sets across."""
     rows = []
     for first, *others in zip(*(probe["bigrams"] for probe in probed), strict=True):
         shares = [f"{points(probe['share'])} ({probe['rows']:,})" for probe in (first, *others)]

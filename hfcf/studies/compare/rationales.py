@@ -114,9 +114,9 @@ BASELINE = "gradient_x_input"
 def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = False) -> dict[str, Any]:
     """Score every method on every corpus and write `rationales.md`, `rationales.csv` and `rationales.json` into `out`.
 
-    Evidence that the verifier would cut is shortened to the whole pieces before the cut, for all methods alike; the table says how
-    many rows lost pieces, and how many a human rationale. Rows without one left, or on which CURE marks nothing, are left out for
-    all methods. The baselines mark as many words and pieces of each row as CURE does.
+    Evidence that the verifier would cut is shortened to the whole pieces before the cut, for all methods alike. The table says how
+    many rows lost pieces, and how many a human rationale. Rows without a rationale left, or on which CURE marks nothing, are left
+    out for all methods. The baselines mark as many words and pieces of each row as CURE does.
 
     With `full` all rows are scored, not the first by a hash of their ids.
     """

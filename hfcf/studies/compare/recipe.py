@@ -25,7 +25,7 @@ class ColumnMethod(Recipe):
     system: str | None = None
     """What makes the counterfactuals; the recipe's own unless said."""
     settings: dict[str, Any] | None = None
-    """Of the system, over those that the recipe gives its own."""
+    """Settings of the system; they override the settings that the recipe gives its own."""
     copies: bool | None = None
     """Train on copies of training rows with the counterfactuals' labels instead of them."""
 
@@ -34,14 +34,14 @@ class SetMethod(ColumnMethod):
     """A method of a comparison on evaluation sets."""
 
     judged: bool | None = None
-    """Train on as many further rows of the corpus, with the labels that the system's verifier gives them, in the place of the
+    """Train on as many further rows of the corpus, with the labels that the system's verifier gives them, instead of the
     counterfactuals."""
     ratio: Annotated[float, Field(gt=0)] | None = None
     """Counterfactuals to a training row: the first of each, then the second."""
     more: list[Source] | None = None
-    """Without a system, further labelled rows to train on, such as those that the models of another method's system saw."""
+    """Without a system, further labelled rows to train on, such as the rows that the models of another method's system saw."""
     unseen: bool | None = None
-    """False: rows that its models have seen are counted and not left out, if only these have."""
+    """False: rows that its models have seen are counted and not left out, if only its models have seen them."""
 
     changes: list[str] | None = None
     """Kinds of counterfactuals that are trained on, such as claim and evidence."""
@@ -75,9 +75,9 @@ class Pairs(Recipe):
     system: str | None = None
     """What makes the counterfactuals: the set's rows are the originals."""
     preset: str | None = None
-    """Of that system; "paper" unless said."""
+    """The preset of that system; "paper" unless said."""
     settings: dict[str, Any] | None = None
-    """Of that system."""
+    """The settings of that system."""
     within: str | list[str] | None = None
     """The column, or columns, that rows have in common two of which are a pair, such as an ambiguous question."""
     by: str | list[str] | None = None
@@ -114,9 +114,9 @@ class Evaluation(BaseModel):
     expected: dict[str, int] | None = None
     """Rows by label that the paper counts."""
     averaged: bool = True
-    """Whether it counts in averages over sets; one whose rows stand in another should not."""
+    """Whether it counts in averages over sets; a set whose rows are part of another set should not."""
     pairs: Pairs | None = None
-    """What its rows are paired with: models are then scored on pairwise consistency, too."""
+    """What its rows are paired with: models are then also scored on pairwise consistency."""
 
     @property
     def source(self) -> Source:
@@ -128,20 +128,20 @@ class _Shared(Recipe):
     """What every comparison that trains models says."""
 
     name: Text = ""
-    """Of the file of cells and the page; the recipe's file's unless said."""
+    """The name of the file of cells and the page; the recipe's file's unless said."""
     preset: str = "paper"
     data_dir: Text | None = None
     """The folder in which the sources' folders and files lie."""
     seed: Seed = 13
-    """Of the systems."""
+    """The seed of the systems."""
     seeds: list[Seed]
-    """Of the compared models."""
+    """The seeds of the compared models."""
     system: str | None = None
     """The system of the methods that name none."""
     settings: dict[str, Any] | None = None
-    """Of that system."""
+    """The settings of that system."""
     baseline: str | None = None
-    """The method that others are compared with; the first unless said."""
+    """The method that further methods are compared with; the first unless said."""
     model: TrainingKey | None = None
     """With `compare: models`, what is trained and how."""
     notes: list[str] = Field(default_factory=list)
@@ -169,9 +169,9 @@ class SetComparison(_Shared):
 
     compare: Literal["verifiers", "models"]
     split: Text | None = None
-    """In the place of the training rows' split."""
+    """The split of the training rows, instead of the split that they name."""
     take: Positive | None = None
-    """Train on the first rows alone; systems see no others."""
+    """Train on the first rows alone; systems see no further rows."""
     train: Source
     """The training rows."""
     ways: Annotated[int, Field(ge=2)] | None = None
@@ -181,9 +181,9 @@ class SetComparison(_Shared):
     verifier: TrainingKey | None = None
     """What is trained and how."""
     encoder: ModelReference | None = None
-    """Of MoverScore; without it there are no intrinsic scores."""
+    """The encoder of MoverScore; without it there are no intrinsic scores."""
     language_model: ModelReference | None = None
-    """Of the fluency (perplexity) among the intrinsic scores; without it they have none."""
+    """The model of the fluency (perplexity) among the intrinsic scores; without it they have none."""
     evaluate: list[Evaluation]
     evaluate_take: Positive | None = None
     """Evaluate on as many rows of each set."""
@@ -222,7 +222,7 @@ class Defaults(Parts):
 
 
 class Run(Recipe):
-    """Cells to compute: those of the methods, columns and seeds that are named, all of what is not."""
+    """Cells to compute: cells of the methods, columns and seeds that are named, all of what is not."""
 
     methods: list[Text] | None = None
     columns: list[Text] | None = None
@@ -275,16 +275,16 @@ class RationaleComparison(Recipe):
     data_dir: Text | None = None
     """The folder in which the sources' folders and files lie."""
     split: Text | None = None
-    """In the place of every corpus's."""
+    """The split that is read instead of every corpus's own split."""
     verifier: ModelReference
     explainer: ModelReference
     corpora: list[Source]
     max_length: Positive
     """Tokens that the verifier reads."""
     rows: Positive | None = 400
-    """Of each corpus."""
+    """How many rows of each corpus are read."""
     seeds: list[Seed]
-    """Of the random baseline."""
+    """The seeds of the random baseline."""
     seed: Seed | None = None
     """The first of as many seeds as `seeds` has."""
 

@@ -14,7 +14,7 @@ from filelock import FileLock
 SCORED = ("gold", "ids", "letters")
 """The parts that all cells of an evaluation set share: true answers, a hash of the rows, and the letters of the labels."""
 OTHERS = ("dev", "sources")
-"""The parts of a cell that hold the answers to other rows: those that chose the epoch, and the originals of a paired set."""
+"""The parts of a cell that hold the answers to further rows: rows that chose the epoch, and the originals of a paired set."""
 
 
 def digest(value: Any) -> str:
@@ -25,9 +25,9 @@ def digest(value: Any) -> str:
 class Cells:
     """The cells of one comparison: a file of JSON lines that several processes may append to.
 
-    A line `{"set": …}` holds the true answers of an evaluation set, once; a line `{"cell": …}` holds a finished cell with its
-    predicted answers, under the hash of everything that makes it. A cell whose definition has changed is another line, and the
-    old one stays. An unfinished line of a killed process is ignored, and the next process that writes removes it.
+    A line `{"set": …}` holds the true answers of an evaluation set, once. A line `{"cell": …}` holds a finished cell with its
+    predicted answers, under the hash of everything that makes it. A cell whose definition has changed is another line, and the old
+    line stays. An unfinished line of a killed process is ignored, and the next process that writes removes it.
     """
 
     def __init__(self, file: Path) -> None:
@@ -43,7 +43,7 @@ class Cells:
         return self._join(self._cells[key]) if key in self._cells else None
 
     def every(self) -> Iterator[dict[str, Any]]:
-        """Iterate over all cells, older ones first, each with its set's answers."""
+        """Iterate over all cells, older cells first, each with its set's answers."""
         self._read()
         yield from (self._join(cell) for cell in self._cells.values())
 
@@ -77,7 +77,7 @@ class Cells:
         return {**content, **(self._sets[cell["of"]] if "of" in cell else {})}
 
     def _read(self) -> None:
-        """Read what was appended since the last time, this process or another."""
+        """Read what this or another process appended since the last time."""
         if not self.file.is_file():
             self._read_to = 0
             return

@@ -35,9 +35,9 @@ def compare(
 ) -> dict[str, Any]:  # fmt: skip
     """Run a comparison recipe; a second run continues where the first stopped, and reads finished cells.
 
-    `compare: verifiers` trains a model for each method and seed on the same rows and scores it on each evaluation set; `compare:
-    relations` does it by columns, each with training, development and test rows of its own; `compare: models` is either, of rows of
-    any task. Started twice with the same arguments, two processes share the work. Written to `out`: `table.md`, `table.csv`,
+    `compare: verifiers` trains a model for each method and seed on the same rows and scores it on each evaluation set. `compare:
+    relations` does it by columns, each with training, development and test rows of its own. `compare: models` is either, of rows
+    of any task. If two processes start with the same arguments, they share the work. Written to `out`: `table.md`, `table.csv`,
     `figure.svg`, `figure.png`.
 
     With `low_resource` each model is trained on each of some small samples of the training rows. With `probes` the table says how
@@ -52,16 +52,16 @@ def compare(
         changes: "key=value" strings, as `--set` takes them.
         results: the folder of the finished cells: `<results>/<name of the recipe>.jsonl`.
         full: all training and evaluation rows, whatever `take` and `evaluate_take` say; by columns, all cells, whatever `run` says.
-        stored: compute nothing: write the tables from finished cells. Where one is missing, the last of other versions of the code
-            is shown, marked †, and the page says which; intrinsic scores and probes are left out. Else such cells are computed
-            again, with a warning.
-        overwrite: replace the tables of another comparison, or others, that the folder holds. Finished cells stay.
+        stored: compute nothing: write the tables from finished cells. Where a cell is missing, the last cell of other versions of
+            the code is shown, marked †. The page says which; intrinsic scores and probes are left out. Else such cells are
+            computed again, with a warning.
+        overwrite: replace the tables of another comparison, or other tables, that the folder holds. Finished cells stay.
 
     Returns:
         `table`, the file, and `missing`, how many cells are not there yet (another process has them).
 
     Raises:
-        RecipeError: an unknown key, one that is missing, or a value that can't be.
+        RecipeError: a key is unknown or missing, or a value is not allowed.
         ExistingResultError: the folder holds the tables of another comparison, and `overwrite` is not set; a ValueError.
     """
     parsed, folder = read_comparison(recipe, changes), Path(out)
@@ -97,7 +97,7 @@ def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> AnyCompa
 
 
 def _fill(comparison: Comparison, out: Path) -> None:
-    """Compute missing cells; warn of those that are stored in other versions."""
+    """Compute missing cells; warn of cells that are stored in other versions."""
     if again := [cell for place, cell in older_cells(comparison).items() if place in set(comparison.requested)]:
         log.warning(
             "%d requested cells are stored in other or unknown versions of the code, and are computed again; the stored ones stay "

@@ -65,9 +65,9 @@ def _training_of(comparison: Comparison, place: Place) -> tuple[str, int, int]:
 
 
 def seconds_left(comparison: Comparison, trainings: Sequence[Sequence[Place]]) -> float | None:
-    """Estimate how long trainings take, from those that are finished: the method's own, else all; None without any.
+    """Estimate how long trainings take, from finished trainings: the method's own, else all; None without any.
 
-    A cell's seconds are those of its model's training and of its own scoring; the making of counterfactuals is not among them.
+    A cell's seconds are the seconds of its model's training and of its own scoring, without the making of counterfactuals.
     """
     known: dict[tuple[str, int, int], float] = {}
     for place in comparison.places:
@@ -96,8 +96,8 @@ def _describe(comparison: Comparison, places: Sequence[Place]) -> str:
 def read(comparison: Comparison, *, older: bool = False) -> list[dict[str, Any]]:
     """Read the finished cells of the table, requested or not.
 
-    A cell's key holds versions, so a cell that is found is of today's, unless it says otherwise. With `older`, the last
-    cell of other versions is taken where one is missing; its `age` says of which.
+    A cell's key holds versions, so a cell that is found is of today's, unless it says otherwise. With `older`, the last cell of
+    other versions is taken where a cell is missing; its `age` says of which.
 
     What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
     """
@@ -117,7 +117,7 @@ def read(comparison: Comparison, *, older: bool = False) -> list[dict[str, Any]]
 def older_cells(comparison: Comparison) -> dict[Place, dict[str, Any]]:
     """Return the last cell of other versions of each place that has none of today's.
 
-    Cells that say their versions are of the same settings. Of the others neither versions nor settings are known.
+    Cells that have their versions are of the same settings. For the remaining cells neither versions nor settings are known.
     """
     last: dict[Any, dict[str, Any]] = {}
     for cell in comparison.cells.every():
@@ -250,7 +250,7 @@ def answer_pairs(cell: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[st
 
 
 def pair_scores(scorer: Scorer, cell: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, float]:
-    """Return the scores of pairs; one that has no value, the consistency of a model that is right on no original, is left out."""
+    """Return the scores of pairs, without scores that have no value: the consistency of a model that is right on no original."""
     scores = PairScorer(scorer).scores(**answer_pairs(cell, sources))
     return {name: value for name, value in scores.items() if not math.isnan(value)}
 

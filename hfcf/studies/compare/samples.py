@@ -35,15 +35,15 @@ class Sample:
     """Rows that every method trains on, how it trains, and what the models are scored on.
 
     Args:
-        rows: the corpus's; systems and models see no more than those that are trained on.
+        rows: the corpus's; systems and models see only the rows that are trained on.
         take: how many of them, the first, are trained on; None: all.
         labels: that models tell apart.
         hp: how they are trained; the seed is the comparison's.
         sets: what they are scored on.
         dev: rows that choose the epoch, if any do.
-        number: size and seed of the sub-sample that the rows are, if they are one.
+        number: size and seed of the sub-sample that the rows are, if they are a sub-sample.
         others: further rows of the corpus, which such a sub-sample leaves.
-        models: those of the methods.
+        models: the models of the methods.
         overlaps: of the training rows, and of sets that have no row left.
     """
 
@@ -85,8 +85,8 @@ class Sample:
     def making(self, method: Method) -> dict[str, Any]:
         """Return what a method's counterfactuals depend on, besides the method.
 
-        Those of a system that learns from its rows depend on the training rows alone. Of the others the key names all rows, as it
-        did when systems were given all: their cells are found again.
+        The key of a system that learns from its rows depends on the training rows alone. The key of every further system names all
+        rows, as it did when systems were given all: its cells are found again.
         """
         return {"fitted on": self.definition["rows"] if method.learns else self._all, "rows": self.definition["rows"]}
 
@@ -151,10 +151,10 @@ def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
 
 
 def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
-    """Draw samples of a sample's training rows, class-balanced where they have labels, small ones first; all have the same sets.
+    """Draw samples of a sample's training rows, class-balanced where they have labels, small samples first, with the same sets.
 
-    Within a seed a larger sample holds the smaller one, where CrossAug's paper draws each anew: sizes are then compared on rows
-    that they share, and a system is asked nothing twice. Systems are fitted on the sample and see no other row.
+    Within a seed a larger sample holds the smaller sample, where CrossAug's paper draws each sample again. So sizes are compared
+    on rows that they share, and a system is asked nothing twice. Systems are fitted on the sample and see no other row.
     """
     numbers = list(product(low_resource.sizes, low_resource.samples))
     try:

@@ -33,7 +33,7 @@ from hfcf.training.verifier import of_labels
 log = logging.getLogger(__name__)
 
 NOT_CLEANED = "not cleaned"
-"""Of pairs that a system made: nobody has sorted out the bad ones."""
+"""The value for pairs that a system made: nobody has sorted out the bad pairs."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class EvaluationSet:
         averaged: whether it counts in the averages over sets; a set whose rows are in another set should not.
         repeated: how many rows repeat a training row and were not removed.
         order: its position in the recipe.
-        cleaned: of pairs that a system made, by whom the bad ones were sorted out, or `NOT_CLEANED`.
+        cleaned: for pairs that a system made, by whom the bad pairs were sorted out, or `NOT_CLEANED`.
         overlap: how many of its rows the models of the methods have seen; None where nobody looked.
     """
 
@@ -70,7 +70,7 @@ class EvaluationSet:
 
     @cached_property
     def ids(self) -> str:
-        """A hash of which rows these are, and of what is in them."""
+        """A hash of which rows the set has, and of what is in them."""
         own = rows_digest(self.rows)
         if self.sources is None:
             return own
@@ -115,8 +115,8 @@ def load_sets(
 ) -> list[EvaluationSet]:  # fmt: skip
     """Load a recipe's `evaluate`; of some corpora no row may be left.
 
-    Rows of `labels` only; those that share a group or a text with a training row are left out, and those that a model of a method
-    was trained on; of the rest the first `take` by a hash of name and id.
+    Rows have one of `labels`. Rows that share a group or a text with a training row are left out. So are rows that a model of a
+    method was trained on. The first `take` of the remaining rows count, by a hash of name and id.
     """
     names = [source.name or source.corpus for source in sources]
     check_names(names, "evaluate")
@@ -148,7 +148,7 @@ def load_sets(
 
 
 def _of_labels(rows: Dataset, labels: Sequence[str], where: str) -> Dataset:
-    """Select the rows of some labels; of pairs, those that have them on both sides."""
+    """Select the rows of some labels; for pairs, the pairs that have them on both sides."""
     if is_paired(rows):
         rows = rows.select([i for i, label in enumerate(sources_of(rows)["label"]) if label in labels])
     return of_labels(rows, labels, where)
@@ -168,7 +168,7 @@ def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:
 
 
 def count_labels(rows: Dataset, labels: Sequence[str]) -> dict[str, int]:
-    """Count rows by label: the first two labels always, others where rows have them."""
+    """Count rows by label: the first two labels always, further labels where rows have them."""
     counts = Counter(rows["label"]) if labels else Counter()
     return {label: counts[label] for label in labels if label in labels[:2] or counts[label]}
 
@@ -177,7 +177,7 @@ log = logging.getLogger(__name__)
 
 
 def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, str | None]:
-    """Pair the rows of an evaluation set; say who cleaned the pairs, None of those that people wrote."""
+    """Pair the rows of an evaluation set; say who cleaned the pairs, None if people wrote the pairs."""
     assert source.pairs is not None
     how, cleaned = source.pairs, None
     try:

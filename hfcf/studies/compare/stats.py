@@ -84,7 +84,7 @@ def paired_bootstrap(
 ) -> list[Difference]:
     """Compare one method with the baseline, uncorrected: on each corpus, then averages over the corpora of a setting and over all.
 
-    Only seeds that both have are read (`seeds` says which). A corpus that shares none is left out, and so are its averages; an
+    Only seeds that both have are read (`seeds` says which). A corpus that shares no seed is left out, and so are its averages. An
     average of a single corpus is also left out, because it adds nothing.
     """
     # Trainings on one sample are not independent: the mean of their differences represents them. Trainings on different samples
@@ -126,7 +126,7 @@ def _means(values: Array, names: list[Any]) -> Array:
 def _p(scores: Array, rows: int, common: Array | None = None) -> float:
     """Return the p value of the t test that docs/explain/statistics.md describes."""
     observed, n = scores[0], scores.shape[1]
-    if n == 1 or rows == 1:  # of one seed, or of one source, nothing is known about others
+    if n == 1 or rows == 1:  # one seed, or one source, tells nothing about other seeds or sources
         return 1.0
     terms = [(observed.var(ddof=1) / n, n - 1), (scores[1:].mean(axis=1).var(ddof=1), max(rows - 1, 1))]
     if common is not None and len(common) > 1:

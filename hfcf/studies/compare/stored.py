@@ -117,7 +117,7 @@ def _settings(recipe: SetComparison | ColumnComparison) -> dict[str, str]:
 
 
 def _sources(grid: Grid) -> dict[str, list[str]]:
-    """Group the rows of paired sets: by the true answers to their originals, and by what every model answers to these."""
+    """Group the rows of paired sets: by the true answers to their originals, and by what every model answers to the originals."""
     found = {}
     for corpus in grid.corpora:
         originals = [cell[PAIRED] for cell in grid.about(corpus) if PAIRED in cell]

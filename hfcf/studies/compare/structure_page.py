@@ -262,7 +262,7 @@ def file_of(place: Place) -> str:
 
 
 def write_answers(study: Study, cells: Sequence[Cell], folder: Path) -> None:
-    """Write the structures of each cell of Tasks 3 and 4 as rows, and those of the test rows; `hfcf rate export` reads them."""
+    """Write the structures of each cell of Tasks 3 and 4, and of the test rows, as rows; `hfcf rate export` reads them."""
     for cell in cells:
         place = (cell["method"], cell["seed"], cell["corpus"])
         column = study.places[place][1]

@@ -61,13 +61,13 @@ class StructureComparison(Recipe):
     take: Positive | None = None
     """Train on the first rows alone."""
     evaluate_take: Positive | None = None
-    """Score as many rows, those of whole groups, in the order of a hash."""
+    """Score as many rows, whole groups, in the order of a hash."""
     derive: Positive | None = None
     """Make rows of three labels by rule of trees that only support, with so many distractors (EntailmentBank)."""
     encoder: Literal["offline", "paper"] = "offline"
-    """Of the structure similarity; the paper's is DeBERTa-large."""
+    """The encoder of the structure similarity; the paper's is DeBERTa-large."""
     seeds: list[Seed]
-    """Of the trained models."""
+    """The seeds of the trained models."""
     models: dict[Text, StructureModel]
     """By name."""
     distractors: dict[Text, list[Positive]] = Field(default_factory=dict)

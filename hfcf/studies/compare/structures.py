@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 VERSION = "1"
 """Raise it when the same recipe gives other numbers: it is part of every cell's key."""
 METRICS = (*StructureScorer.metrics,)
-"""The scores of a cell; those of structures are missing in Tasks 1 and 2."""
+"""The scores of a cell; the scores of structures are missing in Tasks 1 and 2."""
 ENGINES: Mapping[str, Any] = {"classifier": Classifier, "graph": GraphClassifier, "seq2seq": ProgramWriter}
 LETTERS = {label[0]: label for label in LABELS}
 
@@ -99,8 +99,8 @@ class Rows:
 
     Args:
         train: to train on.
-        test: to score; those that share a group or a text with a training row are left out.
-        removed: how many these are.
+        test: to score; rows that share a group or a text with a training row are left out.
+        removed: how many rows are left out.
         refused: of each part, how many records can't be read, by reason.
     """
 
@@ -255,7 +255,7 @@ def _read(recipe: StructureComparison, part: str, ways: int) -> tuple[Dataset, d
 def fill(study: Study, work: Path) -> None:
     """Compute the missing cells; several processes may share the work, one for each model that is trained.
 
-    Models are kept in `work` until no cell is missing: the columns of Task 4 share one, and a pipeline needs two.
+    Models are kept in `work` until no cell is missing: the columns of Task 4 share a model, and a pipeline needs two.
     """
     todo = study.missing
     for number, place in enumerate(todo, 1):
@@ -332,7 +332,7 @@ def shown(study: Study, place: Place) -> tuple[Dataset, list[View]]:
 
 
 def _score(study: Study, place: Place, predicted: Any) -> dict[str, Any]:
-    """Return all scores of a cell; in `groups` with intervals, those of rows with each number of steps as well."""
+    """Return all scores of a cell; in `groups` with intervals, also the scores of rows with each number of steps."""
     rows, seen = shown(study, place)
     lines: dict[str, dict[str, Any]] = {}
     for row_id, view, said in zip(rows["id"], seen, predicted, strict=True):
@@ -354,7 +354,7 @@ def _score(study: Study, place: Place, predicted: Any) -> dict[str, Any]:
 
 
 def read(study: Study, *, older: bool = False) -> list[dict[str, Any]]:
-    """Read the finished cells in the order of the table; with `older`, the last one of other versions where one is missing."""
+    """Read the finished cells in the order of the table; with `older`, the last cell of other versions where a cell is missing."""
     last = {cell["settings"]: cell for cell in study.cells.every() if "settings" in cell} if older else {}
     cells = []
     for place, (model, _) in study.places.items():

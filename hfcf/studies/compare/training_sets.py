@@ -80,7 +80,7 @@ def in_turn(rows: Dataset, number: int, name: str) -> Dataset:
 
 
 def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
-    """Return for each label a row that has it, each row in turn, in the order of a hash of their ids; "" of rows without labels."""
+    """Return a row for each label, each row in turn, in the order of a hash of their ids; "" for rows without labels."""
     ids, own = originals["id"], originals["label"] if "label" in originals.features else [""] * len(originals)
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
     cycles = {label: itertools.cycle([i for i in order if own[i] == label]) for label in set(own)}
@@ -90,9 +90,9 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
 def label_rows(pool: Dataset, wanted: Iterable[str], judge: Model, max_length: int, labels: Sequence[str]) -> Dataset:
     """Return as many rows of a pool as labels are wanted, each with the label that a judge gives it; its own is not read.
 
-    Rows come in the order of a hash of their ids. As many of each label are taken as are wanted, and where the pool has too few of
-    one, rows of the others. A row that the judge can't read, or to which it gives a label that the models don't know, is passed
-    over, as the check of a counterfactual rejects it.
+    Rows come in the order of a hash of their ids. As many of each label are taken as are wanted. Where the pool has too few rows
+    of a label, rows of further labels are taken. A row is passed over if the judge can't read it, or gives it a label that the
+    models don't have. The check of a counterfactual rejects such a row in the same way.
     """
     task, ids, open_ = task_of(pool.features), pool["id"], Counter(wanted)
     number, chosen, spare = open_.total(), list[tuple[int, str]](), list[tuple[int, str]]()

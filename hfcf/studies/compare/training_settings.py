@@ -23,9 +23,9 @@ class TrainingSettings(Recipe):
 
     model: ModelReference | None = None
     """What to start from."""
-    # A schema that stands within another one, as that of these settings does, can't refer to a definition.
+    # A schema within another schema, such as the schema of these settings, can't refer to a definition.
     open_domain: Annotated[OpenDomain | None, WithJsonSchema({"type": ["object", "null"]})] = None
-    """Of readers: the collection that they answer from, whatever context a row has."""
+    """For readers: the collection that they answer from, whatever context a row has."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,1 +1,1 @@
-"""Human evaluation: rating sheets for any protocol and system, methods hidden, and what the filled ones say."""
+"""Human evaluation: rating sheets for any protocol and system, methods hidden, and what the filled sheets say."""

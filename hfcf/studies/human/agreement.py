@@ -33,8 +33,8 @@ def alpha(units: Iterable[Sequence[float | None]], level: Level = "ordinal") -> 
 def kappa(units: Sequence[Sequence[float | None]]) -> float | None:
     """Compute Fleiss' κ = (observed − expected) / (1 − expected) agreement: 1 is full agreement, 0 that of chance.
 
-    κ is defined for things that the same number of raters rated. It is that of the raters who rated every unit: a rater who rated
-    only those on which the others differ would lower it.
+    κ is defined for things that the same number of raters rated. It is computed for the raters who rated every unit. A rater who
+    rated only the units on which the remaining raters differ would lower it.
 
     Source: Fleiss 1971, Measuring nominal scale agreement among many raters. NLTK has it as multi-π (Siegel and Castellan's K).
     """

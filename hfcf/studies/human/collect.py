@@ -32,9 +32,9 @@ def import_(out: str | Path, *, partial: bool = False, by: str = PERSON) -> dict
         by: who read the rows, as tables name them: "one language model, no person".
 
     Returns:
-        The content of `ratings.json`, which depends only on the sheets and `key.json`: the results of
-        `hfcf.studies.human.summary.summarise`, `missing`, the number of missing answers of each sheet, `not_asked`, the optional
-        questions that a sheet has no column for (their answers are null, and not missing), and `notes`.
+        The content of `ratings.json`, which depends only on the sheets and `key.json`. It has the results of
+        `hfcf.studies.human.summary.summarise`, and `missing`, the number of missing answers of each sheet. `not_asked` are the
+        optional questions that a sheet has no column for (their answers are null, and not missing). `notes` are the raters' notes.
 
     Raises:
         FileNotFoundError: the folder has no key.
@@ -99,7 +99,7 @@ def import_(out: str | Path, *, partial: bool = False, by: str = PERSON) -> dict
 
 
 def _rated(key: Mapping[str, Any], results: Mapping[str, Any], by: str) -> Iterable[dict[str, Any]]:
-    """List the rows that were rated one by one; what several methods share has no row."""
+    """List the rows that were rated singly; what several methods share has no row."""
     notes: dict[str, list[str]] = {}
     for note in results["notes"]:
         notes.setdefault(note["id"], []).append(note["note"])
@@ -156,7 +156,7 @@ def rated_correct(ratings: str | Path, question: str = "correctness", *, answer:
     """Return the lines of `rated.jsonl` whose raters all gave the same answer to a question, by the id of the row.
 
     Source: RGF, section 6.1 and appendix B: incorrect triples are discarded by hand until 1,000 pairs of a category are there. The
-    paper does not say how many people decide on one: here all that rated it.
+    paper does not say how many people decide on a pair: here all that rated it.
 
     Args:
         ratings: the folder of `import_`, or its `rated.jsonl`.

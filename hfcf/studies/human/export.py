@@ -54,14 +54,15 @@ def export(
 ) -> dict[str, Any]:
     """Write the raters' folder, and the key that tells which line is whose.
 
-    `out/raters` is for the raters: `instructions.html`, and `rater-1.csv` and so on, the same lines in a different order for each
-    rater, under ids that reveal no method. Keep `out/key.json`: it has the protocol, the seed, and the method, row, source and
-    texts of each id. `import_` reads the filled sheets.
+    `out/raters` is for the raters. It has `instructions.html`, and `rater-1.csv` and so on, the same lines in a different order
+    for each rater, under ids that reveal no method. Keep `out/key.json`: it has the protocol, the seed, and the method, row,
+    source and texts of each id. `import_` reads the filled sheets.
 
     Args:
-        sets: {method: its rows}, see `read_rows`. Rows have the columns of the protocol's `Unit`, and `source_id` if they were made
-            from others. ccg_terms reads the rows' `causal_terms`, else the tokens that their `edits` removed. A run's folder
-            includes its source rows. checkwhy_preference takes one method: of two, raters would recognise the shared reference.
+        sets: {method: its rows}, see `read_rows`. Rows have the columns of the protocol's `Unit`, and `source_id` if they were
+            made from other rows. A run's folder includes its source rows. `ccg_terms` reads the rows' `causal_terms`, else the
+            tokens that their `edits` removed. `checkwhy_preference` takes one method: with two methods, raters would recognise the
+            shared reference.
         protocol: a name of `PROTOCOLS`, or your own.
         out: the folder.
         sources: the source rows, by `id`: of race and of ccg_terms without `causal_terms`, unless a set is a run's folder; and
@@ -70,12 +71,12 @@ def export(
         seed: which rows, in which order, on which side.
 
     Returns:
-        `lines` of a sheet; `shared`, how many sources are rated for every method; `methods`: of each `rows`, by stratum if there
-        are any, `short`, how many rows are too few, and `left_out`: {reason: rows}.
+        `lines` of a sheet; `shared`, how many sources are rated for every method; and `methods`. Each method has `rows`, by
+        stratum if there are any, `short`, how many rows are too few, and `left_out`: {reason: rows}.
 
     Raises:
-        ValueError: a column is missing, a method has nothing to rate, methods disagree on a source's text or label, or sheets in
-            the folder have answers or notes, which would be lost.
+        ValueError: a column is missing, a method has nothing to rate, or methods disagree on a source's text or label. Also if
+            sheets in the folder have answers or notes, which would be lost.
         FileNotFoundError: a set does not exist.
 
     >>> import tempfile

@@ -62,7 +62,7 @@ PAIRS = Protocol(
 
 
 def show_pair(row: Row, source: Row | None, side: str) -> Display:
-    """Return a counterfactual beside its source, in any task: what changed, what both share, and the choices for its label."""
+    """Return a counterfactual with its source, in any task: what changed, what both share, and the choices for its label."""
     assert source is not None
     task = task_of(row)
     before = {**row, **task.revert_edits(row, row["edits"])}
@@ -84,7 +84,7 @@ def show_pair(row: Row, source: Row | None, side: str) -> Display:
 
 
 def _choices(task: Task, label: str, own: str, side: str) -> list[str]:
-    """List all labels of a task; of open ones the row's and its source's, in an order drawn for each line, and neither."""
+    """List all labels of a task; of open labels the row's and its source's, in an order drawn for each line, and neither."""
     if task.labels is not None:
         if label not in task.labels:
             raise ValueError(f"its label is {label!r}, and the labels are {', '.join(task.labels)}")

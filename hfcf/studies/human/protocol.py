@@ -25,11 +25,11 @@ class Question:
         answers: each allowed answer and its meaning; empty for `words`.
         example: a worked answer with its reason, for the instructions.
         level: the distance between two answers, for Krippendorff's α.
-        kind: "scale" answers are numbers. "sides" answers are 1, 2 or tie, for two texts in an order drawn for each line; they are
+        kind: "scale" answers are numbers. "sides" answers are 1, 2 or tie, for two texts in an order drawn for each line. They are
             stored as 1 (win), 0 (tie) and -1 (lose) of the method. "words" answers are numbers of words, as the sentence shows
             them, 0 for none. "choice" answers are numbers of the line's choices, stored as 1 for the row's own label, else 0.
         optional: a sheet without this column, written before the question was, is read: the question was not asked there.
-        of: names of yes-or-no questions: this one is not asked, and is yes of a rater who says yes to all of them.
+        of: names of yes-or-no questions: this question is not asked, and is yes if a rater says yes to all of them.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Protocol:
         return tuple(question for question in self.questions if not question.of)
 
     def complete(self, answers: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, dict[str, list[Any]]]:
-        """Add the questions that are not asked to the answers of each line: yes if all that they are of are; null if one is."""
+        """Add the questions that are not asked to each line's answers: yes if all their questions are yes, null if any is null."""
         return {item: {question.name: _answered(question, own) for question in self.questions} for item, own in answers.items()}
 
     def as_json(self) -> dict[str, Any]:

@@ -283,7 +283,7 @@ _CHECKWHY_UNITS = {
 PROTOCOLS = {protocol.name: protocol for protocol in (PAIRS, *_CCG, *_RACE, *_RGF, *_CHECKWHY)}
 """By name."""
 UNITS = {"pair": PAIR, **_CCG_UNITS, **_RACE_UNITS, **_RGF_UNITS, **_CHECKWHY_UNITS}
-"""By name; a protocol of your own shows one of these."""
+"""Units by name; a protocol of your own shows a unit of this mapping."""
 
 
 def unit_of(protocol: Protocol) -> Unit:

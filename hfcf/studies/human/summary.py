@@ -14,27 +14,27 @@ from hfcf.studies.human.agreement import alpha, decide, kappa, majority
 from hfcf.studies.human.protocol import Protocol, Question
 
 Answers = Mapping[str, Mapping[str, Sequence[Any]]]
-"""{item: {question: each rater's answer, None where it is missing}}, those of `Protocol.complete` included."""
+"""{item: {question: each rater's answer, None where it is missing}}, with the questions of `Protocol.complete`."""
 
 
 def summarise(key: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     """Compute the results of a human evaluation from the key of `export` and the answers of all raters.
 
-    - Scales: a row's rating is the mean of its raters'; a method's `mean` and `sd` (n − 1, null for one row) are those of its rows,
-      in units of the scale. `decided` counts the rating of each row's majority, or without one the median (`no_majority` rows);
-      `decided_mean` is its mean. Rows without an answer are left out: they are never a "no".
+    - Scales: a row's rating is the mean of its raters'. A method's `mean` and `sd` (n − 1, null for one row) are over its rows, in
+      units of the scale. `decided` counts the rating of each row's majority, or without a majority the median (`no_majority`
+      rows). `decided_mean` is its mean. Rows without an answer are left out: they are never a "no".
     - Yes or no, and choices of the row's own label, also have `share`, of the rows whose decision is yes, and its `interval`: 95 %,
       Wilson's.
     - Comparisons with a reference: `win`, `tie` and `lose` of all `judgements` and of each row's decision (`decided`); three
       different judgements decide on a tie. `p` is the two-sided sign test's, of decisions without ties.
     - Marked words: `f1`, `precision` and `recall` of a method's causal terms against the words that more than half of a row's
-      raters marked, then the mean over rows (CCG's macro-F1); a row where neither has a word counts 1.
+      raters marked. Then the mean over rows is taken (CCG's macro-F1); a row where neither has a word counts 1.
 
     Returns:
-        `protocol`, `paper`, `raters`, `seed`; `methods`: {method: {question: {stratum or "all": numbers}}}; `agreement`: {question:
-        {alpha, level, ratings}}, with Fleiss' `kappa` of nominal scales, and "all" over questions of one scale; `versus`: for each
-        two methods and each scale, on the sources that both have, how often the first is rated higher (`win`), with the sign test
-        and Holm's adjustment over all.
+        `protocol`, `paper`, `raters`, `seed`; `methods`: {method: {question: {stratum or "all": numbers}}}. `agreement`:
+        {question: {alpha, level, ratings}}, with Fleiss' `kappa` of nominal scales, and "all" over questions of one scale.
+        `versus`, for each two methods and each scale, on the sources that both have: how often the first is rated higher (`win`).
+        It has the sign test and Holm's adjustment over all.
 
     >>> from hfcf.studies.human.protocols import PROTOCOLS
     >>> rows = [("a", "1"), ("b", "1"), ("a", "2")]
@@ -98,7 +98,7 @@ def _mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def _share(decisions: Sequence[float]) -> dict[str, Any]:
-    """Return the share of yes with its interval; a draw of two raters is no yes."""
+    """Return the share of yes with its interval; a draw of two raters does not count as yes."""
     from scipy.stats import binomtest
 
     yes = sum(decision == 1 for decision in decisions)

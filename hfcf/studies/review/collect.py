@@ -30,12 +30,13 @@ def import_(
 ) -> dict[str, Any]:  # fmt: skip
     """Read the filled forms of a folder; write `reviewed.jsonl`, `rejected.jsonl`, `review.json` and `review.md` into it.
 
-    A row that people keep has their claim, evidence and structure, its other columns as they were (but `stale` is empty: people
-    checked the conclusions), and two more: `status`, accepted by "review", and `reviews`, whose last entry is this one, after those
-    of earlier imports: `people`, how many reviewed the row, `answers`, how many of them said yes to each question, and `edits`,
-    from the row as it was exported (`hfcf.studies.review.edits`). A row that they drop is in `rejected.jsonl` as it was, with the
-    reason in `status`. Rows with the same claim, as a set of CheckWhy has, keep one claim: what a person writes in one of them
-    counts for all (`hfcf.studies.review.sets`). A row's own `edits`, those of a system, describe it before the review.
+    A row that people keep has their claim, evidence and structure, and its further columns as they were. Only `stale` is empty:
+    people checked the conclusions. It has two more columns: `status`, accepted by "review", and `reviews`. The last entry of
+    `reviews` is this review, after the entries of earlier imports. An entry has `people`, how many reviewed the row, and
+    `answers`, how many of them said yes to each question. It also has `edits`, from the row as it was exported
+    (`hfcf.studies.review.edits`). A row that they drop is in `rejected.jsonl` as it was, with the reason in `status`. Rows with
+    the same claim, as a set of CheckWhy has, keep one claim. What a person writes in one row counts for all
+    (`hfcf.studies.review.sets`). A row's own `edits`, which a system made, describe it before the review.
 
     Args:
         out: the folder of `export`.
@@ -45,7 +46,7 @@ def import_(
 
     Returns:
         The content of `review.json`: the results of `hfcf.studies.human.summary.summarise` for the answers, by label of the rows,
-        with α and Fleiss' κ; `rows`: {kept, edited, dropped, open, left_out}, `sets`: {all, whole}, `reasons` and
+        with α and Fleiss' κ. It also has `rows`: {kept, edited, dropped, open, left_out}, `sets`: {all, whole}, `reasons` and
         `notes`.
 
     Raises:
@@ -160,7 +161,7 @@ def _check(filled: Filled, written: Mapping[str, Entry], places: dict[tuple[int,
 
 
 def _read_review(entry: Entry, row: Mapping[str, Any]) -> Review:
-    """Read a review; one that keeps a row must leave it legal."""
+    """Read a review; a review that keeps a row must leave it legal."""
     if parse_answers(entry, structured=True)[DECISION] != 1:
         # Nobody has to repair what is dropped, and its texts count for nothing.
         return Review(Version.from_row(row), parse_answers(entry, structured=bool(row["structure"])))
@@ -188,7 +189,7 @@ def _add_status(row: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
 
 
 def _summarise(key: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Summarise the answers as those of a human evaluation with one method."""
+    """Summarise the answers as in a human evaluation with one method."""
     items = {row_id: {"method": "rows", "source": row_id, "stratum": rows[row_id]["label"]} for row_id in answers}
     labels = dict.fromkeys(item["stratum"] for item in items.values())
     protocol = replace(Protocol.from_json(key["protocol"]), strata=tuple(labels))

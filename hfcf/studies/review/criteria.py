@@ -7,7 +7,7 @@ from hfcf.tasks.verification import NOT_ENOUGH_INFO
 
 YES_NO = {"1": "true", "0": "false"}
 DECISION, OF_STRUCTURE = "acceptability", "validity"
-"""The question that keeps a row or drops it, and the one that a row without a structure does not have."""
+"""The question that keeps a row or drops it, and the question that a row without a structure does not have."""
 
 FILTER = Protocol(
     name="checkwhy_filter",

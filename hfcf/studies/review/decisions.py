@@ -35,12 +35,13 @@ Reviews = dict[str, list[Review | None]]
 def decide(reviews: Sequence[Review], people: int = 3) -> Decision:
     """Decide whether a row is kept, and in which version.
 
-    Two people who agree in every answer and every text decide. Else all decide by majority: first on acceptability, then, of those
-    who accept the row, on the claim, on the evidence, and, of those with this evidence, on the structure. Where no version has a
-    majority, the last person's counts, who is the one that resolves disagreements.
+    Two people who agree in every answer and every text decide. Else all decide by majority, first on acceptability. Then people
+    who accept the row decide on the claim and on the evidence, and people with this evidence on the structure. Where no version
+    has a majority, the last person's counts: this person resolves disagreements.
 
-    The paper's people vote on claims and evidence, and one edits a structure, since that takes long. Here a structure is voted on
-    like the rest, among the versions that have the chosen evidence, so that its names are those of the row.
+    The paper's people vote on claims and evidence, and one person edits a structure, since that takes long. Here a structure is
+    voted on like the rest. The vote is among the versions that have the chosen evidence, so that its names are the names of the
+    row.
     """
     if len(reviews) < min(people, 2):
         return Decision(None, f"{len(reviews)} of {min(people, 2)} people reviewed it", open=True)

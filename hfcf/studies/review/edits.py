@@ -1,8 +1,8 @@
 """What people changed in a row, as edits that lead from it to the reviewed row and back.
 
 They are edits as `hfcf.core.edits` has them, over the texts of the row before the review. Two of the texts are JSON: `structure`,
-the column, and `evidence_info`, the entry of a piece. A piece that was deleted has edits to nothing, one that was added has edits
-from nothing at a place behind the last piece.
+the column, and `evidence_info`, the entry of a piece. A piece that was deleted has edits to nothing. A piece that was added has
+edits from nothing at a place behind the last piece.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WHOLE = ("evidence_info", "structure")
 
 
 def find_review_edits(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Edit]:
-    """Return the edits that make the columns `claim`, `evidence`, `evidence_info` and `structure` of a row those of another.
+    """Return the edits that make the columns `claim`, `evidence`, `evidence_info` and `structure` of two rows equal.
 
     Pieces of one id are one piece.
     """

@@ -32,22 +32,22 @@ def export(
 ) -> dict[str, Any]:
     """Write the folder `out/raters` for the people, and `out/key.json`, which `import_` needs.
 
-    Each person has all rows, in an order of their own. The paper's people edit first and others filter then: export, let them
-    edit, import; then export `reviewed.jsonl` for the others.
+    Each person has all rows, in an order of their own. The paper's people edit first, and then further people filter: export, let
+    the first people edit, import; then export `reviewed.jsonl` for the second group.
 
     Args:
         rows: with `COLUMNS` and unique ids: a `Dataset`, rows, a file (`.parquet`, `.jsonl`), or the folder of a run.
         out: the folder.
         form: "page": an HTML page for each person, which saves `rater-1.jsonl` and so on, for the same folder. "jsonl", "csv":
-            `rater-1.jsonl`, `rater-1.csv`, to be filled. "argilla": `records.json`, for `dataset.records.from_json`; what
-            `dataset.records.to_json` writes then comes in its place.
+            `rater-1.jsonl`, `rater-1.csv`, to be filled. "argilla": `records.json`, for `dataset.records.from_json`; replace it
+            with what `dataset.records.to_json` writes then.
         people: how many review; the paper's are two, and a third who resolves where they differ.
         seed: of the orders.
         limit: the first rows alone.
 
     Returns:
-        `rows`, how many there are to review, and `left_out`: {reason: rows} of those that can't be worked on, which `import_`
-        rejects with that reason.
+        `rows`, how many rows there are to review, and `left_out`: {reason: rows} that can't be worked on. `import_` rejects them
+        with that reason.
 
     Raises:
         ValueError: a column is missing, an id is there twice, or the folder has forms, which may be filled.

@@ -46,7 +46,7 @@ def share_claims(reviews: Reviews, rows: Rows, sets: Iterable[Sequence[str]]) ->
 
 
 def unite_claims(decisions: Mapping[str, Decision], reviews: Reviews, sets: Iterable[Sequence[str]]) -> dict[str, Decision]:
-    """Give the kept rows of each set one claim: that of most people who keep a row of it, else that of the last one."""
+    """Give the kept rows of each set one claim: the claim of most people who keep a row of it, else the last person's."""
     united = dict(decisions)
     for members in sets:
         kept = [row_id for row_id in members if decisions[row_id].version]
@@ -73,7 +73,7 @@ def keep_whole(decisions: Mapping[str, Decision], rows: Rows, sets: Iterable[Seq
 
 
 def missing_labels(decisions: Mapping[str, Decision], rows: Rows, members: Sequence[str]) -> list[str]:
-    """List the labels of which a set has no kept row, of those that there are in the review."""
+    """List the labels of which a set has no kept row, among the labels that there are in the review."""
     kept = {rows[row_id]["label"] for row_id in members if decisions[row_id].version}
     return [label for label in dict.fromkeys(row["label"] for row in rows.values()) if label not in kept]
 

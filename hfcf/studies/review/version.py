@@ -46,7 +46,7 @@ class Version:
         return cls(row["claim"], tuple(named), structure.rename(shown))
 
     def to_columns(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the columns of the row that it is a version of: titles stay those of the pieces of the same name."""
+        """Write the columns of the row that it is a version of: pieces of the same name keep their titles."""
         ids = {name: row_id for row_id, name in name_pieces(row).items()}
         infos = zip(row["evidence_info"] or [], row["evidence"] or [], strict=True)
         titles = {info["id"]: piece["title"] for info, piece in infos}
@@ -106,5 +106,5 @@ def _is_writable(name: str) -> bool:
         read = parse_program(to_program(Structure((Step((name,), CLAIM),))))
     except StructureError:
         return False
-    # Python reads some characters as others: a ligature as its letters.
+    # Python reads some characters as different characters: a ligature as its letters.
     return read.leaves() == [name]
