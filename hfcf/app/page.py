@@ -79,7 +79,7 @@ def build(preset: str = "offline") -> "gr.Blocks":
             with gr.Tab(task.form[0].title, elem_id=f"tab-{task.name}"):
                 _tab(task, preset, desk)
 
-        # Gradio passes a request to functions that name its type, not to partial ones.
+        # Gradio passes a request to functions that name its type, not to partial functions.
         def leave(request: gr.Request) -> None:
             desk.leave(str(request.session_hash))
 

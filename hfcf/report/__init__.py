@@ -27,9 +27,9 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     `textContent`, and a Content-Security-Policy names the hash of the page's only script.
 
     Args:
-        folder: what `hfcf run` or `hfcf compare` left. It has `run.json`, the Parquet files that `README.md` lists and
-            `recipe.yaml` if it is of a run. Human ratings (`ratings.md`) and the tables of a comparison (`table.md`,
-            `rationales.md`, `figure.svg`) are read if they exist, in the folder or in a folder right below it.
+        folder: what `hfcf run` or `hfcf compare` left. For a run, the page reads `run.json`, the Parquet files that `README.md`
+            lists and `recipe.yaml`. It also reads human ratings (`ratings.md`) and the tables of a comparison (`table.md`,
+            `rationales.md`, `figure.svg`). Ratings and tables may be in the folder or in a folder right below it.
         limit: rows that the page holds. From more rows, accepted and rejected, an even sample is taken, which the page mentions.
 
     Returns:

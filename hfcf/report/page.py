@@ -62,7 +62,7 @@ def _table(path: Path) -> dict[str, Any]:
 
     lines = path.read_text(encoding="utf-8").splitlines()
     titles = [line for line in lines if line.startswith("# ")]
-    # The page has a heading of the first and of the second level above these.
+    # The page has a heading of the first and of the second level above these headings.
     text = "\n".join(f"##{line}" if line.startswith("#") else line for line in lines if not line.startswith("# "))
     reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     html = reader.render(text).replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")

@@ -42,7 +42,7 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
     made = system.replace(**settings) if isinstance(system, System) else cls.preset(preset, **settings)
     own, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.several else n
     empty = {**get_task(_TASK).empty_row, "corpus": "own", "split": "train"}
-    # A row's id decides its draws, so that each copy of a text gets others.
+    # A row's id decides its draws, so that each copy of a text gets different draws.
     rows = [{**empty, "id": f"{i}:{k}", "group_id": f"{i}", "text": text} for i, text in enumerate(own) for k in range(copies)]
     results: list[dict[str, None]] = [{} for _ in own]
     if rows:

@@ -133,7 +133,7 @@ def _choose(task: str, row: Dataset, system: System | str | None, preset: str) -
         if task == "qa":
             raise ValueError("a question needs a system with a collection of passages: system=hfcf.RGF.preset(…, passages=FILE)")
         system = "ccg" if task == "relation" else "race" if row[0]["label"] == REFUTES else "crossaug"
-    # No indicator learns from this row, so all of the others may teach the same one.
+    # No indicator learns from this row, so all other rows may teach the same indicator.
     alone = {"folds": 1} if system == "ccg" else {}
     return system_class(system).preset(preset, **alone)
 

@@ -8,7 +8,7 @@ fixed:
 - "encoder": the verifier's base model, trained on the claims alone, which predicts its own training rows, as the head does. It is
   also sure of claims that it learnt by heart. A row may thus count little because its claim was remembered, not because its claim
   is biased. This effect grows with the model and the number of epochs.
-- "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted. Words and bigrams nearly identify a claim, so
+- "ngrams": a logistic regression over the claim's words and bigrams, cross-fitted. Words and bigrams nearly identify a claim. So
   the rows of a fold get the probabilities of a model that was trained on the other folds. Rows that share a group or a claim are
   in one fold. Otherwise the model would have seen the claim's counterfactual, nearly the same claim with the opposite label.
 """

@@ -56,7 +56,7 @@ def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, lab
 
     if _has_head(hp.model):
         own = rename_classes(hp.model, output_names(read_tuned_config(hp.model)))
-        if len(own) == len(labels) and sorted(own) != sorted(labels):  # a head of another size is made anew
+        if len(own) == len(labels) and sorted(own) != sorted(labels):  # a head of another size is made again
             raise ValueError(
                 f"{hp.model.name} has the classes {', '.join(own)}, and the rows have the labels {', '.join(labels)}: say by the "
                 "model's labels which class is which, or start from a model without a classifier's head"
@@ -87,7 +87,7 @@ def _train(
     else:
         network, loading = read_weights(
             AutoModelForSequenceClassification, hp.model, id2label=dict(enumerate(labels)), label2id=classes,
-            output_loading_info=True, ignore_mismatched_sizes=True,  # a head of other classes is made anew
+            output_loading_info=True, ignore_mismatched_sizes=True,  # a head of other classes is made again
         )  # fmt: skip
         # Tensors that the base model lacks are new, also the pooler of some encoders.
         head = ("classifier", *sorted({name.rpartition(".")[0] for name in loading["missing_keys"]}))

@@ -63,8 +63,8 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
         passage", "with an answer in no passage". The last kind has no gradient, also in the paper's implementation.
 
     Raises:
-        ValueError: no question is left, the reader is an encoder-decoder, or the answers are patterns (Curated TREC). A reader
-            with a dense retriever is not trained whole.
+        ValueError: no question is left, the reader is an encoder-decoder, or the answers are patterns (Curated TREC). Also if a
+            reader with a dense retriever is not trained whole.
     """
     from transformers import set_seed
 

@@ -121,7 +121,7 @@ class _BestEpoch(TrainerCallback):
             self.best, self.epoch = float(about["best"]), int(about["epoch"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        # Before the checkpoint: one without the weights that were the best until then would be worth nothing.
+        # Before the checkpoint: a checkpoint without the weights that were the best until then would be worth nothing.
         if control.should_save and self.weights and not self.file.is_file():
             self._store()
 

@@ -51,7 +51,7 @@ class LabelScorer:
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
         f1 = []
-        for letter in sorted(set(gold.tolist())):  # one that a sample does not draw counts 0
+        for letter in sorted(set(gold.tolist())):  # a letter that a sample does not draw counts 0
             in_gold, said = (gold == letter).astype(float), (predicted == letter).astype(float)
             f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
         return np.stack([accuracy, np.mean(f1, axis=0)])

@@ -237,7 +237,7 @@ def recomputed(network: Any, name: str, wanted: bool) -> Iterator[None]:
         if isinstance(layer, GradientCheckpointingLayer)
     ]
     try:
-        for model in models:  # Transformers before 5.20 has the second name alone, later ones warn of it
+        for model in models:  # Transformers before 5.20 has the second name alone, later releases warn of it
             enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
             enable({"use_reentrant": False})
         for layer in layers:

@@ -160,7 +160,7 @@ class LengthSampler(Sampler[int]):
         keys = [length * rng.uniform(1, _SPREAD) for length in self.lengths]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
-        # The one that is not full must stay the last: the loader cuts the order anew.
+        # The batch that is not full must stay the last: the loader cuts the order again.
         last = [batches.pop()] if batches and len(batches[-1]) < self.batch_size else []
         rng.shuffle(batches)
         return (i for batch in (*batches, *last) for i in batch)

@@ -183,7 +183,7 @@ def evaluate_remote(rows: Dataset, model: Model, *, ways: int | None = None) -> 
     classes = [label for label in LABELS if label in map(label_of, names.values())]
     labels, left_out = choose_labels(rows, classes, ways)
     kept = [i for i in range(len(rows)) if i not in left_out]
-    # A label that is not scored would leave the others at 0, and a tie would choose between them.
+    # A label that is not scored would leave the other labels at 0, and a tie would choose between them.
     asked = replace(model, labels={name: label for name, label in names.items() if label_of(label) in labels})
     answers = TASK.verdicts(list(rows.select(kept)), asked, 0) if kept else []
     result = _evaluation(rows, kept, answers, labels, left_out, classes)

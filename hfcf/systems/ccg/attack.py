@@ -211,8 +211,8 @@ def collect_donors(rows: Iterable[Row]) -> Donors:
             forward = head_first(row)
             counts[forward].setdefault(key, Counter())[label] += 1
             first.setdefault((forward, key, label), row)
-    # A term of several relations belongs to the one that has it in most rows: prepositions occur in many relations, and sentences
-    # that differ only in their label would crowd out others.
+    # A term of several relations belongs to the relation that has it in most rows. Prepositions occur in many relations, and
+    # sentences that differ only in their label would crowd out other sentences.
     terms: dict[bool, dict[str, tuple[str, Row]]] = {True: {}, False: {}}
     for forward, labels_of in counts.items():
         for key, labels in labels_of.items():

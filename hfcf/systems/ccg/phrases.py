@@ -230,7 +230,7 @@ def _reduced(words: Sequence[str], passive: bool) -> list[str]:
     return [" ".join([inflected, *words[1:]])] if inflected else []
 
 
-# A verb whose past differs from its participle, so that `inflected_like` tells them apart, and a regular one.
+# A verb whose past differs from its participle, so that `inflected_like` tells them apart, and a regular verb.
 _MODEL, _PAST_OF = "give", "gave"
 _MODEL_REGULAR, _THIRD, _ING = "walk", "walks", "walking"
 

@@ -46,7 +46,7 @@ LLM: dict[str, Any] = {
 """A language model behind `HFCF_LLM_URL` names causal terms and writes new terms; spaCy's parser and WordNet are local."""
 
 HUB: dict[str, Any] = {
-    # A public relation classifier knows the relations of its own corpus alone: a chat model names causal terms and writes new ones.
+    # A public relation classifier has only the relations of its own corpus: a chat model names causal terms and writes new terms.
     "indicator": chat_model(),
     "editor": chat_model(),
     # Not read where a chat model is the indicator: the preset must not name weights that it never loads.

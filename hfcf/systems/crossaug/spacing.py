@@ -7,7 +7,7 @@ import re
 
 def spaced_like(text: str, source: str) -> str:
     """Remove the spaces of tokenised text, which generators learn, unless `source` also has them."""
-    for wide, narrow in _TOKENISED:  # from where spaces begin: one that is tried at each of many spaces takes quadratic time
+    for wide, narrow in _TOKENISED:  # from where spaces begin: a pattern tried at each of many spaces takes quadratic time
         if not wide.search(source):
             text = wide.sub(narrow, text)
     return text

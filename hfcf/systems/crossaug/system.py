@@ -59,7 +59,7 @@ class CrossPairs(Stage):
 
 OFFLINE: dict[str, Any] = {
     "generator": Model("offline:t5", adapter="hfcf:negative"),
-    # The small generator's best hypothesis is the claim itself in half of the cases, and many of its others are paraphrases.
+    # The small generator's best hypothesis is the claim itself in half of the cases, and many further hypotheses are paraphrases.
     "num_beams": 30,
     "num_candidates": 30,
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
@@ -71,7 +71,7 @@ OFFLINE: dict[str, Any] = {
     "exclusive": True,
     "span_filling": True,
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
-    # The first hypothesis that passes is often one that changes more than it must.
+    # The first hypothesis that passes often changes more than it must.
     "best": True,
     "fluency_model": Model("offline:smollm2"),
     "max_perplexity_ratio": 2.0,
@@ -92,7 +92,7 @@ HUB: dict[str, Any] = {
     "judges": (pinned(JUDGE),),
     "certainty": 0.7,
     "max_length": 512,
-    # The first claim that passes is often one that changes more than it must.
+    # The first claim that passes often changes more than it must.
     "best": True,
     "replace_all": True,
     "unique": True,

@@ -241,7 +241,7 @@ def _overlap(entity: Mapping[str, Any], span: Mapping[str, Any]) -> bool:
 def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> dict[str, list[str]]:
     """Group names with their shorter forms: {fullest name: [every form]}; a form of two names goes to the first."""
     groups: dict[str, list[str]] = {}
-    # Shorter forms of people have a word of the full name, those of organisations its initials.
+    # Shorter forms of people have a word of the full name, shorter forms of organisations its initials.
     by_word: dict[str, list[str]] = {}
     by_initials: dict[str, str] = {}
     for name in sorted(dict.fromkeys(mentions), key=lambda name: -len(name.split())):

@@ -239,7 +239,7 @@ def _fewest(shares: Sequence[float], required: float) -> set[int]:
 
 
 def _order(shares: Sequence[float]) -> list[int]:
-    # Of hundreds of words even the largest share is small: they are compared with the largest.
+    # Even the largest share of hundreds of words is small: shares are compared with the largest.
     most = max(shares, default=0.0) or 1.0
     return ranked(range(len(shares)), lambda i: shares[i] / most, int)
 

@@ -310,5 +310,5 @@ def _same_label(row: Mapping[str, Any], text: str) -> str | None:
     """Say why a claim can't have another label than the row's."""
     supports = row["label"] == SUPPORTS
     evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
-    # The evidence has each name that changed places with another: only a list makes the same statement of both.
+    # The evidence has each name that changed places with another name: only a list makes the same statement of both.
     return why_preserving(row["claim"], text, evidence, broader=supports, listed=True)

@@ -85,11 +85,11 @@ HUB: dict[str, Any] = {
     "max_new_tokens": 64,
     # A verifier that was trained on neutral pairs tells them from contradictions; the label of c′ is REFUTES.
     "flip": "opposite",
-    # Substitutes that are drawn by type alone read as errors, whoever verifies them, and one edit is nearest to the source.
+    # Substitutes that are drawn by type alone read as errors for every verifier, and one edit is nearest to the source.
     "plausible": True,
     "near": True,
     "claimed": True,
-    # What no model is asked about: claims that cannot have another label, broken ones, and copies of the evidence.
+    # What no model is asked about: claims that cannot have another label, broken claims, and copies of the evidence.
     "exclude_same": True,
     "exclude_malformed": True,
     "max_copied": 0.8,

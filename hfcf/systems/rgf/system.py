@@ -79,7 +79,7 @@ HUB: dict[str, Any] = {
     "min_probability": 0.1,
     "min_vote": 0.3,
     "elsewhere": 0.2,
-    # No decomposer is public; spaCy's small pipeline is the one that names noun phrases.
+    # No decomposer is public; spaCy's small pipeline names noun phrases.
     "phrases": Model("en_core_web_sm"),
 }
 """Public checkpoints that need no training: readers of three families, trained on SQuAD 2, and a chat model that writes questions.
