@@ -18,7 +18,7 @@ from hfcf.core.weights import Weights, list_weights
 from hfcf.systems import system_class, systems
 
 SHOWN = 6
-"""Settings that have an entry of their own; further settings are written as lines."""
+"""Settings that have an entry of their own; other settings are written as lines."""
 _SIZES = ("num_", "max_new_")
 """How the names of settings begin that say how much is searched and made."""
 

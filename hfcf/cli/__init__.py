@@ -1,4 +1,4 @@
-"""The command `hfcf`: run, train, evaluate, compare, score, peek, list, push and further commands, a file for each kind."""
+"""The command `hfcf`: run, train, evaluate, compare, score, peek, list, push and other commands, a file for each kind."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
 
     Each line has `id`, and `program`, `arrows` or `proof`, or a `label` alone. Without `label` the label is what a program prints.
     Files of `hfcf evaluate --predictions` are read as well. A line with `names` has a program in its `prediction`. A line with
-    `left_out` has neither a program nor a label. Every further line has a label.
+    `left_out` has neither a program nor a label. Every other line has a label.
 
     Raises:
         ValueError: a line is not such an object, an id is there twice, or the lines are of several sets. The message has the

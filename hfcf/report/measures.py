@@ -9,7 +9,7 @@ from typing import Any
 from hfcf import metrics
 
 LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
-"""How the names of scores begin that are better when lower; all further scores are better when higher."""
+"""How the names of scores begin that are better when lower; all other scores are better when higher."""
 _VERIFIER = "verifier"
 _PHRASES = {
     "minimality.distance": "word edits {:.0f}",

@@ -30,7 +30,7 @@ from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.trainer import Hyperparameters, trained_model
 
 FLOOR = -10.0
-"""The lowest log-probability, so that no single expert can overrule the second expert."""
+"""The lowest log-probability, so that no single expert can overrule the other expert."""
 
 
 def encoder_bias(rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path) -> np.ndarray:
@@ -76,6 +76,6 @@ def ngram_model() -> Any:
 
 
 def related_groups(rows: Dataset) -> list[int]:
-    """Give rows that share a group or a claim, directly or through further rows, the same number."""
+    """Give rows that share a group or a claim, directly or through other rows, the same number."""
     columns = zip(rows["corpus"], rows["group_id"], rows["claim"], strict=True)
     return connected([("group", corpus, group), ("claim", normalise(claim))] for corpus, group, claim in columns)

@@ -121,7 +121,7 @@ def count_overlap(
 
 
 def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel], *, passages: bool = False) -> str:
-    """Return the seen rows by model: a column for each model whose training rows are known, further models by name.
+    """Return the seen rows by model: a column for each model whose training rows are known, other models by name.
 
     With `passages`, rows are also compared by parts of their passages, and models whose parts are not known are named.
     """

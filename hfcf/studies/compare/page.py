@@ -28,7 +28,7 @@ _MEANINGS = {
     "n": "claims",
 }
 SEEN_TITLE = "### Rows that models of the methods have seen"
-_DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; further scores have 4
+_DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; other scores have 4
 
 
 def markdown(

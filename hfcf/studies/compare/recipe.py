@@ -141,7 +141,7 @@ class _Shared(Recipe):
     settings: dict[str, Any] | None = None
     """The settings of that system."""
     baseline: str | None = None
-    """The method that further methods are compared with; the first unless said."""
+    """The method that the other methods are compared with; the first unless said."""
     model: TrainingKey | None = None
     """With `compare: models`, what is trained and how."""
     notes: list[str] = Field(default_factory=list)
@@ -171,7 +171,7 @@ class SetComparison(_Shared):
     split: Text | None = None
     """The split of the training rows, instead of the split that they name."""
     take: Positive | None = None
-    """Train on the first rows alone; systems see no further rows."""
+    """Train on the first rows alone; systems see no other rows."""
     train: Source
     """The training rows."""
     ways: Annotated[int, Field(ge=2)] | None = None

@@ -14,7 +14,7 @@ from filelock import FileLock
 SCORED = ("gold", "ids", "letters")
 """The parts that all cells of an evaluation set share: true answers, a hash of the rows, and the letters of the labels."""
 OTHERS = ("dev", "sources")
-"""The parts of a cell that hold the answers to further rows: rows that chose the epoch, and the originals of a paired set."""
+"""The parts of a cell that hold the answers to other rows: rows that chose the epoch, and the originals of a paired set."""
 
 
 def digest(value: Any) -> str:

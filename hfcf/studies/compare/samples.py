@@ -85,7 +85,7 @@ class Sample:
     def making(self, method: Method) -> dict[str, Any]:
         """Return what a method's counterfactuals depend on, besides the method.
 
-        The key of a system that learns from its rows depends on the training rows alone. The key of every further system names all
+        The key of a system that learns from its rows depends on the training rows alone. The key of every other system names all
         rows, as it did when systems were given all: its cells are found again.
         """
         return {"fitted on": self.definition["rows"] if method.learns else self._all, "rows": self.definition["rows"]}

@@ -168,7 +168,7 @@ def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:
 
 
 def count_labels(rows: Dataset, labels: Sequence[str]) -> dict[str, int]:
-    """Count rows by label: the first two labels always, further labels where rows have them."""
+    """Count rows by label: the first two labels always, other labels where rows have them."""
     counts = Counter(rows["label"]) if labels else Counter()
     return {label: counts[label] for label in labels if label in labels[:2] or counts[label]}
 

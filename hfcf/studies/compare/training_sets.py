@@ -91,7 +91,7 @@ def label_rows(pool: Dataset, wanted: Iterable[str], judge: Model, max_length: i
     """Return as many rows of a pool as labels are wanted, each with the label that a judge gives it; its own is not read.
 
     Rows come in the order of a hash of their ids. As many of each label are taken as are wanted. Where the pool has too few rows
-    of a label, rows of further labels are taken. A row is passed over if the judge can't read it, or gives it a label that the
+    of a label, rows of other labels are taken. A row is passed over if the judge can't read it, or gives it a label that the
     models don't have. The check of a counterfactual rejects such a row in the same way.
     """
     task, ids, open_ = task_of(pool.features), pool["id"], Counter(wanted)

@@ -30,7 +30,7 @@ def import_(
 ) -> dict[str, Any]:  # fmt: skip
     """Read the filled forms of a folder; write `reviewed.jsonl`, `rejected.jsonl`, `review.json` and `review.md` into it.
 
-    A row that people keep has their claim, evidence and structure, and its further columns as they were. Only `stale` is empty:
+    A row that people keep has their claim, evidence and structure, and its other columns as they were. Only `stale` is empty:
     people checked the conclusions. It has two more columns: `status`, accepted by "review", and `reviews`. The last entry of
     `reviews` is this review, after the entries of earlier imports. An entry has `people`, how many reviewed the row, and
     `answers`, how many of them said yes to each question. It also has `edits`, from the row as it was exported

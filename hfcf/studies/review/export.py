@@ -32,7 +32,7 @@ def export(
 ) -> dict[str, Any]:
     """Write the folder `out/raters` for the people, and `out/key.json`, which `import_` needs.
 
-    Each person has all rows, in an order of their own. The paper's people edit first, and then further people filter: export, let
+    Each person has all rows, in an order of their own. The paper's people edit first, and then other people filter: export, let
     the first people edit, import; then export `reviewed.jsonl` for the second group.
 
     Args:

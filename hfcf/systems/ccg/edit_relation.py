@@ -264,7 +264,7 @@ class EditRelation(Stage):
         tokens = plain(row["tokens"])
         head, tail = entities({**row, "tokens": tokens})
         first, *others = row["causal_terms"]
-        # A blank for the first causal term and none for further terms, as they are edited.
+        # A blank for the first causal term and none for the other terms, as they are edited.
         words = ("[BLANK]" if i == first else token for i, token in enumerate(tokens) if i not in others)
         return prompts.messages(
             PROMPT, shots=2, folder=self.editor.prompts if self.editor else None, sentence=" ".join(words),

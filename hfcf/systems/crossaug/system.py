@@ -59,7 +59,7 @@ class CrossPairs(Stage):
 
 OFFLINE: dict[str, Any] = {
     "generator": Model("offline:t5", adapter="hfcf:negative"),
-    # The small generator's best hypothesis is the claim itself in half of the cases, and many further hypotheses are paraphrases.
+    # The small generator's best hypothesis is the claim itself in half of the cases; many others are paraphrases.
     "num_beams": 30,
     "num_candidates": 30,
     "verifier": Model("offline:minilm", adapter="hfcf:verifier"),
