@@ -146,7 +146,7 @@ class SubstituteTerms(Stage):
 
 
 class CoCo(System):
-    """Replace the words between two entities in dependency graphs by those words of an instance of another relation.
+    """Replace the words between two entities in dependency graphs by the corresponding words of another relation.
 
     It is "Towards Model Robustness: Generating Contextual Counterfactuals for Entities in Relation Extraction" (WWW 2023) as
     CCG compares with it (sections 1, 4.4, A.2). Words on the shortest dependency path are causal, and every other relation is

@@ -44,9 +44,9 @@ class ExpandRelation(Stage):
     Args:
         ratio: H, the share of the way up to the root (section 5.8).
         order: which relation comes first: "lca", "pooled" or "random". "lca" is the paper's, from the bottom up. "pooled" is the
-            ablation w/o LCA (section 5.4), which the paper does not describe.
-            "pooled" here ranks the relations of all hops up to the threshold by their count alone. "random" is the ablation w/o WBR:
-            all other relations of the training set in random order, also for words that WordNet doesn't have.
+            ablation w/o LCA (section 5.4), which the paper does not describe. "pooled" here ranks the relations of all hops up to
+            the threshold by their count alone. "random" is the ablation w/o WBR: all other relations of the training set in random
+            order, also for words that WordNet doesn't have.
 
     >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "new_relations": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}

@@ -113,9 +113,9 @@ class GenerateClaim(Stage):
         restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
             "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not mention this.
         exclude_malformed: reject a broken claim: a title with its text after it, the form in which the generator reads evidence.
-            The claim may also be a piece of evidence that does not name its subject. It may have empty brackets, where the generator
-            could not write their contents. It may end inside brackets or in a word that leads on. See `why_malformed`. The paper has
-            no such check.
+            The claim may also be a piece of evidence that does not name its subject. It may have empty brackets, where the
+            generator could not write their contents. It may end inside brackets or in a word that leads on. See `why_malformed`.
+            The paper has no such check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
         max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks. They are
