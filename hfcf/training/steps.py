@@ -99,7 +99,7 @@ def check_counts(hp: Any, counts: Counts | None, name: str) -> None:
 def check_distribution(hp: Any, kind: Any) -> None:
     """Raise `ValueError` where batches are to be split and DeepSpeed, FSDP or Megatron-LM manages the gradients.
 
-    Parts add up their gradients before one step; no training in parts was run under these.
+    Parts add up their gradients before one step. No training in parts was run under these frameworks.
 
     Args:
         hp: how it is trained.
@@ -108,7 +108,7 @@ def check_distribution(hp: Any, kind: Any) -> None:
     names = {"DEEPSPEED": "DeepSpeed", "FSDP": "FSDP", "MEGATRON_LM": "Megatron-LM"}
     if is_split(hp) and (name := names.get(getattr(kind, "value", kind))):
         raise ValueError(
-            f"micro_batch_size must not be set under {name}, which accelerate's configuration asks for, got "
+            f"micro_batch_size must not be set under {name} (accelerate's configuration), got "
             f"{hp.micro_batch_size}: leave it out and set a smaller batch_size or gradient_checkpointing: true, or launch with "
             "--multi_gpu"
         )

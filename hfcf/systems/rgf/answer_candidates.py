@@ -57,7 +57,7 @@ def answer_candidates(
         passage: a passage of the column `passages`.
         gold: the source's answers, with their aliases.
         answers: (text, start in the passage or −1, scores as (name, value), why it is rejected or None), the best first.
-        seen: passage texts and normalised answers of the row so far; those of this passage are added.
+        seen: passage texts and normalised answers of the row so far. The function adds the answers of this passage.
         keep_partial: whether an answer that holds a gold answer, or is inside it, counts as another answer.
     """
     if why := passage_problem(passage):
