@@ -25,7 +25,7 @@ class ColumnMethod(Recipe):
     system: str | None = None
     """What makes the counterfactuals; the recipe's own unless said."""
     settings: dict[str, Any] | None = None
-    """Settings of the system; they override the settings that the recipe gives its own."""
+    """Settings of the system; they override the settings that the recipe gives its own system."""
     copies: bool | None = None
     """Train on copies of training rows with the counterfactuals' labels instead of them."""
 
