@@ -1,4 +1,4 @@
-"""What a person chooses besides the row: the system, its preset, and a few of its settings."""
+"""What a person chooses as well as the row: the system, its preset, and a few of its settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def systems_for(task: Task) -> list[str]:
 
 
 def presets_for(system: str, wanted: str) -> list[str]:
-    """List the presets of a system, the wanted one first."""
+    """List the presets of a system, the wanted preset first."""
     return sorted(system_class(system).presets, key=lambda name: name != wanted)
 
 
@@ -114,7 +114,7 @@ def make(system: str, preset: str, task: Task, settings: Mapping[str, Any]) -> S
 
 
 def needs(system: str, preset: str, task: Task, rows: int) -> str:
-    """Say what a run needs besides the row: models to train, rows to learn from, pieces to search."""
+    """Say what a run needs as well as the row: models to train, rows to learn from, pieces to search."""
     cls = system_class(system)
     own = values_of(system, preset, task)
     trained = [name for name, instead in cls.trainings().items() if own.get(instead) is None]

@@ -159,7 +159,7 @@ def _name_judge(judge: Mapping[str, Any] | None) -> str | None:
 
 
 def _licence(licences: set[str], base: str) -> str:
-    """Return the licence of a model trained on corpora of these licences: their only one, else "other".
+    """Return the licence of a model trained on corpora of these licences: their only licence, else "other".
 
     The licences of the offline models allow any. The licence of any other base model is not known here.
     """

@@ -37,7 +37,7 @@ def dry_run(
     are not scaled up.
 
     Answers of a remote model, which cost money, go to the request cache: neither the run nor another dry run pays for them again.
-    A recipe that asks one tries as many rows as the endpoint gets requests at a time, `HFCF_LLM_CONCURRENCY`.
+    A recipe that uses an endpoint tries as many rows as the endpoint gets requests at a time, `HFCF_LLM_CONCURRENCY`.
 
     Args:
         recipe: a file, the name of a recipe that ships with the library, or its content.

@@ -1,4 +1,4 @@
-"""What a model returns for a row besides its answer, as files of predictions store it: probabilities, scores, faults."""
+"""What a model returns for a row as well as its answer, as files of predictions store it: probabilities, scores, faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def label_details(answer: Mapping[str, float] | str | None, absent: str = "the m
 
 
 def span_details(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a reader says of its first answer; nothing where it found none.
+    """Return what a reader returns for its first answer; nothing where it found none.
 
     >>> span_details([{"text": "Ann", "score": -0.1, "probability": 0.9, "start": 0}])
     {'score': -0.1, 'probability': 0.9}

@@ -196,7 +196,7 @@ def weighted_cross_entropy(logits: torch.Tensor, labels: torch.Tensor, weights: 
 
 
 def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Return the cross-entropy of the product of two experts; the biased one (log-probabilities) gets no gradient."""
+    """Return the cross-entropy of the product of two experts; the biased expert (log-probabilities) gets no gradient."""
     return cross_entropy(logits.float().log_softmax(-1) + bias.detach(), labels)
 
 

@@ -133,7 +133,7 @@ def ask(
 
 
 def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list[Answer]:
-    """Let a second model label the structures that a first one wrote (CheckWhy, Table 7).
+    """Let a second model label the structures that a first model wrote (CheckWhy, Table 7).
 
     `settings` are the settings of `ask` for the second model, which was trained for Task 2.
     """

@@ -166,7 +166,7 @@ class StructureTrainer:
     Args:
         task: 1 to 4; None: what the model was trained for. Training without it is for Task 3 if it is a seq2seq, else for Task 1.
         kind: of a training; None: "seq2seq" for an encoder-decoder, else "classifier".
-        reader: a second model, trained for Task 2, which reads what the first one writes and gives the label (Table 7).
+        reader: a second model, trained for Task 2, which reads what the first model writes and gives the label (Table 7).
         repaired: read programs with common slips repaired.
         shots: worked examples for a language model.
         distractors: show at most so many distractors of each row, as in Table 5, over the same rows for every number; None: all.

@@ -97,7 +97,7 @@ class Comparison:
     def definition(self, method: Method, sample: Sample, seed: int) -> dict[str, Any]:
         """Return everything that a trained model depends on.
 
-        A system's version replaces the comparison's, which counts as `comparison` from the first one after `UNSAID`.
+        A system's version replaces the comparison's, which counts as `comparison` from the first version after `UNSAID`.
         """
         parts = {"version": VERSION, "task": self.task.name, **sample.definition, "seed": seed}
         if method.debias:  # which rows belong together; other trainings do not know of groups

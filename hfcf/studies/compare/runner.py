@@ -97,7 +97,7 @@ def read(comparison: Comparison, *, older: bool = False) -> list[dict[str, Any]]
     """Read the finished cells of the table, requested or not.
 
     A cell's key holds versions, so a cell that is found is of today's, unless it says otherwise. With `older`, the last cell of
-    other versions is taken where a cell is missing; its `age` says of which.
+    other versions is taken where a cell is missing; its `age` names the versions.
 
     What a corpus or a method is called, and what the paper counts, may have been corrected since a cell was stored.
     """

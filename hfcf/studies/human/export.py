@@ -193,7 +193,7 @@ def draw(lines: Mapping[str, Sequence[Line]], protocol: Protocol, seed: int) -> 
 
 
 def _items(picked: list[Line], protocol: Protocol, seed: int) -> list[dict[str, Any]]:
-    """Return the key's items in a random order: a line each, or one for all methods if raters mark words in the source."""
+    """Return the key's items in a random order: a line each, or one line for all methods if raters mark words in the source."""
     items = _shared_items(picked) if unit_of(protocol).shared else _separate_items(picked, protocol)
     random.Random(f"{seed}:items").shuffle(items)
     return items

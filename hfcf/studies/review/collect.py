@@ -41,7 +41,7 @@ def import_(
     Args:
         out: the folder of `export`.
         partial: reject what is not decided yet, with the reason, instead of raising.
-        users: of Argilla, in their order; the last one resolves.
+        users: of Argilla, in their order; the last user resolves disagreements.
         complete_sets: keep a set only if a row of it is kept for each label that the review has, as the paper's 6,532 sets do.
 
     Returns:

@@ -104,7 +104,7 @@ def _read_piece(piece: Any, number: int, texts: Mapping[str, str]) -> Piece:
 
 
 def _keep_unchanged(text: str, old: str) -> str:
-    """Return the old text where the new one differs from it in white space around it or in line ends alone."""
+    """Return the old text where the new text differs from it in white space around it or in line ends alone."""
     plain, known = (one_end(written).strip() for written in (text, old))
     return old if plain == known else plain
 

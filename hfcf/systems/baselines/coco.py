@@ -49,7 +49,7 @@ class FindPaths(Stage):
     rows whose entities overlap, and rows that have no word on a path are rejected.
 
     CCG's release of SemEval has the paths that its authors' parsers found (`hfcf.load("ccg_semeval", …)` from the .json); they are
-    taken as they are. Else the syntactic graph is the dependency tree, and the semantic one a substitute (`semantic`).
+    taken as they are. Else the syntactic graph is the dependency tree, and the semantic graph a substitute (`semantic`).
 
     Args:
         parser: the dependency parser.
@@ -258,7 +258,7 @@ def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
 
 
 def _share_subjects(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str], subjects: dict[int, int]) -> None:
-    """Give verbs without a subject that of the verb that governs them, or its object where it has one ("told him to go")."""
+    """Give verbs without a subject that of the verb that governs them, or its object where it has an object ("told him to go")."""
     objects = {heads[i]: i for i, dep in enumerate(deps) if dep in ("dobj", "obj")}
     for i, dep in enumerate(deps):
         if i in subjects or not tags[i].startswith("VB") or dep not in ("xcomp", "conj"):

@@ -140,7 +140,7 @@ class Paraphrase(System):
     segments of its own, which a prompt alone does not give it.
 
     Args:
-        generator: see `RewriteParaphrase`; the preset "offline" has one trained on claims of equal meaning.
+        generator: see `RewriteParaphrase`; the preset "offline" has a generator trained on claims of equal meaning.
         task: the task of the rows; called with rows, the system takes it from them.
         num_return_sequences: paraphrases to a row; the paper makes one pair of each.
         verifier: see `JudgeCandidates`; the paper checks nothing.

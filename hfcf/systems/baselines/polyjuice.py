@@ -193,8 +193,8 @@ class Polyjuice(System):
 
     Deviations from the authors' code:
 
-    - It places blanks by a parse, on words, subtrees and between words, in up to three sentences. Here is one blank, on or before a
-      word, in the proportion of its mode without subtrees, and never the whole sentence.
+    - It places blanks by a parse, on words, subtrees and between words, in up to three sentences. Here a text has one blank, on or
+      before a word, in the proportion of its mode without subtrees, and never the whole sentence.
     - Its search stops as soon as it has as many finished sentences as beams; this search continues while a better sentence can
       come. Its limit is 1,000 tokens for prompt and answer together, here `max_new_tokens` for the answer.
     - The code drops sentences that a GPT-2 finds far less fluent, or whose change is not that of the code, and draws from the

@@ -94,7 +94,7 @@ class EditRelation(Stage):
         num_candidates: hypotheses that are read.
         top_k: K, how many of the new relations are written.
         closed: take the new relation's admissible term that the editor finds likeliest, instead of a search. A small editor seldom
-            has one among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
+            has such a term among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
         use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
         max_new_tokens: tokens of a hypothesis: the term, and after the paper's template the second entity.
         phrases: phrases that express relations: a mapping {relation: [phrase, …]}, a YAML or JSON file, or the name of a shipped

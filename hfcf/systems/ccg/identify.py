@@ -233,7 +233,7 @@ def _span(tokens: Sequence[str], word: int) -> list[int]:
 
 
 def _part(row: dict[str, Any]) -> tuple[int, int]:
-    """Return the first entity's start and the last one's end."""
+    """Return the first entity's start and the last entity's end."""
     places = [place for span in spans(row) for place in span]
     return min(places), max(places)
 

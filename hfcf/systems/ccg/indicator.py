@@ -1,4 +1,4 @@
-"""Train CCG's indicator, an R-BERT, on the given rows; or one for each fold, so that none judges a row it was trained on.
+"""Train CCG's indicator, an R-BERT, on the given rows; or an indicator for each fold, so that none judges a row it was trained on.
 
 It is the base model of MICE, AutoCAD and CoCo too. Equal rows and settings give the same models in every stage.
 """
@@ -48,7 +48,7 @@ def training_rows(ds: Dataset | IterableDataset, *filled: str) -> list[dict[str,
 def learn_indicators(
     stage: str, ds: Dataset | IterableDataset, hp: Hyperparameters, folds: int, min_steps: int, deal: str = ""
 ) -> str:
-    """Train an indicator on the rows, or one on the rows outside each fold; return the sha256 of what `ask_indicators` reads.
+    """Train an indicator on the rows, or on the rows outside each fold; return the sha256 of what `ask_indicators` reads.
 
     Args:
         stage: the name of the stage, for errors.

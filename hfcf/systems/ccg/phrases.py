@@ -85,7 +85,7 @@ def _by_relation(phrases: Phrases) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def read(given: Any) -> Phrases | None:
-    """Read phrases from a mapping, a YAML or JSON file, or a shipped one ("semeval", "scierc_ace", "all"); None stays None.
+    """Read phrases from a mapping, a YAML or JSON file, or a shipped file ("semeval", "scierc_ace", "all"); None stays None.
 
     A relation's value is a list, for sentences with the head first, or a mapping with some of these keys. `forward` is that list.
     `backward` is a list for sentences with the tail first, where "X(e1,e2)" otherwise has the list of "X(e2,e1)". `head` and

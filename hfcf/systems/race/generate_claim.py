@@ -96,7 +96,7 @@ class GenerateClaim(Stage):
       `hfcf.systems.race.correct`.
 
     With either, each candidate names its writer in its scores: "writer: follow", "writer: correct" or "writer: generate", with the
-    value 1. A claim that two writers write counts once, as the first one's.
+    value 1. A claim that two writers write counts once, as the first writer's.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind

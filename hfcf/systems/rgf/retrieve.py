@@ -171,7 +171,7 @@ def doubt(answer: Mapping[str, Any], floor: float, margin: float | None) -> str 
 
 
 def _is_close(answers: Sequence[Mapping[str, Any]], floor: float, margin: float | None) -> bool:
-    """Say whether another batch could change what `doubt` says of one of the answers."""
+    """Say whether another batch could change what `doubt` returns for an answer."""
     return any(
         (floor > 0 and is_close(answer["probability"], floor))
         or (
