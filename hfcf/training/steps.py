@@ -108,9 +108,8 @@ def check_distribution(hp: Any, kind: Any) -> None:
     names = {"DEEPSPEED": "DeepSpeed", "FSDP": "FSDP", "MEGATRON_LM": "Megatron-LM"}
     if is_split(hp) and (name := names.get(getattr(kind, "value", kind))):
         raise ValueError(
-            f"micro_batch_size must not be set under {name} (accelerate's configuration), got "
-            f"{hp.micro_batch_size}: leave it out and set a smaller batch_size or gradient_checkpointing: true, or launch with "
-            "--multi_gpu"
+            f"micro_batch_size must be null under {name}, got {hp.micro_batch_size}: set a smaller batch_size or "
+            "gradient_checkpointing: true, or launch with --multi_gpu"
         )
 
 
