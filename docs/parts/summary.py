@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from hfcf.studies.compare.stats import Difference
@@ -50,7 +51,23 @@ def helps_briefly() -> str:
         shares = [part.partition("(")[2].rstrip(")") or "–" for part in read]
         link = f"[{name}](docs/systems/{system}.md)"
         rows.append((link, ROWS[system], *shares, *(_brief(part) for part in (gain, control))))
-    return "\n\n".join([table(header, rows), legend])
+    return "\n\n".join([_finding(rows), table(header, rows), legend])
+
+
+def _finding(rows: Sequence[Sequence[str]]) -> str:
+    """Say in a sentence for which systems a gain beyond noise is stored."""
+    names = {found[1]: gain for link, *_, gain, _ in rows if (found := re.match(r"\[(\w+)\]", link)) and gain != "–"}
+    beyond = [name for name in names if any(each.beyond_noise for each in _gains(*SYSTEMS[name.lower()]))]
+    without = [name for name in names if name not in beyond]
+    yes, no = ", ".join(beyond) or "no system", ", ".join(without)
+    return f"In small tests, a gain beyond noise was found for {yes}, and not for {no}."
+
+
+def _gains(name: str, method: str | None) -> list[Difference]:
+    """Return the average gains of a method in the first metric; without averages the gain on each set."""
+    metric = comparisons.stored(name).grid.scorer.compared[0]
+    found = [each for each in comparisons.differences_of(name) if (each.method, each.metric) == (method, metric)]
+    return [each for each in found if each.corpus is each.setting is None] or found
 
 
 def _brief(gain: str) -> str:
@@ -87,15 +104,14 @@ def copies(name: str) -> str | None:
 
 
 def _gain(name: str, method: str | None) -> str:
-    """Return the average gain of a method; without averages the gain on each set."""
+    """Write the gains of a method."""
     grid = comparisons.stored(name).grid
-    metric = grid.scorer.compared[0]
-    found = [each for each in comparisons.differences_of(name) if (each.method, each.metric) == (method, metric)]
-    shown = [each for each in found if each.corpus is each.setting is None] or found
-    if not shown:
+    if not (shown := _gains(name, method)):
         return NOT_MEASURED
     older = any(where == method for where, _ in grid.older)
-    return f"{grid.scorer.metrics[metric]} " + "<br>".join(_spoken(each) for each in shown) + ("†" if older else "")
+    return (
+        f"{grid.scorer.metrics[grid.scorer.compared[0]]} " + "<br>".join(_spoken(each) for each in shown) + ("†" if older else "")
+    )
 
 
 def _spoken(difference: Difference) -> str:

@@ -76,6 +76,11 @@ class Model:
         if self.adapter is None and os.path.isdir(self.name.removeprefix(CHAT)):
             self._unfold()
         if self.labels is not None:
+            if isinstance(self.labels, list | str):
+                raise ValueError(
+                    f"labels must map the model's classes to labels, got {self.labels!r}: write {{'LABEL_0': 'REFUTES', …}}; a "
+                    "class without a name has the number of its output, '0'"
+                )
             pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
             object.__setattr__(self, "labels", tuple(pairs))
 

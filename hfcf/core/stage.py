@@ -285,9 +285,8 @@ class Stage:
                 raise StageError(f"{self.name} reads the column {column!r}, which is missing; {cure}")
         for column in outputs:
             if column not in columns:
-                raise StageError(
-                    f"{self.name} fills the column {column!r}, which is missing; run ds = hfcf.prepare(ds, system) first"
-                )
+                cure = "run ds = hfcf.prepare(ds, [stage]) first, or call stage(ds)"
+                raise StageError(f"{self.name} fills the column {column!r}, which is missing; {cure}")
 
     def _check_filled(self, row: dict[str, Any], produced: Sequence[str]) -> None:
         for column in produced:

@@ -57,6 +57,8 @@ class ClaimsConfig(OwnConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.labels, list | tuple):  # the names of integer classes, in order
+            self.labels = {str(number): label_of(str(name)) or str(name) for number, name in enumerate(self.labels)}
         if unknown := [label for label in self.labels.values() if label not in LABELS]:
             raise ValueError(f"labels= maps to {unknown[0]!r}, which must be one of {', '.join(LABELS)}")
         # An unquoted true of YAML is a boolean; pandas writes it with a capital, JSON without.

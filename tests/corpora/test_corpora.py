@@ -255,6 +255,18 @@ def test_rows_without_ids_are_no_group_with_those_of_another_file(tmp_path: Path
     assert drop_related(dev, train)["claim"] == dev["claim"][2:]
 
 
+def test_names_of_numbered_labels_are_given_in_order(tmp_path: Path) -> None:
+    rows = [{"claim": "Rome is old.", "evidence": "Rome was founded in 753 BC.", "label": number} for number in (0, 1, 2)]
+    path = write_lines(tmp_path / "numbered.jsonl", *rows)
+    ds = hfcf.load("jsonl", data_files=path, split="train", labels=["entailment", "neutral", "contradiction"])
+    assert ds["label"][:] == ["SUPPORTS", "NOT ENOUGH INFO", "REFUTES"]
+
+
+def test_a_model_s_labels_are_a_mapping() -> None:
+    with pytest.raises(ValueError, match=r"labels must map .*got \['REFUTES', 'SUPPORTS'\]: write \{'LABEL_0'"):
+        hfcf.Model("me/nli", labels=["REFUTES", "SUPPORTS"])  # type: ignore[arg-type]
+
+
 def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:
     forms = [[{"title": "Rome", "text": "It is old."}], [["Rome", "It is old."]], ["It is old."], "It is old."]
     path = write_lines(tmp_path / "mine.jsonl", *({"claim": "Old.", "evidence": form, "label": "REFUTES"} for form in forms))

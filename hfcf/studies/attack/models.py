@@ -260,7 +260,11 @@ def _candidates(task: Task, rows: Dataset, left: Sequence[int], by: Any) -> dict
             check_source(task, rows[source], row, "by: ")
         candidates.setdefault(row["source_id"], []).append(row)
     if candidates and not candidates.keys() & set(rows["id"]):
-        raise ValueError(f"by: no row of the set has its source_id among the rows, the first: {next(iter(candidates))!r}")
+        raise ValueError(
+            f"by: no row of the set has its source_id among the rows: the first source is {next(iter(candidates))!r}, and the "
+            f"first row is {rows[0]['id']!r}. Read the rows as the run read them, or give them a column id. The corpora csv, jsonl "
+            "and parquet number the rows of a file. hfcf.from_dataset and corpus: {path: …} hash them."
+        )
     return candidates
 
 
