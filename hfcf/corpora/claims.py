@@ -76,7 +76,7 @@ class Claims(OwnFiles, Corpus):
         labels={label: label for label in LABELS},
         release="yours",
         layout="`data_files=`, or `{train,dev,test}.*` in a folder; what `hfcf run` made",
-        notes="`id, claim, evidence, label`; see [columns.md](columns.md)",
+        notes="`id, claim, evidence, label`; see [Columns](columns.md)",
     )
     FILES = patterns("jsonl", "csv", "parquet")
     FIELDS = ("id", "group_id", "claim", "evidence", "title", "label", "gold_label")

@@ -61,8 +61,8 @@ class Retriever(Engine):
         normalise: for "dense": whether vectors get length 1, so that the inner product is the cosine.
         max_length: for "dense": the tokens of a question, or of a passage with its title; the rest is not read.
         index: for "dense": the index, as a string of FAISS's `index_factory`. "Flat" is exact: it compares every passage.
-            Approximate indexes such as "HNSW32" and "IVF65536,PQ64" compare few passages and may miss some; the file retrieval.md
-            of the docs has their sizes.
+            Approximate indexes such as "HNSW32" and "IVF65536,PQ64" compare few passages and may miss some. The page
+            "Passages to retrieve" has their sizes.
         index_search: for "dense" with an approximate index: how thoroughly it searches, by the names of FAISS's `ParameterSpace`,
             such as "nprobe=64" or "efSearch=128"; "" keeps FAISS's default.
 
