@@ -62,7 +62,7 @@ def print_weights(weights: Sequence[Weights], title: str = "Models that will loa
     download = _sum(sums.download_bytes, sums.unknown_downloads)
     table.add_section()
     memory = _sum(sums.memory_bytes, sums.unknown_memory)
-    table.add_row(Text("in all, still to be downloaded", style="bold"), "", download, memory, "", style="bold")
+    table.add_row(Text("sum: still to be downloaded, and memory", style="bold"), "", download, memory, "", style="bold")
     console.out.print(table)
     for unknown, what in ((sums.unknown_downloads, "the size of the download"), (sums.unknown_memory, "the memory")):
         if unknown:

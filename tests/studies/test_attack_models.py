@@ -282,6 +282,7 @@ def test_a_system_makes_candidates(rows: Dataset) -> None:
     [
         ({"fields": ["clam"]}, "no text 'clam'; they have claim, evidence.title, evidence"),
         ({"by": "synonim"}, "by='synonim'; did you mean 'synonym'"),
+        ({"by": "out/none"}, "by='out/none': there is no such folder: give the folder"),
         ({"by": "ccg"}, "by: ccg works on relation rows; for verification rows give one of synonym, masked_lm, "),
         ({"by": hfcf.CCG.preset("offline", indicator="x")}, "by: ccg works on relation rows"),
         ({"max_queries": 1}, "max_queries must be at least 2, got 1"),

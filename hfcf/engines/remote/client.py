@@ -252,8 +252,9 @@ class Client:
         )
 
     def _give_up(self, fault: str) -> RemoteError:
+        tries = f"{self.endpoint.retries + 1} {'tries' if self.endpoint.retries else 'try'}"
         return RemoteError(
-            f"{self.endpoint.url} {fault}, after {self.endpoint.retries + 1} tries. All answers so far are in the request cache: "
+            f"{self.endpoint.url} {fault}, after {tries}. All answers so far are in the request cache: "
             "run again when it works, and only the rest is sent. HFCF_LLM_TIMEOUT and HFCF_LLM_RETRIES set the limits."
         )
 

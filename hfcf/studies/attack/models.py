@@ -189,6 +189,8 @@ def _system(by: str | System | RowSet, preset: str, task: Task) -> str | System 
     if not isinstance(by, str) or by in SOURCES or Path(by).exists():
         return by
     if by not in systems():
+        if "/" in by or "\\" in by:
+            raise ValueError(f"by={by!r}: there is no such folder: give the folder that hfcf run wrote")
         choices = f"{', '.join(SOURCES)}, one of hfcf list systems, or the folder of a run"
         raise ValueError(f"by={by!r}{did_you_mean(by, [*SOURCES, *systems()])}; choose {choices}")
     cls = system_class(by)
