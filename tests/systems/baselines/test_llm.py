@@ -131,7 +131,7 @@ def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
     assert "Bettany Hughes" in texts[1]
     assert all("Label: SUPPORTS\nLabel of the new claim: REFUTES\nAnswer as JSON" in text[-90:] for text in texts)
     assert all("- Rome: Rome was founded in 753 BC.\n" in text for text in texts)
-    for shots, reason in ((-1, "shots must be at least 0, got -1"), (5, "0 to 4")):
+    for shots, reason in ((-1, "shots must be at least 0, got -1"), (5, "between 0 and 4")):
         with pytest.raises(ValueError, match=reason):
             LLM(model="m", shots=shots)
 
