@@ -50,7 +50,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Lead links to files outside docs/ to the repository, and pictures to the colours that the reader chose."""
     del files
     folder = "" if page.file.src_uri == FRONT else posixpath.dirname(f"docs/{page.file.src_uri}")
-    markdown = markdown.replace(" On a code host each line with `:::` names an object that only the site shows.", "")
     markdown = with_links(markdown, lambda link: outside_link(link, folder, config.repo_url))
     markdown = _FLOWCHART.sub(lambda found: chain(found[1]), markdown)
     # A difference, [-old-][+new+], looks like a link to a reference.

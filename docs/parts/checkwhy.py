@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import sys
-from importlib import import_module
+import runpy
 from typing import Any
 
 from hfcf.studies.compare.results import Cells
@@ -24,13 +23,9 @@ def checkwhy_tables() -> str:
 
 def ablation_table() -> str:
     """Return the table of benchmarks/structure_tasks.py from its finished cells."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        made = import_module("structure_table")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-    cells = Cells(RESULTS / "structure_tasks.jsonl")
-    return f"{_finding()}\n\n{table(made.COLUMNS, made.lines(cells))}\n\n{made.notes(cells)}, `results/structure_tasks.jsonl`."
+    made, cells = runpy.run_path(str(ROOT / "benchmarks" / "structure_table.py")), Cells(RESULTS / "structure_tasks.jsonl")
+    parts = [_finding(), table(made["COLUMNS"], made["lines"](cells)), f"{made['notes'](cells)}, `results/structure_tasks.jsonl`."]
+    return "\n\n".join(parts)
 
 
 def _finding() -> str:

@@ -71,7 +71,7 @@ def comparisons_table() -> str:
 
 def gains() -> str:
     """Return the plots of the comparisons that the summary has."""
-    names = [name for name, _ in summary.SYSTEMS.values() if name in comparisons.compared()]
+    names = [name for name, *_ in summary.SYSTEMS.values() if name in comparisons.compared()]
     return "\n\n".join(f"[{title(name)}]({name}.md)\n\n{picture(f'gains_{name}')}" for name in names)
 
 

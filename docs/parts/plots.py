@@ -60,10 +60,10 @@ def files() -> dict[str, Callable[[Path], str]]:
 
 def picture(name: str, folder: str = "images") -> str:
     """Return the Markdown of a plot, for light and dark screens; empty if it has no results."""
-    if name not in plots():
+    if (make := plots().get(name)) is None:
         return ""
     light, dark = (f"{folder}/{name}{end}.svg" for end in ("", "_dark"))
-    about = plots()[name]().about
+    about = make().about
     source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
     return f'<picture>{source}<img src="{light}" alt="{about}"></picture>'
 
@@ -101,7 +101,8 @@ def _file(make: Callable[[], Plot], dark: bool, path: Path) -> str:
 def gains(name: str) -> Plot:
     """Plot what each method gains over the baseline: averages where there are several, else every evaluation set."""
     part = comparisons.stored(name)
-    metric, heading = next(iter((m, part.grid.scorer.metrics[m]) for m in part.grid.scorer.compared))
+    metric = part.grid.scorer.compared[0]
+    heading = part.grid.scorer.metrics[metric]
     found = [each for each in comparisons.differences_of(name) if each.metric == metric]
     averages = [each for each in found if each.corpus is None]
     shown = averages if len({each.setting for each in averages}) > 1 else found

@@ -12,18 +12,31 @@ from hfcf.systems import systems as system_names
 from parts.markdown import table
 from parts.paths import RESULTS
 
+Counts = dict[str, Any]
+"""How many pairs of a system's preset were read, and how many are right in each way; with their corpus and date."""
+
 
 def count_ratings() -> str:
-    """Return, as JSON, how many of the rated pairs of each system and preset are right; those of older versions are not counted."""
-    counts: dict[str, dict[str, dict[str, Any]]] = {}
+    """Return the counts as JSON."""
+    return json.dumps(counts(), indent=1) + "\n"
+
+
+def percent(counts: Counts, kind: str) -> str:
+    """Return the share of the read pairs that are right in a way."""
+    return f"{counts[kind] / counts['pairs']:.0%}".replace("%", " %")
+
+
+def counts() -> dict[str, dict[str, Counts]]:
+    """Count the right pairs of each system and preset; pairs of older versions are not counted."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rated():
         if row["version"] != "after" or row["system"] not in system_names():
             continue
         label, sound, close = row["label"] == row["read_as"], bool(row["sense"]), bool(row["counterfactual"])
         read = {"pairs": True, "label": label, "all": label and sound, "counterfactual": close, "both": label and sound and close}
-        entry = counts.setdefault(row["system"], {}).setdefault(row["preset"], {"corpus": row["corpus"], "date": row["date"]})
+        entry = found.setdefault(row["system"], {}).setdefault(row["preset"], {"corpus": row["corpus"], "date": row["date"]})
         entry.update({name: entry.get(name, 0) + value for name, value in read.items()})
-    return json.dumps(counts, indent=1) + "\n"
+    return found
 
 
 def figures() -> dict[str, str]:
@@ -32,11 +45,11 @@ def figures() -> dict[str, str]:
     Fields: `pairs`, `date`, `corpus`; `label`, `all`, `counterfactual` and `both` in percent, and with `_pairs` counted.
     """
     found: dict[str, str] = {}
-    for system, presets in json.loads(count_ratings()).items():
-        for preset, counts in presets.items():
-            texts = {name: str(value) for name, value in counts.items() if name in ("pairs", "date", "corpus")}
+    for system, presets in counts().items():
+        for preset, read in presets.items():
+            texts = {name: str(value) for name, value in read.items() if name in ("pairs", "date", "corpus")}
             for name in ("label", "all", "counterfactual", "both"):
-                texts |= {name: f"{counts[name] / counts['pairs']:.0%}".replace("%", " %"), f"{name}_pairs": str(counts[name])}
+                texts |= {name: percent(read, name), f"{name}_pairs": str(read[name])}
             found |= {f"{system}.{preset}.{name}": text for name, text in texts.items()}
             if preset == "offline":
                 found |= {f"{system}.{name}": text for name, text in texts.items()}
@@ -45,8 +58,8 @@ def figures() -> dict[str, str]:
 
 def shares(kind: str = "all") -> dict[str, float]:
     """Return the share of the rated pairs of each system's preset "offline" that are right in everything, or of another kind."""
-    counts = {system: presets["offline"] for system, presets in json.loads(count_ratings()).items() if "offline" in presets}
-    return {system: each[kind] / each["pairs"] for system, each in counts.items()}
+    read = {system: presets["offline"] for system, presets in counts().items() if "offline" in presets}
+    return {system: each[kind] / each["pairs"] for system, each in read.items()}
 
 
 # --- the pages

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
-from typing import Any
-
 from hfcf.studies.compare.stats import Difference
 from hfcf.studies.compare.tables import difference_text
 from hfcf.systems import system_class
@@ -14,114 +9,95 @@ from parts import comparisons, ratings
 from parts.markdown import table
 
 SYSTEMS = {
-    "race": ("compare_race", "RACE"),
-    "crossaug": ("compare_crossaug", "CrossAug"),
-    "ccg": ("compare_ccg", "CCG"),
-    "rgf": ("compare_rgf", "RGF"),
-    "checkwhy": ("compare_checkwhy", "CheckWhy"),
+    "race": ("compare_race", "RACE", "claims, several pieces"),
+    "crossaug": ("compare_crossaug", "CrossAug", "claims, one piece"),
+    "ccg": ("compare_ccg", "CCG", "relations"),
+    "rgf": ("compare_rgf", "RGF", "questions"),
+    "checkwhy": ("compare_checkwhy", "CheckWhy", "causal claims with arguments"),
 }
-"""The comparison of each system, and what the system is called there."""
+"""The comparison of each system, what the system is called there, and what it works on in the words of the README."""
 NOT_MEASURED = "not measured"
+_KINDS = ("label", "all", "counterfactual")
 
 
 def helps() -> str:
     """Return the table: what a reader found right in the pairs, and what training on them gains."""
     pairs = ("right label", "right in everything", "close to its source")
     header = ("system", *pairs, "gain by training on it", "gain by copies (control)")
-    return "\n\n".join([table(header, [_row(*names) for names in SYSTEMS.items()]), _legend()])
-
-
-ROWS = {
-    "race": "claims, several pieces",
-    "crossaug": "claims, one piece",
-    "ccg": "relations",
-    "rgf": "questions",
-    "checkwhy": "causal claims with arguments",
-}
-"""What each system works on, in the words of the README."""
+    return "\n\n".join([table(header, map(_row, SYSTEMS)), _legend()])
 
 
 def helps_briefly() -> str:
     """Return the table for the README: shares of right pairs, and the gain over the baseline with its interval."""
     header = ("system", "rows", "right label", "all right", "close", "gain, points", "gain of copies")
     legend = "– not measured. † by an earlier version. \\* beyond noise."
-    rows = []
-    for system, names in SYSTEMS.items():
-        name, *read, gain, control = _row(system, names)
-        shares = [part.partition("(")[2].rstrip(")") or "–" for part in read]
-        link = f"[{name}](docs/systems/{system}.md)"
-        rows.append((link, ROWS[system], *shares, *(_brief(part) for part in (gain, control))))
-    return "\n\n".join([_finding(rows), table(header, rows), legend])
+    read, rows = ratings.figures(), []
+    beyond, within = list[str](), list[str]()
+    for system, (name, method, works_on) in SYSTEMS.items():
+        title = system_class(system).__name__
+        found = gains(name, method)
+        if found:
+            (beyond if any(each.beyond_noise for each in found) else within).append(title)
+        link = f"[{title}](docs/systems/{system}.md)"
+        shares = (read.get(f"{system}.{kind}", "–") for kind in _KINDS)
+        rows.append((link, works_on, *shares, *(_brief(name, each) for each in (method, copies(name)))))
+    yes, no = ", ".join(beyond) or "no system", ", ".join(within)
+    finding = f"In small tests, a gain beyond noise was found for {yes}, and not for {no}."
+    return "\n\n".join([finding, table(header, rows), legend])
 
 
-def _finding(rows: Sequence[Sequence[str]]) -> str:
-    """Say in a sentence for which systems a gain beyond noise is stored."""
-    names = {found[1]: gain for link, *_, gain, _ in rows if (found := re.match(r"\[(\w+)\]", link)) and gain != "–"}
-    beyond = [name for name in names if any(each.beyond_noise for each in _gains(*SYSTEMS[name.lower()]))]
-    without = [name for name in names if name not in beyond]
-    yes, no = ", ".join(beyond) or "no system", ", ".join(without)
-    return f"In small tests, a gain beyond noise was found for {yes}, and not for {no}."
-
-
-def _gains(name: str, method: str | None) -> list[Difference]:
+def gains(name: str, method: str | None) -> list[Difference]:
     """Return the average gains of a method in the first metric; without averages the gain on each set."""
+    if name not in comparisons.compared():
+        return []
     metric = comparisons.stored(name).grid.scorer.compared[0]
     found = [each for each in comparisons.differences_of(name) if (each.method, each.metric) == (method, metric)]
     return [each for each in found if each.corpus is each.setting is None] or found
 
 
-def _brief(gain: str) -> str:
-    """Shorten a gain: without its metric, and of several sets the least and the most."""
-    if gain == NOT_MEASURED:
-        return "–"
-    found = re.findall(r"([+−]?\d+\.\d) (\[[^\]]+\](?:\\\*)?)", gain)
-    mark = " †" if "†" in gain else ""
-    if len(found) == 1:
-        return " ".join(found[0]) + mark
-    values = sorted((one for one, _ in found), key=lambda one: float(one.replace("−", "-")))
-    return f"{values[0]} to {values[-1]}, {len(values)} sets{mark}"
-
-
-def _row(system: str, names: tuple[str, str]) -> list[str]:
-    counts = json.loads(ratings.count_ratings()).get(system, {}).get("offline")
-    read = [_share(counts, kind) for kind in ("label", "all", "counterfactual")]
-    name, method = names
-    if name not in comparisons.compared():
-        return [system_class(system).__name__, *read, NOT_MEASURED, NOT_MEASURED]
-    return [system_class(system).__name__, *read, _gain(name, method), _gain(name, copies(name))]
-
-
-def _share(counts: dict[str, Any] | None, kind: str) -> str:
-    if not counts:
-        return NOT_MEASURED
-    return f"{counts[kind]} of {counts['pairs']} ({counts[kind] / counts['pairs']:.0%})".replace("%", " %")
-
-
 def copies(name: str) -> str | None:
     """Return the method of a comparison that adds copies with the labels of the counterfactuals, if it has one."""
-    methods = comparisons.stored(name).recipe.methods
+    methods = comparisons.stored(name).recipe.methods if name in comparisons.compared() else {}
     return next((method for method, part in methods.items() if part and part.copies), None)
+
+
+def _brief(name: str, method: str | None) -> str:
+    """Write the gain of a method; of several sets the least and the most."""
+    found = gains(name, method)
+    if not found:
+        return "–"
+    mark = " †" if _older(name, method) else ""
+    if len(found) == 1:
+        return f"{difference_text(found[0])}{mark}"
+    low, *_, high = (difference_text(each).partition(" ")[0] for each in sorted(found, key=lambda each: each.value))
+    return f"{low} to {high}, {len(found)} sets{mark}"
+
+
+def _row(system: str) -> list[str]:
+    name, method, _ = SYSTEMS[system]
+    counts = ratings.counts().get(system, {}).get("offline")
+    read = [f"{counts[kind]} of {counts['pairs']} ({ratings.percent(counts, kind)})" if counts else NOT_MEASURED for kind in _KINDS]
+    return [system_class(system).__name__, *read, _gain(name, method), _gain(name, copies(name))]
 
 
 def _gain(name: str, method: str | None) -> str:
     """Write the gains of a method."""
-    grid = comparisons.stored(name).grid
-    if not (shown := _gains(name, method)):
+    if not (found := gains(name, method)):
         return NOT_MEASURED
-    older = any(where == method for where, _ in grid.older)
-    return (
-        f"{grid.scorer.metrics[grid.scorer.compared[0]]} " + "<br>".join(_spoken(each) for each in shown) + ("†" if older else "")
-    )
+    scorer = comparisons.stored(name).grid.scorer
+    spoken = "<br>".join((f"{each.corpus}: " if each.corpus else "") + difference_text(each) for each in found)
+    return f"{scorer.metrics[scorer.compared[0]]} {spoken}{'†' if _older(name, method) else ''}"
 
 
-def _spoken(difference: Difference) -> str:
-    return (f"{difference.corpus}: " if difference.corpus else "") + difference_text(difference)
+def _older(name: str, method: str | None) -> bool:
+    """Say whether cells of a method are of older versions of the code."""
+    return any(where == method for where, _ in comparisons.stored(name).grid.older)
 
 
 def _legend() -> str:
-    measured = [name for name, _ in SYSTEMS.values() if name in comparisons.compared()]
-    seeds = {len(comparisons.stored(name).grid.seeds) for name in measured}
-    older = any(comparisons.stored(name).grid.older for name in measured)
+    grids = [comparisons.stored(name).grid for name, *_ in SYSTEMS.values() if name in comparisons.compared()]
+    seeds = [len(grid.seeds) for grid in grids]
+    older = any(grid.older for grid in grids)
     return (
         "Gains are in points over training without the counterfactuals: the mean over all evaluation sets, or each set by its "
         f"name, with a 95 % interval over rows and {min(seeds)} to {max(seeds)} seeds. \\* beyond noise, corrected for all "

@@ -14,7 +14,6 @@ _CHARACTERS = 200
 _SEPARATOR = re.compile(r"[,;&]|\b(?:and|or)\b", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:and|or)\b", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
-_NO_ITEM = re.compile(r"[,;.]|\s\s")
 
 
 def in_one_list(text: str, phrase: str, other: str) -> bool:

@@ -188,4 +188,3 @@ def _stored_rows(scorer: StructureScorer, gold: str, predicted: tuple[str, ...])
 
 
 STRUCTURES = StructureScorer()
-STRUCTURES_PAPER = StructureScorer(PRESETS["paper"])
