@@ -8,7 +8,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from hfcf.studies.compare.figure import settle
+from hfcf.studies.compare.figure import fix_axes
 
 BLUE, ORANGE = "#0072b2", "#d55e00"
 _SIZE, _ACROSS, _GRID = 9, 4, "#e5e5e5"
@@ -50,7 +50,7 @@ def forest(places: Mapping[str, Sequence[Gain]], label: str) -> Figure:
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.autoscale_view(scaley=False)
     drawn.supxlabel(label, fontsize=_SIZE - 1)
-    return settle(drawn)
+    return fix_axes(drawn)
 
 
 def tradeoff(lines: Mapping[str, Sequence[Sequence[float]]], x: str, y: str) -> Figure:
@@ -102,4 +102,4 @@ def _finish(drawn: Figure) -> Figure:
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.12)
-    return settle(drawn)
+    return fix_axes(drawn)

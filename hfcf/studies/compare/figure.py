@@ -145,10 +145,10 @@ def _finish(drawn: Figure, handles: Mapping[str, Any], columns: int) -> Figure:
     if handles:
         size = _SIZE - 1
         drawn.legend(handles.values(), handles, loc="outside lower center", ncols=columns, fontsize=size, frameon=False)
-    return settle(drawn)
+    return fix_axes(drawn)
 
 
-def settle(drawn: Figure) -> Figure:
+def fix_axes(drawn: Figure) -> Figure:
     """Fix the axes where the solver put them: its last digits differ from call to call, which would change ids in the SVG."""
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")
