@@ -48,11 +48,11 @@ other-cpu: $(STAMP)  ## The tests of `make test` once more, with the arithmetic 
 
 nightly: test slow other-cpu  ## Every test, and those of `make test` with other arithmetic.
 
-quality: $(STAMP)  ## Lint, types, English, and imports that run downwards.
+quality: $(STAMP)  ## Lint, types, spelling, and imports that run downwards.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python docs/check_style.py
+	$(BIN)/codespell *.md docs hfcf recipes/*.yaml
 	$(BIN)/python -m pytest -q tests/test_floors.py tests/test_task_literals.py
 
 style: $(STAMP)  ## Format, and fix what the linter can fix.
