@@ -13,6 +13,7 @@ from hfcf.core import schema
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Stage
 from hfcf.text.evidence import evidence_texts
+from hfcf.text.negation import negation_of
 from hfcf.text.words import Word, split
 
 MODIFIED = "modified"
@@ -74,9 +75,9 @@ class ModifyEvidence(Stage):
     The change is the only span between the beginning and the ending that c and c′ share. It is made where c's words occur in the
     evidence, in texts and titles; case counts. c′'s words are put there as c′ has them.
 
-    Deviations from the released code, which joins tokens with spaces again. The text around the edit stays as it was, and a span
-    takes along a word that it touches in one claim only. Words are split by a rule of ours that agrees with its tokenizer except
-    in rare abbreviations.
+    Deviations: words that a negation of the evidence covers stay, since another value there refutes nothing. The released code
+    joins tokens with spaces again; here the text around the edit stays as it was, and a span takes along a word that it touches in
+    one claim only. Words are split by a rule of ours that agrees with its tokenizer except in rare abbreviations.
 
     Args:
         max_span: τ, the words (and punctuation marks) that either side of the change may have.
@@ -88,7 +89,7 @@ class ModifyEvidence(Stage):
     '9'
     """
 
-    VERSION: ClassVar[str] = "3"
+    VERSION: ClassVar[str] = "4"
     inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "evidence": schema.EVIDENCE}
     outputs: ClassVar = {"edits": schema.EDITS, "modification": schema.TEXT}
     produced_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}
@@ -109,16 +110,18 @@ class ModifyEvidence(Stage):
         ]
         if not results:
             return _stays("the words are not in the evidence")
+        texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
+        if any(negation_of(texts[one["field"], one["piece"]], one["start"], one["end"]) for one in results):
+            return _stays("the evidence denies the words")
         if len(results) > 1 and not self.replace_all:
             return _stays("the words are in the evidence several times")
-        if len(results) > 1 and before[0].isupper() and any(_in_longer_name(row, one) for one in results):
+        if len(results) > 1 and before[0].isupper() and any(_in_longer_name(texts, one) for one in results):
             return _stays("the words are in the evidence several times, once in a longer name")
         return {"edits": sorted(results, key=itemgetter("field", "piece", "start")), "modification": MODIFIED}
 
 
-def _in_longer_name(row: Mapping[str, Any], edit: Mapping[str, Any]) -> bool:
+def _in_longer_name(texts: Mapping[tuple[str, int], str], edit: Mapping[str, Any]) -> bool:
     """Return whether a capitalised word follows the place of an edit: "Ottoman" in "Ottoman Empire"."""
-    texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
     return _GOES_ON.match(texts[edit["field"], edit["piece"]], edit["end"] - 1) is not None
 
 

@@ -32,6 +32,7 @@ from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, 
 from hfcf.tasks.verification import REFUTES, SUPPORTS, TASK
 from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts
+from hfcf.text.negation import why_not_flipped
 from hfcf.text.normalise import dedup_key
 
 PROMPT = "negative_claims"
@@ -65,7 +66,8 @@ class GenerateNegativeClaim(Stage):
 
     Deviations: a c′ that `max_new_tokens` cuts off is also rejected (the released code takes any text of its library's
     default length). Spaces of tokenised text that c does not have are removed, or they would reveal the label. A c′ with an
-    unpaired quotation mark is left out.
+    unpaired quotation mark is left out. So is a c′ that only has another value where a negation covers it: what supports "Paris is
+    not in Germany" does not refute "Paris is not in Canada".
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
@@ -97,7 +99,7 @@ class GenerateNegativeClaim(Stage):
     'minwhoo/bart-base-negative-claim-generation'
     """
 
-    VERSION: ClassVar[str] = "7"
+    VERSION: ClassVar[str] = "8"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT, "writer": schema.TEXT}
     optional: ClassVar = {"fillings": List(schema.TEXT)}
@@ -197,7 +199,7 @@ class GenerateNegativeClaim(Stage):
         return refutable or Reject(f"the negative claim can't be refuted: it {reasons[sound[0]]}", negative_claim=first)
 
     def _why_not_refuted(self, claim: str, text: str, evidence: Sequence[str]) -> str | None:
-        same = why_preserving(claim, text, evidence) if self.exclude_same else None
+        same = why_not_flipped(claim, text) or (why_preserving(claim, text, evidence) if self.exclude_same else None)
         return same or (why_compatible(claim, text) if self.exclusive else None)
 
     def _choose(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[dict[str, Any] | Reject]:

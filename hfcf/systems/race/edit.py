@@ -25,6 +25,7 @@ from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, form, is_month
 from hfcf.text.evidence import evidence_texts, why_misplaced
 from hfcf.text.lifetimes import find_years
+from hfcf.text.negation import denies, negation_of
 from hfcf.text.phrase_match import mentions
 from hfcf.text.quantities import convert
 
@@ -57,6 +58,9 @@ class EditEvidence(Stage):
       WordNet does not list it, or if it is named with the place around it ("Florence, Italy"). So do "one", "first" and a value
       that is part of a name ("League 2", "University of Ohio").
 
+    - *not denied*: an entity that a negation covers stays, in the claim or in the evidence, since another value there refutes
+      nothing ("not in Canada" for "not in Germany"). The paper has no such rule.
+
     A row is rejected if it has no causal entity, or if its entities or rationales are not at their offsets. A SUPPORTS row is also
     rejected if no causal entity has a substitute.
 
@@ -75,7 +79,7 @@ class EditEvidence(Stage):
     hfcf.core.stage.StageError: edit_evidence learns from the whole set (entities) and is not fitted: ...
     """
 
-    VERSION = "5"
+    VERSION = "6"
 
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES, "rationales": schema.RATIONALES}
     outputs: ClassVar = {
@@ -116,7 +120,12 @@ class EditEvidence(Stage):
             raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM is in the token rationales")
         if not self.edit or row["label"] != SUPPORTS:
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
-        choices = _one_by_one(row["claim"], causal, here, self.random(row["id"])) if self.claimed else [causal]
+        texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
+        free = [entity for entity in here if not _is_denied(entity, row["claim"], texts)]
+        editable = [entity for entity in causal if entity in free]
+        if not editable:
+            raise Reject("a negation covers every causal entity: another value there refutes nothing", causal_entities=causal)
+        choices = _one_by_one(row["claim"], editable, free, self.random(row["id"])) if self.claimed else [editable]
         names = [entity["text"] for entity in here]
         edited_by = (edits_of(row, self._changes(row, here, chosen), names) for chosen in choices)
         changed = _choose(row, edited_by) if self.claimed else next(edited_by)
@@ -225,6 +234,12 @@ def _binds(value: str, type_: str, texts: Iterable[str]) -> bool:
     numbered = rf"[A-Z]\w+ {word}\b" if type_ == "NUM" else ""
     pattern = re.compile(rf"\b(?:{within or numbered})") if within or numbered else None
     return value.casefold() in ONE or (pattern is not None and any(pattern.search(text) for text in texts))
+
+
+def _is_denied(entity: Mapping[str, Any], claim: str, texts: Mapping[tuple[str, int], str]) -> bool:
+    """Whether evidence with another value in the place of an entity would not refute the claim, because of a negation."""
+    text = texts[entity["field"], entity["piece"]]
+    return negation_of(text, entity["start"], entity["end"]) is not None or denies(claim, entity["text"])
 
 
 def _subject(row: Mapping[str, Any]) -> str:

@@ -31,10 +31,11 @@ from hfcf.systems.crossaug import (
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 ADDED, LEFT_OUT, SAME = "words are only added", "words are only left out", "the words are the same"
-LONG, ABSENT, SEVERAL = (
+LONG, ABSENT, SEVERAL, DENIED = (
     "more than 3 words change",
     "the words are not in the evidence",
     "the words are in the evidence several times",
+    "the evidence denies the words",
 )
 
 # Claim, negative claim, evidence, and what becomes of the evidence: the new text, or why it stays.
@@ -75,7 +76,8 @@ CASES = {
     "at the beginning": ("Anna Lee sings well.", "Bob Roy sings well.", "Anna Lee is a singer.", "Bob Roy is a singer."),
     "at the end without a full stop": ("She sings at home", "She sings in town", "One hears her at home", "One hears her in town"),
     "a possessive": ("Anna's song won.", "Bob's song won.", "The song is Anna 's first.", "The song is Bob 's first."),
-    "a contraction": ("He didn't win.", "He didn't lose.", "They say he did n't win it.", "They say he did n't lose it."),
+    "a contraction": ("He's rich.", "He's poor.", "They say he 's rich now.", "They say he 's poor now."),
+    "words that the evidence denies": ("She is in Rome.", "She is in Oslo.", "She isn't in Rome today.", DENIED),
     "identical claims": ("He likes tea.", "He likes tea.", "He likes tea.", SAME),
     "only left out": ("He really likes tea.", "He likes tea.", "He really likes tea.", LEFT_OUT),
     "only added": ("He did win.", "He did not win.", "He did win.", ADDED),
@@ -105,7 +107,7 @@ def test_there_are_thirty_cases() -> None:
 def test_the_published_behaviour(case: str) -> None:
     claim, negative, text, expected = CASES[case]
     pieces, why = modified(claim, negative, [{"title": "", "text": text}])
-    if expected in (ADDED, LEFT_OUT, SAME, LONG, ABSENT, SEVERAL):
+    if expected in (ADDED, LEFT_OUT, SAME, LONG, ABSENT, SEVERAL, DENIED):
         assert (why, pieces[0]["text"]) == (expected, text)
     else:
         assert (why, pieces[0]["text"]) == ("modified", expected)

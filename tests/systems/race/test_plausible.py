@@ -47,7 +47,7 @@ def edit(given: dict[str, Any], seed: int = 13, tags: Mapping[str, str] | None =
         ("It is in Kansas.", "Kansas", {"Ohio", "Texas"}),
         ("It is in Foobury.", "Foobury", {"Demre"}),
         ("It is in Köln.", "Köln", {"Demre"}),
-        ("It is in Japan, no more in America.", "America", {"Chile", "Peru"}),
+        ("It is in Japan and in America.", "America", {"Chile", "Peru"}),
     ],
 )
 def test_a_place_is_replaced_by_one_of_its_kind(text: str, place: str, expected: set[str]) -> None:
@@ -169,9 +169,9 @@ def test_only_names_of_one_sort_change_places() -> None:
 
 
 def test_an_acronym_follows_its_name() -> None:
-    pieces = [("", "The International Monetary Fund (IMF) paid."), ("", "Greenpeace did not ask the IMF.")]
+    pieces = [("", "The International Monetary Fund (IMF) paid."), ("", "Greenpeace asked the IMF.")]
     found = edit(row(pieces, {"International Monetary Fund": "ORG", "IMF": "ORG", "Greenpeace": "ORG"}))
-    assert found == ["The Greenpeace (Greenpeace) paid.", "International Monetary Fund did not ask the Greenpeace."]
+    assert found == ["The Greenpeace (Greenpeace) paid.", "International Monetary Fund asked the Greenpeace."]
 
 
 def test_a_table_that_was_fitted_otherwise_is_refused() -> None:

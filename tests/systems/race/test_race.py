@@ -68,6 +68,21 @@ def texts(found: Mapping[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("claim", "text", "entity", "type_"),
+    [
+        ("Paris is not in Germany.", "Paris is in France.", "France", "GPE"),
+        ("Paris is not in Germany.", "Paris is not in Germany.", "Germany", "GPE"),
+        ("It is in Paris.", "It is in Lyon, not in Paris.", "Paris", "GPE"),
+        ("No part of the bridge was built before 1900.", "The bridge was built in 1930.", "1930", "DATE"),
+    ],
+)
+def test_a_value_that_a_negation_covers_stays(claim: str, text: str, entity: str, type_: str) -> None:
+    with pytest.raises(Reject) as rejected:
+        EditEvidence().with_fitted(save_artifact({"entities": TABLE})).row(row([("", text)], {entity: type_}, claim=claim))
+    assert "negation" in str(rejected.value)
+
+
+@pytest.mark.parametrize(
     ("text", "entity", "type_", "expected"),
     [
         ("It opened in 1975.", "1975", "DATE", {"It opened in 1994.", "It opened in 2006."}),

@@ -1,0 +1,132 @@
+"""Words of a text that a negation covers: another value there ("not in Canada" for "not in Germany") turns no label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from hfcf.text.phrase_match import find_places
+from hfcf.text.words import Word, split
+
+_CLAUSE = {
+    "not", "n't", "never", "no", "none", "nobody", "nothing", "nowhere", "cannot", "rarely", "seldom", "hardly", "scarcely",
+    "barely",
+}  # fmt: skip
+"""Negations of a whole clause: also of its subject, since most other subjects do not do it either."""
+_LIST = {"neither", "nor"}
+"""Negations that go on behind commas."""
+_FORWARD = {"without", "lack", "lacks", "lacked"}
+_DENIALS = {"fail", "fails", "failed", "refuse", "refuses", "refused", "unable", "decline", "declines", "declined"}
+"""Negations before "to"."""
+_FOCUS = {"only", "just", "merely", "simply"}
+"""After "not", these deny nothing: "not only in France"."""
+_MARKS = {",", ";", ":", "(", ")", "--", "–", "—", ".", "!", "?"}
+_BREAKS = {"but", "although", "though", "because", "while", "whereas", "until", "till"}
+"""Words that end what a negation covers: what was not built until 1990 was built in 1990."""
+_VERBS = {"is", "are", "was", "were", "has", "have", "had", "does", "did", "can", "will", "became", "won", "went", "made", "began"}
+
+
+def negation_of(text: str, start: int, end: int) -> str | None:
+    """Return the negation that covers a place of a text, or None.
+
+    A negation covers its clause; "without" covers what follows it. A capitalised word inside a sentence is part of a name ("No
+    Doubt"), "No. 1" is a number, and "not only" denies nothing. Clauses are told apart by punctuation and conjunctions, without a
+    parser, so that now and then a place next to a negation counts as covered.
+
+    >>> negation_of("Paris is not in Germany.", 16, 23), negation_of("Paris is in France, not in Germany.", 12, 18)
+    ('not', None)
+    """
+    words = split(text)
+    inside = [i for i, word in enumerate(words) if word.start < end and start < word.end]
+    if not inside:
+        return None
+    for i, word in enumerate(words):
+        first, last = _covered(words, i)
+        if first <= inside[0] and inside[-1] < last and i not in inside:
+            return word.key
+    return None
+
+
+def why_not_flipped(claim: str, other: str) -> str | None:
+    """Return why a changed claim is not refuted by what supports its source: all that changes is covered by a negation of both.
+
+    A change of the negation itself is none of these.
+
+    >>> why_not_flipped("Paris is not in Germany.", "Paris is not in Canada.")
+    'changes only what "not" denies'
+    >>> why_not_flipped("Paris is not in Germany.", "Paris is in Germany.") is None
+    True
+    """
+    before, after = split(claim), split(other)
+    codes = SequenceMatcher(None, [word.key for word in before], [word.key for word in after], autojunk=False).get_opcodes()
+    changes = [code for code in codes if code[0] != "equal"]
+    covering = None
+    for kind, i, j, k, n in changes:
+        if kind != "replace":
+            return None
+        covering = _covering(before, i, j)
+        if covering is None or _covering(after, k, n) is None:
+            return None
+    return f'changes only what "{covering}" denies' if covering else None
+
+
+def denies(claim: str, value: str) -> bool:
+    """Return whether a negation keeps evidence with another value from refuting a claim: it covers the value, or the claim lacks it.
+
+    >>> denies("It is not in Rome.", "Rome"), denies("It is not in Rome.", "Oslo"), denies("It is in Rome.", "Oslo")
+    (True, True, False)
+    """
+    places = find_places(value, claim)
+    if places:
+        return all(negation_of(claim, start, end) for start, end in places)
+    return any(_covered(words, i) != (i, i) for words in [split(claim)] for i in range(len(words)))
+
+
+def _covering(words: Sequence[Word], start: int, end: int) -> str | None:
+    """Return the negation that covers words start to end and is none of them."""
+    for i, word in enumerate(words):
+        first, last = _covered(words, i)
+        if first < last and start <= i < end:  # the negation itself changes
+            return None
+        if first <= start and end <= last:
+            return word.key
+    return None
+
+
+def _covered(words: Sequence[Word], i: int) -> tuple[int, int]:
+    """Return from which word to before which word the negation i covers the text; an empty range if it is none."""
+    key = words[i].key.casefold()
+    following = words[i + 1].key.casefold() if i + 1 < len(words) else ""
+    starts = i == 0 or words[i - 1].key in {".", "!", "?", '"', "(", ":"}
+    if not starts and words[i].key[0].isupper():
+        return i, i
+    if key == "no" and following == "." and i + 2 < len(words) and words[i + 2].key[0].isdigit():
+        return i, i
+    if (key == "not" and following in _FOCUS) or (key in _DENIALS and following != "to"):
+        return i, i
+    if key in _LIST:
+        return _first(words, i), _last(words, i, commas=False)
+    if key in _CLAUSE | _DENIALS:
+        return _first(words, i), _last(words, i)
+    return (i, _last(words, i)) if key in _FORWARD else (i, i)
+
+
+def _first(words: Sequence[Word], i: int) -> int:
+    while i and not _breaks(words, i - 1):
+        i -= 1
+    return i
+
+
+def _last(words: Sequence[Word], i: int, commas: bool = True) -> int:
+    i += 1
+    while i < len(words) and not (_breaks(words, i) and (commas or words[i].key != ",")):
+        i += 1
+    return i
+
+
+def _breaks(words: Sequence[Word], i: int) -> bool:
+    """Return whether a word ends a clause: a mark, "but", or "and" before a verb."""
+    key = words[i].key.casefold()
+    following = words[i + 1].key if i + 1 < len(words) else ""
+    verb = key == "and" and (following in _VERBS or (following.islower() and following.endswith("ed")))
+    return key in _MARKS or key in _BREAKS or verb
