@@ -71,7 +71,7 @@ def why_not_flipped(claim: str, other: str) -> str | None:
 
 
 def denies(claim: str, value: str) -> bool:
-    """Return whether a negation keeps evidence with another value from refuting a claim: it covers the value, or the claim lacks it.
+    """Return whether a negation keeps evidence with another value from refuting a claim, because it covers the value or all of it.
 
     >>> denies("It is not in Rome.", "Rome"), denies("It is not in Rome.", "Oslo"), denies("It is in Rome.", "Oslo")
     (True, True, False)

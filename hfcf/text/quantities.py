@@ -59,6 +59,26 @@ def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[s
     return result
 
 
+def rebalance(source: str, text: str) -> str:
+    """Return a rewritten text in which both sides of each converted quantity have changed, in the source's ratio.
+
+    >>> rebalance("It is 330 metres (1,083 ft) tall.", "It is 290 metres (1,083 ft) tall.")
+    'It is 290 metres (952 ft) tall.'
+    """
+    before, after = find_conversions(source), find_conversions(text)
+    if len(before) != len(after):
+        return text
+    for old, new in zip(before, after, strict=True):
+        changed = old.number != new.number, old.converted != new.converted
+        if changed == (True, False) and _value(old.number):
+            other = _written(_value(old.converted) * _value(new.number) / _value(old.number), old.converted)
+            text = text.replace(f"({new.other}", f"({new.other.replace(new.converted, other, 1)}", 1)
+        elif changed == (False, True) and _value(old.converted):
+            number = _written(_value(old.number) * _value(new.converted) / _value(old.converted), old.number)
+            text = text.replace(new.quantity, new.quantity.replace(new.number, number, 1), 1)
+    return text
+
+
 def _new_number(quantity: str, number: str, changes: Mapping[str, str]) -> str | None:
     """Return the new number of a quantity; None if it does not change or its unit would change."""
     if (after := changes.get(quantity)) is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from hfcf.text.check import script, text_problem
 from hfcf.text.entities import EntityTable, form, is_month, overlap
 from hfcf.text.label_names import label_of, name_beside
 from hfcf.text.normalise import dedup_key, fold, matches, overlaps, unbracket
 from hfcf.text.phrase_match import mentions
-from hfcf.text.quantities import Conversion, find_conversions, find_numbers
+from hfcf.text.quantities import Conversion, find_conversions, find_numbers, rebalance
 from hfcf.text.questions import compare_questions, join_parts, mark_answer, predicate, same_predicate, write_references
 from hfcf.text.words import split
 
@@ -100,3 +102,17 @@ def test_squad() -> None:
 def test_words() -> None:
     keys = [word.key for word in split("Tom Brown's 3.5% wasn't the U.S. record.")]
     assert keys == ["Tom", "Brown", "'s", "3.5", "%", "was", "n't", "the", "U.S.", "record", "."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is 290 metres (1,083 ft) tall.", "It is 290 metres (952 ft) tall."),
+        ("It is 330 metres (952 ft) tall.", "It is 290 metres (952 ft) tall."),
+        ("It is 290 metres (951 ft) tall.", "It is 290 metres (951 ft) tall."),
+        ("It is 290 metres tall.", "It is 290 metres tall."),
+        ("It is 330 metres (1,083 ft) wide.", "It is 330 metres (1,083 ft) wide."),
+    ],
+)
+def test_both_sides_of_a_quantity_change(text: str, expected: str) -> None:
+    assert rebalance("It is 330 metres (1,083 ft) tall.", text) == expected

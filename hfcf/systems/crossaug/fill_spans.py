@@ -24,6 +24,7 @@ from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.bounds import OPPOSITES, number
 from hfcf.text.entities import Collector, EntityTable, form
 from hfcf.text.evidence import evidence_texts
+from hfcf.text.quantities import rebalance
 from hfcf.text.words import split
 
 _BEFORE = {
@@ -130,7 +131,7 @@ class FillSpans(Stage):
                     break
                 drawn.append(new)
                 if _takes_article(claim[:start], claim[start:end], new):
-                    yield spaced_like(claim[:start] + new + claim[end:], claim)
+                    yield rebalance(claim, spaced_like(claim[:start] + new + claim[end:], claim))
 
 
 def _move_decades(row: Mapping[str, Any]) -> Iterator[str]:

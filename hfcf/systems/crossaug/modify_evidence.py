@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import itemgetter
@@ -14,6 +14,7 @@ from hfcf.core.settings import Positive
 from hfcf.core.stage import Stage
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.negation import negation_of
+from hfcf.text.quantities import convert
 from hfcf.text.words import Word, split
 
 MODIFIED = "modified"
@@ -75,6 +76,8 @@ class ModifyEvidence(Stage):
     The change is the only span between the beginning and the ending that c and c′ share. It is made where c's words occur in the
     evidence, in texts and titles; case counts. c′'s words are put there as c′ has them.
 
+    Both sides of a quantity in two units ("330 metres (1,083 ft)") change in proportion, which the released code does not do.
+
     Deviations: words that a negation of the evidence covers stay, since another value there refutes nothing. The released code
     joins tokens with spaces again; here the text around the edit stays as it was, and a span takes along a word that it touches in
     one claim only. Words are split by a rule of ours that agrees with its tokenizer except in rare abbreviations.
@@ -103,26 +106,39 @@ class ModifyEvidence(Stage):
             return _stays("words are only added" if in_ else "words are only left out" if out else "the words are the same")
         if max(out, in_) > self.max_span:
             return _stays(f"more than {self.max_span} words change")
-        results = [
-            {"field": field, "piece": piece, "start": start, "end": end, "before": text[start:end], "after": after}
-            for field, piece, text in evidence_texts(row)
-            for start, end in occurrences(text, before)
-        ]
+        texts = evidence_texts(row)
+        changes = convert({before: after}, [text for _, _, text in texts])
+        if changes[before] != after:
+            return _stays("the evidence has the number in two units, and the claim changes its unit")
+        results = _places(texts, before)
         if not results:
             return _stays("the words are not in the evidence")
-        texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
-        if any(negation_of(texts[one["field"], one["piece"]], one["start"], one["end"]) for one in results):
+        if any(negation_of(*place[2:]) for place in results):
             return _stays("the evidence denies the words")
         if len(results) > 1 and not self.replace_all:
             return _stays("the words are in the evidence several times")
-        if len(results) > 1 and before[0].isupper() and any(_in_longer_name(texts, one) for one in results):
+        if len(results) > 1 and before[0].isupper() and any(_GOES_ON.match(text, end - 1) for _, _, text, _, end in results):
             return _stays("the words are in the evidence several times, once in a longer name")
-        return {"edits": sorted(results, key=itemgetter("field", "piece", "start")), "modification": MODIFIED}
+        made = [_edit(place, after) for place in results]
+        for old, new in changes.items():  # the other side of a quantity in two units
+            others = [_edit(place, new) for place in _places(texts, old) if new != old]
+            made += [other for other in others if not any(_overlap(other, edit) for edit in made)]
+        return {"edits": sorted(made, key=itemgetter("field", "piece", "start")), "modification": MODIFIED}
 
 
-def _in_longer_name(texts: Mapping[tuple[str, int], str], edit: Mapping[str, Any]) -> bool:
-    """Return whether a capitalised word follows the place of an edit: "Ottoman" in "Ottoman Empire"."""
-    return _GOES_ON.match(texts[edit["field"], edit["piece"]], edit["end"] - 1) is not None
+def _places(texts: Iterable[tuple[str, int, str]], words: str) -> list[tuple[str, int, str, int, int]]:
+    """Find words in the evidence: field, piece, text, start and end of each place."""
+    return [(field, piece, text, start, end) for field, piece, text in texts for start, end in occurrences(text, words)]
+
+
+def _edit(place: tuple[str, int, str, int, int], after: str) -> dict[str, Any]:
+    field, piece, text, start, end = place
+    return {"field": field, "piece": piece, "start": start, "end": end, "before": text[start:end], "after": after}
+
+
+def _overlap(edit: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    same = (edit["field"], edit["piece"]) == (other["field"], other["piece"])
+    return same and edit["start"] < other["end"] and other["start"] < edit["end"]
 
 
 def _stays(reason: str) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.negation import why_not_flipped
 from hfcf.text.normalise import dedup_key
+from hfcf.text.quantities import rebalance
 
 PROMPT = "negative_claims"
 GENERATOR, FILLING = "generator", "span filling"
@@ -65,9 +66,9 @@ class GenerateNegativeClaim(Stage):
     c′ repeats c, which the paper skips and its released code keeps.
 
     Deviations: a c′ that `max_new_tokens` cuts off is also rejected (the released code takes any text of its library's
-    default length). Spaces of tokenised text that c does not have are removed, or they would reveal the label. A c′ with an
-    unpaired quotation mark is left out. So is a c′ that only has another value where a negation covers it: what supports "Paris is
-    not in Germany" does not refute "Paris is not in Canada".
+    default length). Spaces of tokenised text that c does not have are removed, or they would reveal the label. Both sides of a
+    quantity in two units ("330 metres (1,083 ft)") change. A c′ with an unpaired quotation mark is left out. So is a c′ that only
+    has another value where a negation covers it: what supports "Paris is not in Germany" does not refute "Paris is not in Canada".
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
@@ -183,7 +184,7 @@ class GenerateNegativeClaim(Stage):
         if not results:
             return Reject("the generator wrote nothing")
         first = spaced_like(results[0]["text"], claim)
-        finished = [spaced_like(answer["text"], claim) for answer in results if answer["finished"]]
+        finished = [rebalance(claim, spaced_like(answer["text"], claim)) for answer in results if answer["finished"]]
         if not finished:
             return Reject(f"the negative claim is cut off at {self.max_new_tokens} tokens", negative_claim=first)
         others = [text for text in finished if dedup_key(text) != dedup_key(claim)]

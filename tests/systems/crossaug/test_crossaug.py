@@ -78,6 +78,9 @@ CASES = {
     "a possessive": ("Anna's song won.", "Bob's song won.", "The song is Anna 's first.", "The song is Bob 's first."),
     "a contraction": ("He's rich.", "He's poor.", "They say he 's rich now.", "They say he 's poor now."),
     "words that the evidence denies": ("She is in Rome.", "She is in Oslo.", "She isn't in Rome today.", DENIED),
+    "a quantity in two units": (
+        "It is 330 metres tall.", "It is 290 metres tall.", "A 330 metres (1,083 ft) tower.", "A 290 metres (952 ft) tower.",
+    ),
     "identical claims": ("He likes tea.", "He likes tea.", "He likes tea.", SAME),
     "only left out": ("He really likes tea.", "He likes tea.", "He really likes tea.", LEFT_OUT),
     "only added": ("He did win.", "He did not win.", "He did win.", ADDED),
