@@ -12,7 +12,7 @@ import pyarrow as pa
 from datasets import Dataset, DatasetDict
 
 from hfcf.core.columns import TABLE_ROWS, decode, iterate
-from hfcf.core.task import Task, task_of
+from hfcf.core.task import Task, task_of, tasks
 from hfcf.text.normalise import normalise
 
 
@@ -102,16 +102,15 @@ def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:
     return {name: ds.select(part) for name, part in places.items()}
 
 
-def group_safe_split(
-    ds: Dataset, held_out: float, *, seed: int = 13, groups: Iterable[str] | None = None, name: str = "validation", salt: str = ""
-) -> DatasetDict:
+def group_safe_split(ds: Dataset, held_out: float, *, seed: int = 13, name: str = "validation", salt: str = "") -> DatasetDict:
     """Split by group: every row of a group falls on the same side, whatever the remaining rows are.
+
+    Rows of a task that repeat each other (a copied claim, a sentence with several pairs of entities) are one group, see `regroup`.
 
     Args:
         ds: rows with `group_id`.
         held_out: expected share of the groups that are held out.
         seed: chooses the groups.
-        groups: the group of each row, instead of its `group_id`.
         name: of the held-out split.
         salt: splits with different salts are independent. With the same salt, a part of a half would be the whole half or empty.
 
@@ -120,7 +119,8 @@ def group_safe_split(
     >>> set(split["train"]["group_id"]) & set(split["validation"]["group_id"])
     set()
     """
-    named: Iterable[str] = (row["group_id"] for row in iterate(ds, ["group_id"])) if groups is None else groups
-    shares = (int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 for group in named)
+    complete = any({"corpus", *task.columns} <= set(ds.column_names) for task in tasks().values())
+    groups: Iterable[str] = regroup(ds) if complete else (row["group_id"] for row in iterate(ds, ["group_id"]))
+    shares = (int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 for group in groups)
     out = np.fromiter((share < held_out for share in shares), bool, len(ds))
     return DatasetDict({side: ds.select(np.flatnonzero(held)) for side, held in (("train", ~out), (name, out))})

@@ -26,7 +26,7 @@ from hfcf.core.pairs import pair
 from hfcf.core.paths import remove_parts, replace_file
 from hfcf.core.redact import redact, redact_values, short_path
 from hfcf.core.schema import TEXT
-from hfcf.core.splits import group_safe_split, regroup
+from hfcf.core.splits import group_safe_split
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.existing import write_record
@@ -231,7 +231,7 @@ def _hold_out(rows: Dataset, run: Mapping[str, Any]) -> DatasetDict | None:
     names = {name for table in tables(rows, ["split"]) for name in table["split"].unique().to_pylist()}
     if not names or not_for_training(names, run["role"]):
         return None
-    split = group_safe_split(rows, HELD_OUT, seed=run["seed"], groups=regroup(rows))
+    split = group_safe_split(rows, HELD_OUT, seed=run["seed"])
     # A group can be most of the rows, as when they share a page: whichever side it is on, hold out the smaller side.
     smaller, larger = sorted(split.values(), key=len)
     return DatasetDict({"train": larger, "validation": smaller})

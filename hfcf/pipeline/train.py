@@ -21,7 +21,7 @@ from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError, apply_changes, locate, parse
 from hfcf.core.recipe import command as command_line
 from hfcf.core.redact import redact, redact_values
-from hfcf.core.splits import divide, group_safe_split, regroup
+from hfcf.core.splits import divide, group_safe_split
 from hfcf.core.system import check_limit
 from hfcf.core.task import task_of
 from hfcf.core.trainer import evaluate, load_trainer
@@ -109,7 +109,7 @@ def divide_rows(recipe: recipes.TrainRecipe) -> tuple[Dataset, Dataset, int]:
     """Load a recipe's rows; return the rows to train on, the held-out rows, and the number that an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
     # Salted: the halves of `half` are chosen with the same seed.
-    split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, groups=regroup(rows), salt="held out:")
+    split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, salt="held out:")
     return split["train"], split["validation"], dropped
 
 

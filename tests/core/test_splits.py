@@ -87,7 +87,7 @@ def test_groups_are_named_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(set(whole)) == 7
     monkeypatch.setattr("hfcf.core.splits.TABLE_ROWS", 3)
     assert list(regroup(rows)) == whole
-    split = group_safe_split(rows, 0.4, groups=regroup(rows))
+    split = group_safe_split(rows, 0.4)
     assert sum(map(len, split.values())) == 20
 
 
@@ -114,10 +114,22 @@ def test_new_rows_move_no_group_to_the_other_side() -> None:
     assert before == after & set(few["group_id"])
 
 
-def test_given_groups_take_the_place_of_the_column() -> None:
-    ds = Dataset.from_dict({"group_id": [str(i) for i in range(40)]})
-    split = group_safe_split(ds, 0.5, groups=["all"] * 40)
-    assert sorted(map(len, split.values())) == [0, 40]
+def test_rows_that_repeat_each_other_fall_on_one_side() -> None:
+    claims = made(*((f"c{n}", f"{n}{i}", f"Claim {i}.", f"e{n}{i}") for i in range(20) for n in range(3)))
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    sentences = [
+        {
+            "id": f"{i}:{n}", "group_id": f"{i}:{n}", "corpus": "own", "label": "met",
+            "tokens": f"Ann{i} met Bob in Rome .".split(),
+            "head": {"start": head, "end": head + 1, "type": None}, "tail": {"start": tail, "end": tail + 1, "type": None},
+        }
+        for i in range(20)
+        for n, (head, tail) in enumerate(pairs)
+    ]  # fmt: skip
+    for rows, text in ((claims, "claim"), (Dataset.from_list(sentences), "tokens")):
+        sides = [{str(value) for value in side[text]} for side in group_safe_split(rows, 0.5).values()]
+        assert all(sides)
+        assert not sides[0] & sides[1]
 
 
 def test_a_salted_part_of_a_half_is_a_part_of_it() -> None:

@@ -16,8 +16,10 @@ from datasets import Dataset, Features, IterableDataset
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.model import Model
 from hfcf.core.settings import Judges, TrainedBy, Trains
+from hfcf.core.splits import connected
 from hfcf.core.stage import StageError
 from hfcf.tasks.relation import TASK, learnable, spans
+from hfcf.text.normalise import normalise
 from hfcf.training.model_cache import ensure_steps, stored_model, train_once
 from hfcf.training.trainer import Hyperparameters
 
@@ -59,20 +61,22 @@ def learn_indicators(
         deal: another text gives other folds.
 
     Raises:
-        StageError: there is no sound row, or only one row for several folds of `deal`.
+        StageError: there is no sound row, or only one sentence for several folds of `deal`.
     """
     rows = [{column: row[column] for column in COLUMNS} for row in training_rows(ds)]
     if not rows:
         raise StageError(f"{stage} has no row to train its indicator on: tokens, entities or label are broken in all of them")
-    if deal and len(rows) < 2:
-        raise StageError(f"{stage} has only one row, so no indicator can be trained without it: set judge_folds=0")
     labels = sorted({row["label"] for row in rows})
-    if folds == 1 or len(rows) == 1:
-        return _save([rows], None, labels, hp, min_steps)
-    # The rows of each label are dealt out to the folds in turn, in the order of a hash of their ids, so that each indicator has
-    # seen every label that has several rows.
+    # The sentences of each label are dealt out to the folds in turn, in the order of a hash of their ids, so that each indicator
+    # has seen every label that has several. Rows of one sentence go to one fold.
     order = sorted(rows, key=lambda row: (row["label"], hashlib.sha256(f"{deal}{row['id']}".encode()).digest()))
-    fold = {row["id"]: i % min(folds, len(rows)) for i, row in enumerate(order)}
+    groups = connected([(kind, normalise(text)) for kind, text in TASK.identity(row)] for row in order)
+    turn = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    if deal and len(turn) < 2:
+        raise StageError(f"{stage} has only one sentence, so no indicator can be trained without it: set judge_folds=0")
+    if folds == 1 or len(turn) == 1:
+        return _save([rows], None, labels, hp, min_steps)
+    fold = {row["id"]: turn[group] % min(folds, len(turn)) for row, group in zip(order, groups, strict=True)}
     parts = [[row for row in rows if fold[row["id"]] != number] for number in sorted(set(fold.values()))]
     return _save(parts, fold, labels, hp, min_steps)
 

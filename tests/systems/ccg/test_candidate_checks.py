@@ -111,10 +111,18 @@ def test_of_a_rejected_candidate_the_language_model_is_not_asked(monkeypatch: py
     assert reasons(check(row("sunk"))) == ["the indicator says to"]
 
 
-def rows(number: int) -> Dataset:
+def rows(number: int, copies: int = 1) -> Dataset:
+    """Rows of different sentences, each so many times."""
     made = [
-        {**tiny_relation.row(EGGS, "to" if i % 2 else "of"), "id": f"{i}", "group_id": f"{i}", "corpus": "made", "split": "train"}
+        {
+            **tiny_relation.row(f"{EGGS} {i}", "to" if i % 2 else "of"),
+            "corpus": "made",
+            "split": "train",
+            "id": name,
+            "group_id": name,
+        }
         for i in range(number)
+        for name in (f"{i}" if copy == 0 else f"{i}:{copy}" for copy in range(copies))
     ]
     return Dataset.from_list(made, features=get_task("relation").features)
 
@@ -141,6 +149,10 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
         (finders["folds"][judge] == finders["folds"]["0"]) != (judges["folds"][judge] == judges["folds"]["0"])
         for judge in judges["folds"]
     )
+    # Copies of a sentence are in one fold.
+    folds = read_artifact(ccg.check_relation.fit(rows(12, copies=2)).fitted or "", "")["folds"]
+    assert len(folds) == 24
+    assert all(fold == folds[row_id.partition(":")[0]] for row_id, fold in folds.items())
     # An indicator of one's own finds the terms; the judges are trained all the same.
     own = CCG(indicator=Model("mine"), judge_folds=2)
     assert own.identify_causal_terms.fit(rows(6)).fitted is own.check_relation.indicator is None
