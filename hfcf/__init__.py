@@ -48,7 +48,7 @@ _PUBLIC = {
     "from_dataset": "hfcf.corpora.custom.load",
     "generate_constrained": "hfcf.engines.constrained",
     "load": "hfcf.corpora",
-    "load_result": "hfcf.hub.result",
+    "load_result": "hfcf.hub.run_folder",
     "measure": "hfcf.metrics.shared.measure",
     "pair": "hfcf.core.pairs",
     "pair_within": "hfcf.core.pairs",
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from hfcf.corpora.custom.export import to_dataset
     from hfcf.corpora.custom.load import from_dataset
     from hfcf.engines.constrained import generate_constrained
-    from hfcf.hub.result import load_result
+    from hfcf.hub.run_folder import load_result
     from hfcf.metrics.shared.measure import measure
     from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run

@@ -154,6 +154,6 @@ def print_lines(lines: Iterable[Text]) -> None:
 
 def data_text(text: str, style: str = "") -> Text:
     """Make a text that may hold data of a user's files: without markup and escape sequences."""
-    from hfcf.report.peek import printable
+    from hfcf.report.markup import printable
 
     return printable(Text(text, style=style))

@@ -17,7 +17,7 @@ def print_system(name: str) -> None:
     """Print a system's purpose, paper, stages with the columns that they read and fill, and settings."""
     from hfcf.core.describe import settings
     from hfcf.core.docstrings import paragraphs
-    from hfcf.hub.rated import describe_rating
+    from hfcf.hub.ratings import describe_rating
     from hfcf.systems import system_class
 
     cls = system_class(name)

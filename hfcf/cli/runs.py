@@ -69,7 +69,7 @@ def run(
         raise SystemExit(launch(num_gpus or 1, sys.argv[1:]))
     console.silence_libraries()
     from hfcf.core.recipe import with_preset
-    from hfcf.hub.rated import describe_rating
+    from hfcf.hub.ratings import describe_rating
     from hfcf.pipeline.run import run as run_recipe
     from hfcf.report.peek import highlights
 
@@ -146,7 +146,7 @@ def peek(
     from hfcf import corpora
     from hfcf.core import recipe as recipes
     from hfcf.report import peek as reader
-    from hfcf.report.files import read_run
+    from hfcf.hub.run_folder import read_run
 
     if recipes.is_saved(what) or (what in corpora.names() and not Path(what).is_dir()):
         from hfcf.pipeline.recipes import RowsRecipe
@@ -180,7 +180,7 @@ def peek(
 
 def report(
     folder: Annotated[Path, typer.Argument(help="The folder of hfcf run or hfcf compare.")],
-    limit: Annotated[int, typer.Option(min=1, help="Rows that the page holds at most.")] = 50_000,
+    limit: Annotated[int, typer.Option(min=1, help="Rows that the page holds at most.")] = 10_000,
 ) -> None:
     """Write the page of a run again, for example after metrics, ratings or a comparison were added to its folder."""
     from hfcf.report import report as write_report
@@ -197,7 +197,7 @@ def push(
     yes: Annotated[bool, typer.Option("--yes", help="Skip the question whether it may be public.")] = False,
 ) -> None:
     """Push a finished folder to the Hub in one commit: private by default, as often as you like."""
-    from hfcf.hub.push import plan as plan_push
+    from hfcf.hub.push import plan_push
     from hfcf.hub.push import push as push_folder
 
     plan = plan_push(folder, repo)
@@ -208,8 +208,8 @@ def push(
         typer.confirm(f"Everyone will see the {plan.kind} {repo}. Continue?", abort=True)
     result = push_folder(folder, repo, public=public, revision=revision)
     changes = "no change"
-    if result.sent or result.removed:
-        changes = f"{len(result.sent)} files sent, {len(result.removed)} of an older push removed"
+    if result.changed:
+        changes = f"one commit, {len(result.removed)} files of an older push removed"
     visibility = "private" if result.private else "public"
     if public and result.private:
         visibility = "private, as it was: make it public in its settings"

@@ -117,7 +117,6 @@ def print_push(plan: Any, public: bool) -> None:
 
 def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
     """Print a dry run: the cost of each stage and of all, then a few rows with each stage's outcome and what was made."""
-    from hfcf.report.measures import phrases
     from hfcf.report.peek import pair_lines, row_lines
 
     columns = [
@@ -158,7 +157,7 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
         for stage, outcome in example["stages"]:
             print_hanging(Text(f"{stage}: ", style="bold").append_text(data_text(outcome, "not bold")), indent=2)
         for pair in pairs:
-            print_lines(pair_lines(pair, example["row"].get("label"), phrases(pair, ()), marks=marks))
+            print_lines(pair_lines(pair, example["row"].get("label"), (), marks=marks))
         if not pairs:
             console.out.print()
 

@@ -1,9 +1,17 @@
-"""A row's texts as segments: what reports, diffs, metrics and people read of a row of any task."""
+"""A row's texts as segments, and beside those of its source as marked spans: what people read of a row of any task.
+
+`Task.segments(row)` lists the texts, `compare_texts` finds their spans, and `write_text`, `hfcf.report.markup` writes them as
+HTML and for the terminal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
+
+from hfcf.core.edits import diff
 
 
 class Mark(NamedTuple):
@@ -46,22 +54,95 @@ def blocks(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
     return groups
 
 
-def plain(segments: Sequence[Segment]) -> str:
+class Span(NamedTuple):
+    """A stretch of a text: what it is beside the text of the source, and the mark that it lies in."""
+
+    kind: str
+    """same, out (of the source alone) or in (of the new text alone)."""
+    text: str
+    """With the white space before it."""
+    mark: str = ""
+    """The name of its mark."""
+    sign: str = ""
+    """The sign of its mark."""
+
+
+def find_spans(before: str, after: str, old: Sequence[Mark] = (), new: Sequence[Mark] = ()) -> list[Span]:
+    """Cut two texts into what stays, goes and comes, and at the edges of their marks.
+
+    >>> [tuple(span[:2]) for span in find_spans("a red box", "a blue box")]
+    [('same', 'a'), ('out', ' red'), ('in', ' blue'), ('same', ' box')]
+    """
+    spans: list[Span] = []
+    i = j = 0
+    for kind, text in [("same", after)] if before == after else diff(before, after):
+        start, marks = (i, old) if kind == "out" else (j, new)
+        edges = {start, start + len(text)} | {edge for mark in marks for edge in mark[:2] if start < edge < start + len(text)}
+        for left, right in pairwise(sorted(edges)):
+            mark = next((mark for mark in marks if mark.start <= left and right <= mark.end), Mark(0, 0, ""))
+            spans.append(Span(kind, text[left - start : right - start], mark.name, mark.sign))
+        i += len(text) * (kind != "in")
+        j += len(text) * (kind != "out")
+    return spans
+
+
+def bracket(spans: Iterable[Span]) -> Iterator[tuple[Span, str]]:
+    """Yield each span with its text, in brackets and followed by its sign where it is marked."""
+    for (mark, sign), group in groupby(spans, key=itemgetter(2, 3)):
+        marked = list(group)
+        for n, span in enumerate(marked):
+            bare = span.text.lstrip()
+            opening = f"{span.text[: len(span.text) - len(bare)]}[" if mark and n == 0 else ""
+            yield span, f"{opening}{bare if opening else span.text}" + (f"]{sign}" if mark and n == len(marked) - 1 else "")
+
+
+def write_text(segments: Sequence[Segment]) -> str:
     """Write the segments of a block as one text, its title and its marks in brackets."""
-    parts = (f"[{segment.text}]" if segment.is_title and segment.text else _marked(segment) for segment in segments)
-    return " ".join(part for part in parts if part)
+    texts = ("".join(text for _, text in bracket(find_spans(part.text, part.text, (), part.marks))) for part in segments)
+    return " ".join(f"[{text}]" if part.is_title else text for part, text in zip(segments, texts, strict=True) if text)
 
 
-def _marked(segment: Segment) -> str:
-    inserts: dict[int, list[str]] = {}
-    for mark in segment.marks:
-        inserts.setdefault(mark.end, []).append(f"]{mark.sign}")
-    for mark in segment.marks:
-        inserts.setdefault(mark.start, []).append("[")
-    text = segment.text
-    for place in sorted(inserts, reverse=True):
-        text = text[:place] + "".join(inserts[place]) + text[place:]
-    return text
+class Block(NamedTuple):
+    """What a person reads as one text, beside the text of the source."""
+
+    name: str
+    """As "claim" or "evidence 0"."""
+    title: Sequence[Span]
+    spans: Sequence[Span]
+    before: str
+    """The source's text, its title and its marks in brackets."""
+    after: str
+    """The new text in the same form."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the texts differ."""
+        return any(span.kind != "same" for span in (*self.title, *self.spans))
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether enough of the text is left for its changes to be shown inside it."""
+        sizes = {kind: sum(len(span.text) for span in self.spans if span.kind == kind) for kind in ("same", "out", "in")}
+        return not self.changed or sizes["same"] >= ALIKE * (sizes["same"] + max(sizes["out"], sizes["in"]))
+
+
+ALIKE = 0.3
+"""The share of a text that must be left for its changes to be shown inside it."""
+
+
+def compare_texts(before: Iterable[Segment], after: Iterable[Segment]) -> list[Block]:
+    """Compare the texts of a row with those of its source, block by block, in reading order."""
+    old, new = blocks(before), blocks(after)
+    compared: list[Block] = []
+    for name in dict.fromkeys([*old, *new]):
+        sides = [{part.field: part for part in side.get(name, ())} for side in (old, new)]
+        spans: dict[bool, list[Span]] = {True: [], False: []}
+        for field in dict.fromkeys([*sides[0], *sides[1]]):
+            was, now = (side.get(field) or Segment(field, -1, "", name) for side in sides)
+            spans[now.is_title] += find_spans(was.text, now.text, was.marks, now.marks)
+        written = (write_text(side.get(name, ())) for side in (old, new))
+        compared.append(Block(name, spans[True], spans[False], *written))
+    return compared
 
 
 def changed_texts(before: Iterable[Segment], after: Iterable[Segment]) -> tuple[str, str]:
@@ -97,8 +178,7 @@ def pair(row: Mapping[str, object], before: Iterable[Segment], after: Iterable[S
     >>> pair(row, [Segment("claim", -1, "a", "claim")], [Segment("claim", -1, "b", "claim")])["texts"]
     [{'where': 'claim', 'before': 'a', 'after': 'b'}]
     """
-    old, new = ({name: plain(parts) for name, parts in blocks(side).items()} for side in (before, after))
-    texts = [{"where": name, "before": old.get(name, ""), "after": new.get(name, "")} for name in dict.fromkeys([*old, *new])]
+    texts = [{"where": block.name, "before": block.before, "after": block.after} for block in compare_texts(before, after)]
     changed = [text for text in texts if text["before"] != text["after"]]
     return {
         **{key: row.get(key) for key in ("id", "change", "label")},

@@ -14,7 +14,7 @@ from hfcf.core.recipe import resolve_folder
 from hfcf.core.schema import TOKENS
 from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, names
-from hfcf.hub.rated import describe_rating
+from hfcf.hub.ratings import describe_rating
 from hfcf.hub.render import citation, render
 from hfcf.metrics import is_published
 from hfcf.metrics import names as metric_names

@@ -17,8 +17,8 @@ from hfcf.core.task import get_task
 from hfcf.engines.classifier_spec import MARK
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, parse_form
 from hfcf.hub.dataset_card import numbers
-from hfcf.hub.existing import read_restriction, read_source
 from hfcf.hub.render import citation, render
+from hfcf.hub.source import read_restriction, read_source
 from hfcf.training.steps import drop_unset
 
 _SELF_CONTAINED = ("explainer", "masked_lm")

@@ -1,13 +1,8 @@
 """`hfcf push`: make a repository of the Hub equal to a finished folder, in one commit.
 
-Large files are uploaded first and belong to no revision until the commit names them. So the head is the old state or the new
-state, whatever fails. Each attempt starts from what the repository has at that moment. A push that failed is run again; it uploads
-nothing twice, and makes no commit where nothing differs. Sometimes only the answer to a commit is lost. Then the repeated commit
-has an outdated parent and conflicts, and the next attempt finds that nothing differs.
-
-`HfApi.upload_folder` does not keep these promises. With hf_xet it makes several commits of many files, and splits a commit that
-failed, so that the head can be half of a folder. It silently leaves out files that a `.gitignore` of the repository ignores. It
-sends the card as it is, while a pushed card names its repository. `preupload_lfs_files` and `create_commit` keep the promises.
+`HfApi.upload_folder` may make several commits and sends the card as it is, while a pushed card names its repository. So the
+operations are listed here, and `HfApi.create_commit` uploads what the repository lacks and commits it: the head is the old state
+or the new state, whatever fails. A push that failed is run again; it uploads nothing twice.
 """
 
 from __future__ import annotations
@@ -16,23 +11,48 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token, hf_hub_url
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token
 from huggingface_hub.errors import RepositoryNotFoundError
-from huggingface_hub.hf_api import RepoFile
-from huggingface_hub.utils import HFValidationError, build_hf_headers, get_session, hf_raise_for_status, validate_repo_id
-from huggingface_hub.utils.sha import git_hash
 from pyarrow.parquet import ParquetFile
 
+from hfcf.core.pretrained import PICKLES
 from hfcf.core.redact import environment_secrets, mask
-from hfcf.hub.contents import Contents, is_own_card, parse_file, read_contents, select_own
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
+from hfcf.hub.folder import as_list, content_hash
+from hfcf.hub.run_folder import check_name, data_files, is_own_card, list_tags, parse_file
 
-Changes = tuple[tuple[str, ...], tuple[str, ...]]
-"""Paths of a commit: the paths that it sends and the paths that it removes."""
+FILES = {
+    "dataset": ("README.md", "run.json", "recipe.yaml", "report.html", "attack.json", "data/*.parquet"),
+    "model": (
+        "README.md", "scores.json", "*config.json", "*.safetensors", "*.safetensors.index.json", "explainer.json",
+        "open_domain.json", "seen.npy", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt",
+        "bpe.codes", "*.model", "chat_template.*",
+    ),
+}  # fmt: skip
+"""Patterns of the files to send of each kind of folder; a push removes such files that the folder no longer has."""
+_REQUIRED = {"attack": ("attack.json",)}
+_REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
+"""Files of a finished folder, by the system that its card's tags name; `hfcf run` wrote the folder of any other system."""
+PLACEHOLDER = "PATH_OR_REPOSITORY"
+"""The place of its data that a card names; a pushed card has the repository's name there."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The part of a folder that belongs in a repository; paths are relative to the folder."""
+
+    root: Path
+    kind: str
+    """"dataset" or "model"."""
+    files: tuple[str, ...]
+    """Paths to send."""
+    left_out: tuple[str, ...]
+    front: Mapping[str, Any]
+    """The card's front matter."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +80,27 @@ class PushReport:
     commit: str
     """The head after the push."""
     private: bool
-    sent: tuple[str, ...]
-    """Files of the commit; none when the repository had them all."""
+    changed: bool
+    """Whether there was something to commit."""
     removed: tuple[str, ...]
     """Files of an older push that the commit removed."""
 
 
-def plan(folder: str | Path, repo: str) -> Plan:
+def plan_push(folder: str | Path, repo: str) -> Plan:
     """List what `push` would send, with the same arguments. Only the folder is read.
 
     Raises:
         HubError: the name is invalid, the folder can't be pushed (see `read_contents`), or a file contains a token.
 
-    >>> plan(".", "a/b/c")
+    >>> plan_push(".", "a/b/c")
     Traceback (most recent call last):
     hfcf.hub.errors.HubError: 'a/b/c' is not a repository name: write NAMESPACE/NAME
     """
     check_name(repo)
     contents = read_contents(folder)
-    check_files(contents)
-    sizes = {
-        path: len(file) if isinstance(file, bytes) else file.stat().st_size for path, file in prepare_files(contents, repo).items()
-    }
+    refuse_secrets(contents)
+    files = prepare_files(contents, repo)
+    sizes = {path: len(file) if isinstance(file, bytes) else file.stat().st_size for path, file in files.items()}
     return Plan(repo, contents.kind, sizes, contents.left_out)
 
 
@@ -93,17 +112,23 @@ def push(
     A folder that did not change since the last push makes no commit. A changed folder makes one commit, which also removes the
     files of the older push that the folder no longer has. Files that this library did not write stay as they are, and a repository
     of something else is refused.
+
+    Args:
+        folder: of `hfcf run`, of a corpus's build, or of `hfcf train`.
+        repo: the repository's name.
+        public: create the repository public, or push to one that is; by default it is private.
+        revision: a branch, which is created if there is none of that name; by default the main branch.
+        token: by default the token of HF_TOKEN or `hf auth login`.
+
+    Raises:
+        HubError: the folder can't be pushed, or the Hub refused; the message has the cure.
     """
     check_name(repo)
-    if revision is not None and re.fullmatch("[0-9a-f]{40}", revision):
-        raise HubError(f"{revision} is a commit, which can't change: give a branch as the revision")
     contents = read_contents(folder)
     secret = require_token(token)
-    check_files(contents, secret)
-    api = HfApi(token=secret)
-    previous: list[Changes] = []
+    refuse_secrets(contents, secret)
     try:
-        return retry(lambda: _push_once(api, contents, repo, previous, public=public, revision=revision), conflicts=True)
+        return _push(HfApi(token=secret), contents, repo, public=public, revision=revision)
     except HubError:
         raise
     except FAILURES as error:
@@ -121,103 +146,123 @@ def require_token(token: str | None = None) -> str:
     return secret
 
 
-def check_name(repo: str) -> None:
-    try:
-        validate_repo_id(repo)
-    except HFValidationError as error:
-        raise HubError(f"{repo!r} is not a repository name: write NAMESPACE/NAME") from error
-
-
-def _push_once(
-    api: HfApi, contents: Contents, repo: str, previous: list[Changes], *, public: bool, revision: str | None
-) -> PushReport:
-    """Push from what the repository has now. `previous` holds the commit of the last attempt, and receives the new commit."""
+def _push(api: HfApi, contents: Contents, repo: str, *, public: bool, revision: str | None) -> PushReport:
+    kind = contents.kind
     if "/" not in repo:
         repo = f"{retry(api.whoami)['name']}/{repo}"
-    info = _get_repository(api, repo, contents.kind, public, revision)
-    if not info.private and not public:
-        raise HubError(f"the {contents.kind} {repo} is public: push with --public, or make it private in its settings first")
-    tree = partial(api.list_repo_tree, repo, recursive=True, revision=info.sha, repo_type=contents.kind)
-    remote = {entry.path: entry for entry in retry(lambda: list(tree())) if isinstance(entry, RepoFile)}
-    older = _list_older_files(api, repo, contents.kind, info.sha, remote)
-    local = {path: CommitOperationAdd(path, file) for path, file in prepare_files(contents, repo).items()}
-    sent = tuple(path for path, addition in local.items() if path not in remote or not is_same(addition, remote[path]))
-    removed = tuple(path for path in older if path not in local)
-    commit = str(info.sha)
-    if sent or removed:
-        previous[:] = [(sent, removed)]
-        message = "Update with hfcf" if older else "Upload with hfcf"
-        deletions = [CommitOperationDelete(path, is_folder=False) for path in removed]
-        branch = {"repo_type": contents.kind, "revision": revision}
-        commit = _commit(api, repo, branch, [local[path] for path in sent], deletions, commit, message)
-    elif previous:  # that commit was made, and only the answer to it was lost
-        sent, removed = previous[0]
-    url = f"{api.endpoint}/{constants.REPO_TYPES_URL_PREFIXES.get(contents.kind, '')}{repo}"
-    return PushReport(repo, contents.kind, url, commit, bool(info.private), sent, removed)
-
-
-def _get_repository(api: HfApi, repo: str, kind: str, public: bool, revision: str | None) -> Any:
-    """Return the Hub's information on the branch's head; create the repository and the branch when they don't exist."""
-    info = partial(api.repo_info, repo, repo_type=kind)
     try:
-        main = retry(info)
+        info = retry(lambda: api.repo_info(repo, repo_type=kind))
     except RepositoryNotFoundError as error:
         if error.response.status_code != 404:  # a stale token, which finds nothing, or no access
             raise
-        retry(partial(api.create_repo, repo, repo_type=kind, private=not public, exist_ok=True))
-        main = retry(info)
-    if revision is None:
-        return main
-    refs = retry(partial(api.list_repo_refs, repo, repo_type=kind))
-    if revision in {tag.name for tag in refs.tags}:
-        raise HubError(f"{revision} is a tag of the {kind} {repo}, which can't be pushed to: give a branch as the revision")
-    if revision not in {branch.name for branch in refs.branches}:
-        retry(partial(api.create_branch, repo, branch=revision, repo_type=kind, exist_ok=True))
-    return retry(partial(info, revision=revision))
+        retry(lambda: api.create_repo(repo, repo_type=kind, private=not public, exist_ok=True))
+        info = retry(lambda: api.repo_info(repo, repo_type=kind))
+    if not info.private and not public:
+        raise HubError(f"the {kind} {repo} is public: push with --public, or make it private in its settings first")
+    if revision:
+        retry(lambda: api.create_branch(repo, branch=revision, repo_type=kind, exist_ok=True))
+    head = retry(lambda: api.repo_info(repo, repo_type=kind, revision=revision)).sha
+    remote = retry(lambda: api.list_repo_files(repo, repo_type=kind, revision=head))
+    _refuse_other(api, repo, kind, head, remote)
+    files = prepare_files(contents, repo)
+    removed = tuple(path for path in select_files(remote, kind) if path not in files)
+    operations: list[Any] = [
+        *(CommitOperationAdd(path, file) for path, file in files.items()),
+        *(CommitOperationDelete(path, is_folder=False) for path in removed),
+    ]
+    # Not repeated: if only the answer to it was lost, running the push again finds that nothing differs.
+    commit = api.create_commit(
+        repo, operations, repo_type=kind, revision=revision, parent_commit=head, commit_message="Upload with hfcf"
+    )
+    url = f"{api.endpoint}/{constants.REPO_TYPES_URL_PREFIXES.get(kind, '')}{repo}"
+    return PushReport(repo, kind, url, str(commit.oid), bool(info.private), commit.oid != head, removed)
 
 
-def _list_older_files(api: HfApi, repo: str, kind: str, commit: str, remote: Iterable[str]) -> list[str]:
-    """List the files of older pushes; refuse a repository of something else, whose files would be overwritten."""
-    if not (paths := sorted(set(remote) - {".gitattributes"})):
-        return []
-    front = _download(api, repo, kind, commit, "README.md") if "README.md" in paths else {}
-    if not is_own_card(front):
-        examples = ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")
+def _refuse_other(api: HfApi, repo: str, kind: str, head: str | None, remote: Iterable[str]) -> None:
+    """Refuse a repository of something else, whose files would be overwritten."""
+    paths = sorted(set(remote) - {".gitattributes"})
+    if paths and not ("README.md" in paths and is_own_card(
+        parse_file(Path(retry(lambda: api.hf_hub_download(repo, "README.md", repo_type=kind, revision=head))))
+    )):  # fmt: skip
         raise HubError(
-            f"the {kind} {repo} has files that hfcf did not write ({examples}), and its card has no tag hfcf: "
+            f"the {kind} {repo} has files that hfcf did not write ({', '.join(paths[:3])}), and its card has no tag hfcf: "
             "push to another name, or empty it first"
         )
-    try:
-        run = _download(api, repo, kind, commit, "run.json") if "run.json" in paths else {}
-    except HubError:  # the card also names the rows, and the new file replaces this one
-        run = {}
-    return select_own(remote, kind, front, run)
 
 
-def _download(api: HfApi, repo: str, kind: str, commit: str, path: str) -> dict[str, Any]:
-    # Past the cache, which after a failure of the Hub records files as missing.
-    def content() -> bytes:
-        url = hf_hub_url(repo, path, repo_type=kind, revision=commit, endpoint=api.endpoint)
-        answer = get_session().get(url, headers=build_hf_headers(token=api.token))
-        hf_raise_for_status(answer)
-        return bytes(answer.content)
+def read_contents(folder: str | Path) -> Contents:
+    """Read which files of a folder of `hfcf run` (or of a corpus's build) or `hfcf train` belong in a repository.
 
-    return parse_file(path, retry(content), f"the {kind} {repo}")
+    Raises:
+        HubError: the folder is not finished, its rows may not be republished, or a file may run code when it is read.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise HubError(f"there is no folder {root}")
+    paths = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    if "README.md" not in paths:
+        raise HubError(f"{root} has no README.md: it is not a finished result of hfcf run or hfcf train; run that again")
+    front = parse_file(root / "README.md")
+    weights = any(path.endswith(".safetensors") and "/" not in path for path in paths)
+    if front.get("configs") and weights:
+        raise HubError(f"{root} holds both a counterfactual set and a model: push each from its own folder")
+    if front.get("configs"):
+        named = _check_set(root, paths, front)
+        files = [path for path in select_files(paths, "dataset") if path in named or not path.startswith("data/")]
+        return Contents(root, "dataset", tuple(files), tuple(path for path in paths if path not in files), front)
+    if not weights or "scores.json" not in paths:
+        raise HubError(
+            f"{root} is not a finished folder of hfcf run or hfcf train: the card of a set names its files, the weights of a model "
+            "are safetensors, and training writes scores.json last"
+        )
+    files = select_files(paths, "model")
+    for path in paths:
+        if Path(path).suffix.lower() in PICKLES and "/" not in path:
+            raise HubError(f"{root / path} may run code when it is read: store the weights as safetensors, and remove this file")
+    return Contents(root, "model", tuple(files), tuple(path for path in paths if path not in files), front)
 
 
-def _commit(
-    api: HfApi, repo: str, branch: dict[str, Any], additions: list[CommitOperationAdd], deletions: list[CommitOperationDelete],
-    parent: str, message: str,
-) -> str:  # fmt: skip
-    # Without these rules, `create_commit` silently leaves out the files that a .gitignore of the repository ignores.
-    retry(lambda: api.preupload_lfs_files(repo, additions, free_memory=False, gitignore_content=NO_RULES, **branch))
-    create = partial(api.create_commit, repo, [*additions, *deletions], parent_commit=parent, commit_message=message, **branch)
-    return str(retry(create).oid)
+def select_files(paths: Iterable[str], kind: str) -> list[str]:
+    """Select the paths of a folder or repository that this library writes."""
+    return sorted(
+        path for path in paths
+        if any(fnmatch(path, pattern) and ("/" in pattern or "/" not in path) for pattern in FILES[kind])
+    )  # fmt: skip
 
 
-NO_RULES = "# nothing is ignored\n"
-PLACEHOLDER = "PATH_OR_REPOSITORY"
-"""The place of its data that a card names; a pushed card has the repository's name there."""
+def _check_set(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> set[str]:
+    """Return the files of a set's rows; raise unless all that its card names are there and whole."""
+    run = parse_file(root / "run.json") if (root / "run.json").is_file() else {}
+    corpus = run.get("corpus")
+    if forbids_republishing(front, corpus if isinstance(corpus, str) else None):
+        raise HubError(f"{root}: the licence of its corpus forbids to republish these rows: keep them local")
+    cure = "the run did not finish: run it again, which repeats no model call"
+    configs = data_files(front)
+    named = {str(path) for splits in configs.values() for entry in splits.values() for path in as_list(entry)}
+    if len(configs) != len(front["configs"]) or not all(fnmatch(path, "data/*.parquet") for path in named):
+        raise HubError(f"{root}: README.md does not name the files of its rows as hfcf does: restore its configs, or run again")
+    systems = [tag.removeprefix("hfcf-") for tag in list_tags(front) if tag.startswith("hfcf-")]
+    required = [path for system in systems for path in _REQUIRED.get(system, _REQUIRED_OF_RUNS)]
+    if missing := [path for path in [*sorted(named), *required] if path not in paths]:
+        raise HubError(f"{root}: {missing[0]} is missing; {cure}")
+    if parts := [path for path in paths if path.endswith(".part")]:
+        raise HubError(f"{root}: {parts[0]} is half written; {cure}")
+    if damaged := [path for path in sorted(named) if content_hash(root / path) not in path]:
+        raise HubError(f"{root}: {damaged[0]} is damaged: its contents do not have the hash in its name; {cure}")
+    if "files" in run and set(map(str, run["files"])) != named:
+        raise HubError(f"{root}: its card and its run.json are of different runs; {cure}")
+    return named
+
+
+def forbids_republishing(front: Mapping[str, Any], corpus: str | None) -> bool:
+    """Say whether the licence of a set's corpus forbids to republish its rows, by the card or by the corpus's own entry."""
+    if front.get("republish", True) is False:
+        return True
+    from hfcf.corpora import builder_class, names
+
+    return corpus in names() and not builder_class(str(corpus)).INFO.republish
+
+
 _TEXT = (".md", ".json", ".yaml", ".html", ".txt", ".jinja", ".codes")
 _TOKEN = re.compile(
     r"hf_[A-Za-z0-9]{30,}|hf_(?:oauth|jwt)_[\w.-]{20,}|api_(?:org_)?[A-Za-z0-9]{30,}"
@@ -236,32 +281,21 @@ def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
     return {path: card if path == "README.md" else contents.root / path for path in contents.files}
 
 
-def is_same(addition: CommitOperationAdd, remote: RepoFile) -> bool:
-    """Say whether the repository has the same bytes: the Hub identifies large files by SHA-256, other files by git's hash."""
-    if remote.size != addition.upload_info.size:
-        return False
-    if remote.lfs is not None:
-        return addition.upload_info.sha256.hex() == remote.lfs.sha256
-    with addition.as_file() as file:
-        return git_hash(file.read()) == remote.blob_id
-
-
-def check_files(contents: Contents, token: str | None = None) -> None:
+def refuse_secrets(contents: Contents, token: str | None = None) -> None:
     """Raise `HubError` when a text or a row holds a token of the Hub, a key of a usual form, `token`, or another secret."""
     secrets = [token or "", *environment_secrets()]
     for path in contents.files:
-        for where, content in _read_texts(contents.root / path):
-            text = content.replace(b"\0", b"").decode("utf-8", "replace")  # UTF-16 is ASCII with zeros between
+        for where, text in _read_texts(contents.root / path):
             if _TOKEN.search(text) or mask(text, secrets) != text:
                 raise HubError(f"{where} contains a token or a key: remove it, and replace the token at once")
 
 
-def _read_texts(path: Path) -> Iterator[tuple[str, bytes]]:
+def _read_texts(path: Path) -> Iterator[tuple[str, str]]:
     """Yield what a file holds as text, with its place."""
     if path.name.endswith(_TEXT):
-        yield str(path), path.read_bytes()
+        yield str(path), path.read_text(encoding="utf-8", errors="replace")
     elif path.suffix == ".parquet":
         file = ParquetFile(path)
         for group in range(file.num_row_groups):
             for name, column in file.read_row_group(group).to_pydict().items():
-                yield f"{path}, column {name},", json.dumps(column, default=str).encode()
+                yield f"{path}, column {name},", json.dumps(column, default=str, ensure_ascii=False)

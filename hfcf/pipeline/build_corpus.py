@@ -18,9 +18,10 @@ from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
-from hfcf.hub.existing import check_overwrite, read_restriction, read_source
 from hfcf.hub.folder import remove_others, write_parquet
+from hfcf.hub.previous_run import check_overwrite
 from hfcf.hub.render import render
+from hfcf.hub.source import read_restriction, read_source
 
 
 def build(name: str, *, out: str | Path, **options: Any) -> Path:

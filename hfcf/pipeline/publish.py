@@ -29,14 +29,14 @@ from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
-from hfcf.hub.existing import write_record
 from hfcf.hub.folder import SHARD_ROWS, Files, SplitWriter, as_list, configs, remove_others
+from hfcf.hub.previous_run import write_record
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
 from hfcf.metrics.shared.streaming import RunningMetrics
 from hfcf.metrics.shared.summary import summaries
 from hfcf.report import report
-from hfcf.report.page_rows import LIMIT
+from hfcf.report.rows import LIMIT
 from hfcf.training.data import not_for_training
 
 BATCH = 1000

@@ -22,7 +22,8 @@ from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
 from hfcf.core.workers import launched_processes, process_number
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.hub.existing import check_result, continues, read_restriction, read_source, recipe_key
+from hfcf.hub.previous_run import check_result, continues, recipe_key
+from hfcf.hub.source import read_restriction, read_source
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
@@ -168,8 +169,8 @@ def choose_engine(
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
     """Raise before the run what a push would raise after it."""
-    from hfcf.hub.contents import forbids_republishing
-    from hfcf.hub.push import check_name, require_token
+    from hfcf.hub.push import forbids_republishing, require_token
+    from hfcf.hub.run_folder import check_name
 
     check_name(recipe.push or "")
     if forbids_republishing(restrictions, corpora.corpus_name(recipe.corpus)):

@@ -12,19 +12,17 @@ from markupsafe import Markup
 
 from hfcf.core.paths import replace_file
 from hfcf.hub.render import render
+from hfcf.hub.run_folder import list_files, read_run
 from hfcf.report.figures import metric_figures
-from hfcf.report.files import files, read_run
 from hfcf.report.page import COMPARISONS, RATINGS, embed_json, flat, hash_script, read_style, read_template, tables
-from hfcf.report.page_rows import LIMIT, contents
-
-SCRIPTS = tuple(f"report_{part}.js" for part in ("element", "texts", "diff", "card", "rows", "pairs", "main"))
+from hfcf.report.rows import LIMIT, page_rows
 
 
 def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     """Write `report.html` into the folder of a run, or of a comparison.
 
-    The page makes no request, and data is text in it, never markup. Rows are JSON in an element that browsers don't run, shown by
-    `textContent`, and a Content-Security-Policy names the hash of the page's only script.
+    The page makes no request, and data is text in it, never markup: it is escaped where the page is written. A
+    Content-Security-Policy names the hash of the page's only script.
 
     Args:
         folder: what `hfcf run` or `hfcf compare` left. For a run, the page reads `run.json`, the Parquet files that `README.md`
@@ -51,8 +49,8 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     compared, run = tables(folder, COMPARISONS), read_run(folder)
     if run is None and not compared:
         raise FileNotFoundError(f"{folder} holds neither run.json nor table.md: give the folder of hfcf run or hfcf compare")
-    rows = contents(files(folder), limit=limit, first=run.get("metrics") or {}) if run else {}
-    script = "\n".join(map(read_template, SCRIPTS))
+    rows = page_rows(list_files(folder), limit=limit, first=run.get("metrics") or {}) if run else {}
+    script = read_template("report.js")
     page = render(
         "report.html.jinja",
         package="hfcf.report",

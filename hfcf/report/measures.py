@@ -1,4 +1,4 @@
-"""The numbers of accepted pairs, columns of metrics and scores of the system: which is better, their order, and their words."""
+"""The numbers of accepted pairs, columns of metrics and scores of the system: which is better, their order, and what to read first."""
 
 from __future__ import annotations
 
@@ -7,46 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hfcf import metrics
+from hfcf.core.stage import Reject
+from hfcf.metrics.copy_rate import rate_of
+from hfcf.metrics.shared.texts import bare_words, read_new_text
 
 LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
 """How the names of scores begin that are better when lower; all other scores are better when higher."""
 _VERIFIER = "verifier"
-_PHRASES = {
-    "minimality.distance": "word edits {:.0f}",
-    "minimality.share": "{:.0%} of the source's words",
-    "minimality.kept": "keeps {:.0%} of them",
-    "diversity.bleu": "BLEU with the source {:.2f}",
-    "diversity.inverse": "",  # 1 / BLEU, which is listed
-    "copy_rate.rate": "{:.0%} is one run of the evidence",
-    "copy_rate.source": "",  # what `rate` is compared with, in the report and the card
-    "similarity": "similarity to the source {:.2f}",
-    "coherence": "claim and evidence {:.2f} alike",
-    "entity_overlap": "{:.0%} of the source's entities kept",
-    "fluency": "perplexity {:.0f}",
-    "grammar": "grammatical {:.0%}",
-    _VERIFIER: "the verifier says {detail} {:.0%}",
-    "model": "the attacked model says {detail} {:.0%}",
-    "model before": "of the source {detail} {:.0%}",
-    "queries": "{:.0f} queries",
-    "writer": "written by: {detail}",
-    "words": "its words say {detail}",
-}
-"""The words for a measure; "" where another measure has the same."""
-_VERDICTS = {
-    "duplicates.repeat": ("repeats another row", ""),
-    "duplicates.near": ("nearly repeats another row", ""),
-    "duplicates.leak": ("is in an evaluation set", ""),
-    "duplicates.near_leak": ("is nearly in an evaluation set", ""),
-    "flip_rate.flipped": ("another model agrees with the label", "another model does not agree with the label"),
-    "claim_only.guessed": ("the claim alone tells the label", "the claim alone does not tell the label"),
-    "copy_rate.copied": ("", ""),  # `rate` says it
-    "multi_hop.combines": ("combines pieces", "from one piece"),
-    "multi_hop.source": ("", ""),
-    "multi_hop.kept": ("", ""),
-    "question_types.same": ("the question is of the same type", "the question is of another type"),
-}
-"""The words for yes and no; "" where none are needed."""
-_LOG = "log-probability"
 _JUDGE = "judge "
 """How the scores of judges after the verifier begin; a number follows (`hfcf.tasks.ensemble`)."""
 
@@ -56,7 +23,7 @@ def measures(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, float]
 
     Args:
         row: of the default configuration, or a rejected candidate.
-        columns: the metrics', from `hfcf.report.files.numbers`.
+        columns: the metrics', from `hfcf.hub.run_folder.number_columns`.
     """
     values = {name: _inside(row, name) for name in columns}
     for score in row.get("scores") or []:
@@ -109,28 +76,34 @@ def ordered(names: Iterable[str], first: Iterable[str] = ()) -> list[str]:
     return sorted(dict.fromkeys(names), key=place)
 
 
-def phrases(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
-    """Write a row's numbers in words: first its system's scores, then its metrics.
+def pair_score(row: Mapping[str, Any]) -> float | None:
+    """Score a counterfactual: closeness to its source × (1 − excess copy rate) × certainty, 0–1, more is better.
 
-    Args:
-        row: of the default configuration.
-        columns: the metrics', from `hfcf.report.files.numbers`.
+    - Closeness is 1 − the word edits from the source's main text (claim, sentence or question) over the words of the longer text.
+    - The excess copy rate is by how much the new claim's copy rate exceeds that of the source's claim. It is 0 if it does not, and
+      for tasks whose rows list no pieces. A copied sentence is right and fluent, so the models that wrote and judged it are sure
+      of it. A score of these models alone shows copies first.
+    - Certainty is the least probability that the verifier or a judge gives the new label; 1 where none was asked.
+
+    Returns:
+        The score to four decimals: what differs by less is equal. None where the main text is the source's, or where the edits no
+        longer lead back to a source.
+
+    >>> evidence = [{"title": "", "text": "Oslo is the capital of Norway."}]
+    >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Oslo", "after": "Rome"}
+    >>> row = {"claim": "Rome lies in Norway.", "evidence": evidence, "edits": [edit], "scores": []}
+    >>> pair_score(row)
+    0.8
     """
-    details = {kind: detail for kind, _, detail in (str(score["name"]).partition(": ") for score in row.get("scores") or [])}
-    values = measures(row, columns)
-    scores = [name for name in values if name in details]
-    said = [_phrase(name, values[name], details.get(name, "")) for name in dict.fromkeys([*scores, *values])]
-    return [text for text in said if text]
+    from rapidfuzz.distance import Levenshtein
 
-
-def _phrase(name: str, value: float, detail: str) -> str:
-    if name in _VERDICTS:
-        yes, no = _VERDICTS[name]
-        return yes if value else no
-    if name in _PHRASES:
-        return " ".join(_PHRASES[name].format(value, detail=detail).split())
-    if name.startswith(_JUDGE):
-        return f"{name} says {detail} {value:.0%}"
-    if name.startswith(_LOG):  # a mean over tokens
-        return f"probability of a token{name.removeprefix(_LOG)} {math.exp(value):.2f}"
-    return f"{name.replace('.', ' ').replace('_', ' ')} {value:.{0 if value.is_integer() or abs(value) >= 100 else 2}f}"
+    try:
+        pair = read_new_text(row)
+    except Reject:
+        return None
+    if pair is None:
+        return None
+    new, source = pair
+    closeness = Levenshtein.normalized_similarity(bare_words(source.text), bare_words(new.text))
+    excess = max(0.0, (rate_of(new) or 0.0) - (rate_of(source) or 0.0))
+    return round(closeness * (1 - excess) * certainty(row), 4)

@@ -15,7 +15,7 @@ from hfcf.core.edits import Edit, by_place, refuse_rest
 from hfcf.core.form import Entry
 from hfcf.core.model import Model
 from hfcf.core.schema import LOAD, SPAN, TEXT, TOKENS
-from hfcf.core.segments import Mark, Segment, plain
+from hfcf.core.segments import Mark, Segment, write_text
 from hfcf.core.task import HubNames, Row, Task, problem
 from hfcf.engines.markers import ENTITIES, parse_markers, reads_types
 from hfcf.text.check import text_problem
@@ -208,7 +208,7 @@ def token_starts(tokens: Iterable[str]) -> list[int]:
 
 def marked(row: Row) -> str:
     """Write a row's sentence with its entities in brackets: "[eggs]₂ in [buckets]₁"."""
-    return plain(TASK.segments(row))
+    return write_text(TASK.segments(row))
 
 
 def roles(label: str, forward: bool = True) -> str:

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 import hfcf
-from hfcf.hub.rated import describe_rating
+from hfcf.hub.ratings import describe_rating
 from hfcf.systems import system_class
 
 COUNTS = json.loads(files("hfcf.hub").joinpath("rated_pairs.json").read_text(encoding="utf-8"))

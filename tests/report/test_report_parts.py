@@ -8,7 +8,7 @@ from hfcf.report.figures import number
 from hfcf.report.measures import low_is_better, measures, ordered, phrases
 from hfcf.report.page import embed_json, flat, hash_script
 from hfcf.report.page_rows import PLAIN, packed, rejected_row, shares, texts
-from hfcf.report.peek import printable
+from hfcf.report.markup import printable
 
 
 def test_numbers_of_a_row_and_their_words() -> None:

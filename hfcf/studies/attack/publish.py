@@ -23,9 +23,10 @@ from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.detect import describe_file
 from hfcf.corpora.custom.schema import FORMS
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
-from hfcf.hub.existing import check_overwrite, read_restriction, read_source
 from hfcf.hub.folder import SplitWriter, configs, remove_others
+from hfcf.hub.previous_run import check_overwrite
 from hfcf.hub.render import render
+from hfcf.hub.source import read_restriction, read_source
 from hfcf.pipeline.recipes import RowsRecipe
 from hfcf.pipeline.run import load_rows
 from hfcf.studies.attack.models import Attacked, attack

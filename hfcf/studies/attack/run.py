@@ -24,9 +24,10 @@ from hfcf.core.settings import Positive, Seed
 from hfcf.core.system import check_limit
 from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
-from hfcf.hub.existing import check_overwrite, read_restriction
 from hfcf.hub.folder import configs, remove_others, write_parquet
+from hfcf.hub.previous_run import check_overwrite
 from hfcf.hub.render import render
+from hfcf.hub.source import read_restriction
 from hfcf.pipeline.run import make_system
 from hfcf.studies.attack.choices import choose_first, export_choices, import_choices, marked_lines
 from hfcf.systems.ccg.attack import CANDIDATES, KINDS, build_attack, report

@@ -10,7 +10,7 @@ from typing import Any
 
 from hfcf.core import recipe as recipes
 from hfcf.core.redact import short_path
-from hfcf.hub.existing import check_result, write_record
+from hfcf.hub.previous_run import check_result, write_record
 from hfcf.studies.compare import column_page, figure, page
 from hfcf.studies.compare.comparison import Comparison, on_samples, open_comparison
 from hfcf.studies.compare.frame import Cell, long_table
