@@ -145,8 +145,8 @@ def peek(
     console.silence_libraries()
     from hfcf import corpora
     from hfcf.core import recipe as recipes
-    from hfcf.report import peek as reader
     from hfcf.hub.run_folder import read_run
+    from hfcf.report import peek as reader
 
     if recipes.is_saved(what) or (what in corpora.names() and not Path(what).is_dir()):
         from hfcf.pipeline.recipes import RowsRecipe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,24 @@ from huggingface_hub.utils import HFValidationError, validate_repo_id
 
 from hfcf.core.model import Model, commit, named, named_part
 from hfcf.core.recipe import locate
+from hfcf.core.safe_yaml import read_yaml
 from hfcf.core.task import get_task
 from hfcf.engines.classifier_spec import MARK
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, parse_form
 from hfcf.hub.dataset_card import numbers
-from hfcf.hub.render import citation, render
+from hfcf.hub.render import citation, render, render_text
 from hfcf.hub.source import read_restriction, read_source
 from hfcf.training.steps import drop_unset
 
+_ANY_KIND = {
+    "use": "To write texts that are labelled, filtered and trained on, inside this library. The texts can be false, and must not be "
+    "read as facts.",
+    "repeats": "a claim or their evidence",
+    "imports": "from hfcf.core.model import Model",
+    "example": "",
+    "scores": "",
+}
+"""What `model_kinds.yaml` need not repeat."""
 _SELF_CONTAINED = ("explainer", "masked_lm")
 """Kinds of training that store a full model, whatever `tune` is. A kind named like its task, a classifier with its own
 head, does the same."""
@@ -72,8 +83,8 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     shown = drop_unset({field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused})
     shown |= {**(recipe.get("explainer") or {}), **(recipe.get("open_domain") or {})}
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
-    return render(
-        f"model_{kind}.md.jinja", front=front.to_yaml() + "\n", kind=kind, task=task.name, shared=task.shared,
+    values = dict(
+        front=front.to_yaml() + "\n", kind=kind, task=task.name, shared=task.shared,
         ways=recipe.get("ways") or 3, view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")), command=command, settings=shown, exclude=recipe.get("exclude"),
@@ -88,6 +99,13 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
         citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],
     )  # fmt: skip
+    return render("model_card.md.jinja", texts=_describe_kind(kind, values), **values)
+
+
+def _describe_kind(kind: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the card says of a kind of training, from `templates/model_kinds.yaml`."""
+    kinds = read_yaml(files(__package__).joinpath("templates/model_kinds.yaml").read_text(encoding="utf-8"))
+    return {name: render_text(text, **values) for name, text in {**_ANY_KIND, **kinds[kind]}.items()}
 
 
 def _inputs(kind: str, start: Model) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -18,14 +19,24 @@ def render(template: str, /, package: str = "hfcf.hub", **values: Any) -> str:
     In Markdown a value is one line without HTML. `cell` also keeps it from making links, images and cells. `code` keeps it within
     backquotes and `fenced` within a block of code.
     """
+    return _environment(package, template.endswith(".html.jinja")).get_template(template).render(**values)
+
+
+def render_text(text: str, **values: Any) -> str:
+    """Fill in a text as `render` fills in a Markdown template."""
+    return _environment("hfcf.hub", False).from_string(text).render(**values)
+
+
+@lru_cache
+def _environment(package: str, is_html: bool) -> Environment:
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader("hfcf.hub")]), undefined=StrictUndefined,
-        autoescape=template.endswith(".html.jinja"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("hfcf.hub")]), undefined=StrictUndefined, autoescape=is_html,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters |= {"cell": cell, "code": code, "fenced": fenced, "whole": _Whole}
-    if not environment.autoescape:
+    if not is_html:
         environment.finalize = _one_line
-    return environment.get_template(template).render(**values)
+    return environment
 
 
 class _Whole(str):

@@ -53,7 +53,7 @@ def block_html(block: Block, *, marked: bool = False) -> Markup:
         sides = {f"{block.name}, {side}": kinds for side, kinds in SIDES.items()}
     shown = Markup("")
     for name, kinds in sides.items():
-        title = Markup("<b>{}</b> ").format(html(block.title)) if any(span.text for span in block.title) else ""
+        title = Markup("<b>{}</b> ").format(html(block.title, hints=marked)) if any(span.text for span in block.title) else ""
         line = Markup('<p class="where">{}</p><p class="{}" dir="auto">{}{}</p>')
         shown += line.format(
             name, "text" if block.changed or marked else "text soft", title, html(block.spans, kinds, hints=marked)

@@ -1,4 +1,4 @@
-"""The numbers of accepted pairs, columns of metrics and scores of the system: which is better, their order, and what to read first."""
+"""The numbers of accepted pairs, columns of metrics and scores of the system: which is better, and what to read first."""
 
 from __future__ import annotations
 

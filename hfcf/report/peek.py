@@ -16,12 +16,12 @@ from rich.text import Text
 from hfcf.core import schema
 from hfcf.core.funnel import short
 from hfcf.core.names import did_you_mean
-from hfcf.core.segments import Block, compare_texts
+from hfcf.core.segments import compare_texts
 from hfcf.core.task import nearest_task, problem, task_of
 from hfcf.hub.run_folder import list_files, number_columns, read_rows, read_run
 from hfcf.report.markup import printable, terminal
 from hfcf.report.measures import low_is_better, measures, ordered, pair_score
-from hfcf.report.rows import is_changed, labels_of, list_texts, outcome_of, rejected_row, source_of
+from hfcf.report.rows import changed_blocks, is_changed, labels_of, list_texts, outcome_of, rejected_row, source_of
 
 SEED = 13
 CANDIDATES = 3
@@ -279,10 +279,3 @@ def rejected_lines(rejections: Sequence[Mapping[str, Any]], *, marks: bool) -> I
         if (more := len(rows) - CANDIDATES) > 0:
             yield Text(f"    and {more} more", style="dim")
     yield Text("")
-
-
-def changed_blocks(source: Mapping[str, Any], candidate: Mapping[str, Any]) -> list[Block]:
-    """List the texts of a rejected candidate that are not its source's."""
-    return [
-        block for block in compare_texts(list_texts(source), list_texts(rejected_row(source, candidate))) if is_changed(block)
-    ]

@@ -128,3 +128,8 @@ def rejected_row(source: Mapping[str, Any], candidate: Mapping[str, Any] | None)
     except (ValueError, KeyError, TypeError):
         columns, edited = {}, []
     return {**source, **columns, **{key: content.get(key) for key in ("label", "change", "scores")}, "edits": edited}
+
+
+def changed_blocks(source: Mapping[str, Any], candidate: Mapping[str, Any]) -> list[Block]:
+    """List the texts of a rejected candidate that are not its source's."""
+    return [block for block in compare_texts(list_texts(source), list_texts(rejected_row(source, candidate))) if is_changed(block)]
