@@ -24,8 +24,8 @@ from hfcf.hub.source import read_restriction, read_source
 from hfcf.training.steps import drop_unset
 
 _ANY_KIND = {
-    "use": "To write texts that are labelled, filtered and trained on, inside this library. The texts can be false, and must not be "
-    "read as facts.",
+    "use": "To write texts that are labelled, filtered and trained on, inside this library. The texts can be false, and must not "
+    "be read as facts.",
     "repeats": "a claim or their evidence",
     "imports": "from hfcf.core.model import Model",
     "example": "",
@@ -83,7 +83,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     shown = drop_unset({field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused})
     shown |= {**(recipe.get("explainer") or {}), **(recipe.get("open_domain") or {})}
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
-    values = dict(
+    values = dict(  # noqa: C408
         front=front.to_yaml() + "\n", kind=kind, task=task.name, shared=task.shared,
         ways=recipe.get("ways") or 3, view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,20 @@ from pyarrow.parquet import ParquetFile
 from hfcf.core.pretrained import PICKLES
 from hfcf.core.redact import environment_secrets, mask
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
-from hfcf.hub.folder import as_list, content_hash
+from hfcf.hub.folder import ROWS, as_list, content_hash
 from hfcf.hub.run_folder import check_name, data_files, is_own_card, list_tags, parse_file
 
 FILES = {
-    "dataset": ("README.md", "run.json", "recipe.yaml", "report.html", "attack.json", "data/*.parquet"),
-    "model": (
-        "README.md", "scores.json", "*config.json", "*.safetensors", "*.safetensors.index.json", "explainer.json",
-        "open_domain.json", "seen.npy", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt",
-        "bpe.codes", "*.model", "chat_template.*",
+    "dataset": re.compile(rf"README\.md|run\.json|recipe\.yaml|report\.html|attack\.json|data/([^/]+/)?{ROWS}"),
+    "model": re.compile(
+        r"README\.md|scores\.json|(generation_|adapter_)?config\.json|(patch|rbert|graph|explainer)\.safetensors|explainer\.json"
+        r"|open_domain\.json|seen\.npy"
+        r"|(adapter_)?model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?"
+        r"|tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.(txt|json)|merges\.txt|bpe\.codes"
+        r"|(spiece|spm|tokenizer|sentencepiece(\.bpe)?)\.model|chat_template\.(jinja|json)"
     ),
-}  # fmt: skip
-"""Patterns of the files to send of each kind of folder; a push removes such files that the folder no longer has."""
+}
+"""Files to send of each kind of folder; a push removes files of such names that the folder no longer has."""
 _REQUIRED = {"attack": ("attack.json",)}
 _REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
 """Files of a finished folder, by the system that its card's tags name; `hfcf run` wrote the folder of any other system."""
@@ -128,7 +129,7 @@ def push(
     secret = require_token(token)
     refuse_secrets(contents, secret)
     try:
-        return _push(HfApi(token=secret), contents, repo, public=public, revision=revision)
+        return retry(lambda: _push(HfApi(token=secret), contents, repo, public=public, revision=revision))
     except HubError:
         raise
     except FAILURES as error:
@@ -147,22 +148,23 @@ def require_token(token: str | None = None) -> str:
 
 
 def _push(api: HfApi, contents: Contents, repo: str, *, public: bool, revision: str | None) -> PushReport:
+    """Push from what the repository has now; repeated after the answer to a commit was lost, it finds that nothing differs."""
     kind = contents.kind
     if "/" not in repo:
-        repo = f"{retry(api.whoami)['name']}/{repo}"
+        repo = f"{api.whoami()['name']}/{repo}"
     try:
-        info = retry(lambda: api.repo_info(repo, repo_type=kind))
+        info = api.repo_info(repo, repo_type=kind)
     except RepositoryNotFoundError as error:
         if error.response.status_code != 404:  # a stale token, which finds nothing, or no access
             raise
-        retry(lambda: api.create_repo(repo, repo_type=kind, private=not public, exist_ok=True))
-        info = retry(lambda: api.repo_info(repo, repo_type=kind))
+        api.create_repo(repo, repo_type=kind, private=not public, exist_ok=True)
+        info = api.repo_info(repo, repo_type=kind)
     if not info.private and not public:
         raise HubError(f"the {kind} {repo} is public: push with --public, or make it private in its settings first")
     if revision:
-        retry(lambda: api.create_branch(repo, branch=revision, repo_type=kind, exist_ok=True))
-    head = retry(lambda: api.repo_info(repo, repo_type=kind, revision=revision)).sha
-    remote = retry(lambda: api.list_repo_files(repo, repo_type=kind, revision=head))
+        api.create_branch(repo, branch=revision, repo_type=kind, exist_ok=True)
+    head = api.repo_info(repo, repo_type=kind, revision=revision).sha
+    remote = api.list_repo_files(repo, repo_type=kind, revision=head)
     _refuse_other(api, repo, kind, head, remote)
     files = prepare_files(contents, repo)
     removed = tuple(path for path in select_files(remote, kind) if path not in files)
@@ -170,7 +172,6 @@ def _push(api: HfApi, contents: Contents, repo: str, *, public: bool, revision: 
         *(CommitOperationAdd(path, file) for path, file in files.items()),
         *(CommitOperationDelete(path, is_folder=False) for path in removed),
     ]
-    # Not repeated: if only the answer to it was lost, running the push again finds that nothing differs.
     commit = api.create_commit(
         repo, operations, repo_type=kind, revision=revision, parent_commit=head, commit_message="Upload with hfcf"
     )
@@ -182,7 +183,7 @@ def _refuse_other(api: HfApi, repo: str, kind: str, head: str | None, remote: It
     """Refuse a repository of something else, whose files would be overwritten."""
     paths = sorted(set(remote) - {".gitattributes"})
     if paths and not ("README.md" in paths and is_own_card(
-        parse_file(Path(retry(lambda: api.hf_hub_download(repo, "README.md", repo_type=kind, revision=head))))
+        parse_file(Path(api.hf_hub_download(repo, "README.md", repo_type=kind, revision=head)))
     )):  # fmt: skip
         raise HubError(
             f"the {kind} {repo} has files that hfcf did not write ({', '.join(paths[:3])}), and its card has no tag hfcf: "
@@ -224,10 +225,7 @@ def read_contents(folder: str | Path) -> Contents:
 
 def select_files(paths: Iterable[str], kind: str) -> list[str]:
     """Select the paths of a folder or repository that this library writes."""
-    return sorted(
-        path for path in paths
-        if any(fnmatch(path, pattern) and ("/" in pattern or "/" not in path) for pattern in FILES[kind])
-    )  # fmt: skip
+    return [path for path in sorted(paths) if FILES[kind].fullmatch(path)]
 
 
 def _check_set(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> set[str]:
@@ -239,7 +237,7 @@ def _check_set(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> se
     cure = "the run did not finish: run it again, which repeats no model call"
     configs = data_files(front)
     named = {str(path) for splits in configs.values() for entry in splits.values() for path in as_list(entry)}
-    if len(configs) != len(front["configs"]) or not all(fnmatch(path, "data/*.parquet") for path in named):
+    if len(configs) != len(front["configs"]) or not all(map(FILES["dataset"].fullmatch, named)):
         raise HubError(f"{root}: README.md does not name the files of its rows as hfcf does: restore its configs, or run again")
     systems = [tag.removeprefix("hfcf-") for tag in list_tags(front) if tag.startswith("hfcf-")]
     required = [path for system in systems for path in _REQUIRED.get(system, _REQUIRED_OF_RUNS)]
@@ -293,9 +291,9 @@ def refuse_secrets(contents: Contents, token: str | None = None) -> None:
 def _read_texts(path: Path) -> Iterator[tuple[str, str]]:
     """Yield what a file holds as text, with its place."""
     if path.name.endswith(_TEXT):
-        yield str(path), path.read_text(encoding="utf-8", errors="replace")
+        yield str(path), path.read_bytes().replace(b"\0", b"").decode("utf-8", "replace")  # UTF-16 is ASCII with zeros between
     elif path.suffix == ".parquet":
         file = ParquetFile(path)
         for group in range(file.num_row_groups):
             for name, column in file.read_row_group(group).to_pydict().items():
-                yield f"{path}, column {name},", json.dumps(column, default=str, ensure_ascii=False)
+                yield f"{path}, column {name},", json.dumps(column, default=str)

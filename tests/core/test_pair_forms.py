@@ -14,7 +14,7 @@ import hfcf
 from hfcf.core.pair_forms import FORMS
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, get_task
-from hfcf.hub.push import plan
+from hfcf.hub.push import plan_push
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
 OLD = {"id": "1", "group_id": "1", "claim": "Rome was founded in 753 BC.", "evidence": EVIDENCE, "label": "SUPPORTS"}
@@ -173,7 +173,7 @@ def test_a_recipe_publishes_forms_as_configurations(monkeypatch: pytest.MonkeyPa
         assert (triplets.column_names, len(triplets)) == (list(FORMS["triplet"]), 4)
         assert load_dataset(str(tmp_path / "out"), "preference", split="train").column_names == list(FORMS["preference"])
         assert 'load_dataset("PATH_OR_REPOSITORY", "triplet")' in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-        assert [path for path in plan(tmp_path / "out", "me/out").files if path.startswith("data/triplet/train-")]
+        assert [path for path in plan_push(tmp_path / "out", "me/out").files if path.startswith("data/triplet/train-")]
         # Forms change no row: the same recipe without them goes on in the folder.
         assert "forms" not in hfcf.run({**recipe, "forms": []}, tmp_path / "out")
         assert not list((tmp_path / "out" / "data").glob("triplet/*"))

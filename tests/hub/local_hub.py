@@ -23,6 +23,10 @@ OTHER, OTHER_TOKEN = "colleague", "hf_otherOTHERotherOTHERotherOTHER00"
 LARGE = (".parquet", ".safetensors")
 
 
+def _oid(file: File) -> str:
+    return file.sha256 if file.large else str(file.listed("")["oid"])
+
+
 @dataclass
 class LocalHub:
     """The state. `fault` may answer in the place of the server; `after` is what becomes of an answer (a lost one)."""
@@ -149,7 +153,7 @@ class LocalHub:
             {
                 "path": one["path"], "uploadMode": "lfs" if one["path"].endswith(LARGE) else "regular",
                 "shouldIgnore": any(fnmatch(part, rule.strip("/")) for part in one["path"].split("/") for rule in rules),
-                "oid": tree[one["path"]].listed("")["oid"] if one["path"] in tree else None,
+                "oid": _oid(tree[one["path"]]) if one["path"] in tree else None,
             }
             for one in asked["files"]
         ]  # fmt: skip

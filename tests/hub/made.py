@@ -15,9 +15,8 @@ from local_hub import USER, LocalHub
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.task import get_task
-from hfcf.hub.contents import read_contents
 from hfcf.hub.model_card import model_card
-from hfcf.hub.push import PLACEHOLDER
+from hfcf.hub.push import PLACEHOLDER, read_contents
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.run import _front_matter
 from hfcf.systems.crossaug import CrossAug

@@ -24,12 +24,11 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.safe_yaml import front_matter
 from hfcf.core.task import get_task, task_of
 from hfcf.corpora import builder_class, names
-from hfcf.hub.contents import data_files
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.errors import HubError
 from hfcf.hub.model_card import model_card
-from hfcf.hub.push import check_name
 from hfcf.hub.render import AUTHORS, TITLE, YEAR, citation
+from hfcf.hub.run_folder import check_name, data_files
 from hfcf.pipeline import build_corpus as build
 from hfcf.pipeline import publish
 from hfcf.pipeline import train as training

@@ -13,7 +13,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.recipe import RecipeError
 from hfcf.core.safe_yaml import front_matter
 from hfcf.corpora import builder_class
-from hfcf.hub.existing import FILE, read_source
+from hfcf.hub.source import FILE, read_source
 
 
 @pytest.mark.parametrize("name", ["demo", "demo_relations", "demo_qa", "demo_structures", "compare_classification"])

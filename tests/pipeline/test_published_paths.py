@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hfcf.hub.existing import ExistingResultError, check_result, read_record, write_record
+from hfcf.hub.previous_run import ExistingResultError, check_result, read_record, write_record
 from hfcf.pipeline.run import read_recipe, run
 
 ROWS = [

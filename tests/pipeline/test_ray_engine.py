@@ -21,7 +21,7 @@ from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.engines.ner import Ner
-from hfcf.hub.existing import UNCOUNTED
+from hfcf.hub.previous_run import UNCOUNTED
 from hfcf.pipeline import ray_engine
 from hfcf.pipeline.ray_engine import PLACE, Cluster, check_resources, map_block, read_block, reads_models, write_block
 from hfcf.pipeline.row_recipes import ActorResources, RayResources

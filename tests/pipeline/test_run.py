@@ -35,7 +35,7 @@ from hfcf.corpora import builder_class
 from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
-from hfcf.hub.existing import ExistingResultError
+from hfcf.hub.previous_run import ExistingResultError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.pipeline.recipes import parse_train

@@ -18,9 +18,9 @@ from hfcf.cli import console, runs
 from hfcf.core import recipe, schema
 from hfcf.core.columns import tables
 from hfcf.core.splits import regroup
-from hfcf.hub.contents import read_contents
 from hfcf.hub.folder import ROWS as NAMES
 from hfcf.hub.folder import SplitWriter
+from hfcf.hub.push import read_contents
 from hfcf.metrics.shared.streaming import RunningSummary
 from hfcf.metrics.shared.summary import summary
 from hfcf.pipeline import publish

@@ -34,7 +34,7 @@ def test_peek_shows_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert text.count(":made:") == 2
     assert text.startswith("0:made:claim  the claim changed: SUPPORTS → REFUTES\n  before: ")
     assert "  before: Town0q is old. It was founded in [-1994-].\n  after:  Town0q is old. It was founded in {+2006+}.\n" in text
-    assert "  the verifier says REFUTES 0%\n" in text
+    assert "  verifier REFUTES 0\n" in text
     assert "Funnel" not in text
     measured(tmp_path, {"fluency": [float(n) for n in range(12)]}, {})
     for option, first in (("best", "0:made:claim"), ("worst", "7:made:evidence")):

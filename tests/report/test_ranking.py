@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hfcf.core import edits
-from hfcf.report.ranking import pair_score
+from hfcf.report.measures import pair_score
 
 SOURCE = "The film Jaws was directed by a man born in Ohio."
 EVIDENCE = [

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.text import Text
 
+from hfcf.core.segments import Mark, Segment, compare_texts, find_spans
 from hfcf.report.figures import number
-from hfcf.report.measures import low_is_better, measures, ordered, phrases
+from hfcf.report.markup import block_html, html, printable, terminal
+from hfcf.report.measures import low_is_better, measures, ordered
 from hfcf.report.page import embed_json, flat, hash_script
-from hfcf.report.page_rows import PLAIN, packed, rejected_row, shares, texts
-from hfcf.report.markup import printable
+from hfcf.report.rows import rejected_row, share_page
 
 
 def test_numbers_of_a_row_and_their_words() -> None:
     row = {"minimality": {"distance": 5}, "scores": [{"name": "verifier: REFUTES", "value": 0.9}]}
     assert measures(row, ["minimality.distance"]) == {"minimality.distance": 5, "verifier": 0.9}
-    scores = [*row["scores"], {"name": "log-probability", "value": -0.5}]
-    said = ["the verifier says REFUTES 90%", "probability of a token 0.61", "word edits 5"]
-    assert phrases({**row, "scores": scores}, ["minimality.distance"]) == said
 
 
 def test_which_numbers_are_better_and_come_first() -> None:
@@ -41,10 +40,37 @@ def test_data_can_drive_neither_the_page_nor_the_terminal() -> None:
 
 
 def test_rows_of_the_page() -> None:
-    assert [shares(*sizes) for sizes in ((10, 20, 100), (80, 90, 100), (90, 20, 100))] == [(10, 20), (50, 50), (80, 20)]
-    assert packed([["a"]]) == [["a"]]
-    assert packed([["a" * PLAIN]])[0].startswith("H4sI")
-    relation = {"tokens": ["eggs", "in", "buckets"], "head": {"start": 0, "end": 1}, "tail": {"start": 2, "end": 3}}
-    assert texts(relation)[1:] == (("eggs in buckets",), ((0, "head", 0, 1), (0, "tail", 2, 3)))
+    assert [share_page(*sizes) for sizes in ((10, 20, 100), (80, 90, 100), (90, 20, 100))] == [(10, 20), (50, 50), (80, 20)]
     row = rejected_row({"id": "1", "claim": "a", "label": "SUPPORTS"}, None)
     assert row == {"id": "1", "claim": "a", "label": None, "change": None, "scores": None, "edits": []}
+
+
+EGGS = [Mark(4, 8, "head", "₁")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("a red box", "a blue box", "a <del>red</del> <ins>blue</ins> box"),
+        ("<b> & \x1b[2J", "<b> & \x1b[2J", "&lt;b&gt; &amp; �[2J"),
+        ("a", "a & <i>", "a <ins>&amp; &lt;i&gt;</ins>"),
+    ],
+)
+def test_texts_with_their_changes_are_html(before: str, after: str, shown: str) -> None:
+    assert html(find_spans(before, after)) == shown
+
+
+def test_one_text_is_shown_with_marks_everywhere() -> None:
+    sides = [[Segment("title", 0, "Farm", "text 0"), Segment("text", 0, f"The eggs were {word}.", "text 0", EGGS)] for word in "ab"]
+    sides = [[segment._replace(field="text.title") if segment.field == "title" else segment for segment in side] for side in sides]
+    [block] = compare_texts(*sides)
+    assert (block.before, block.after) == ("[Farm] The [eggs]₁ were a.", "[Farm] The [eggs]₁ were b.")
+    assert terminal(block, "after", signs=True).plain == "[Farm] The [eggs]₁ were {+b+}."
+    assert '<b>Farm</b> The <mark class="head" title="head">eggs</mark> were <del>a</del>' in block_html(block)
+
+
+def test_where_little_is_left_both_sides_are_shown() -> None:
+    [block] = compare_texts([Segment("claim", -1, "Rome is old", "claim")], [Segment("claim", -1, "Nobody knows", "claim")])
+    assert "claim, before" in block_html(block)
+    assert "claim, after" in block_html(block)
+    assert terminal(block, "before", signs=True).plain == "Rome is old"

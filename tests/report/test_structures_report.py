@@ -1,16 +1,13 @@
-"""Argument structures in `hfcf peek`, in arrows, and in the report, drawn."""
+"""Argument structures in `hfcf peek`, in arrows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from datasets import load_dataset
-from run_folder import published, verification
+from run_folder import published
 from structure_rows import judged, rows
 
-from hfcf.report.files import files
-from hfcf.report.page_rows import contents
 from hfcf.report.peek import peek, rows_of_corpus
 
 MARKED = "structure: (s1, s2) → [s3]? → [s4]? ([s4]?, s5) → [Claim]?"
@@ -48,23 +45,3 @@ def test_the_result_has_what_is_stale(tmp_path: Path) -> None:
     published(judged(), tmp_path)
     assert load_dataset(str(tmp_path), split="train")["stale"][:] == [["s3", "s4", "claim"], ["s3", "s4", "s6", "claim"], []]
     assert "stale" not in load_dataset(str(tmp_path), "augmented", split="train").features
-
-
-def test_the_page_holds_a_drawing_of_each_structure(tmp_path: Path) -> None:
-    published(judged(), tmp_path)
-    sources: list[list[Any]] = [source for block in contents(files(tmp_path))["blocks"] for source in block]
-    drawn = [source for source in sources if len(source) > 6]
-    assert {source[0] for source in drawn} == {"sup", "ref"}, "a row without a structure has no drawing"
-    [accepted] = next(source[5] for source in drawn if "stale" in str(source[4]) and source[0] == "sup")
-    assert accepted[1] == "sup:made:evidence"
-    assert "13 hours" in accepted[4].replace("</tspan>", "")
-    assert accepted[4].count('class="stale"') == 3
-    rejected = next(source for source in drawn if "stale" not in str(source[4]) and source[0] == "sup")
-    assert 'class="stale"' not in rejected[6]
-
-
-def test_pages_of_other_tasks_hold_none(tmp_path: Path) -> None:
-    published(verification(), tmp_path)
-    sources = [source for block in contents(files(tmp_path))["blocks"] for source in block]
-    assert {len(source) for source in sources} == {6}
-    assert {len(row) for source in sources for row in source[5]} == {4}

@@ -9,7 +9,7 @@ from datasets import Dataset
 
 from hfcf.core.task import get_task, problem, task_of
 from hfcf.metrics.shared.measure import candidates
-from hfcf.report.page_rows import rejected_row
+from hfcf.report.rows import rejected_row
 from hfcf.tasks.qa import NO_ANSWERS, TASK, rewrite_all, span_problem
 
 CONTEXT = "𝔄da 👩🏽‍🚀 wrote it in Zu\u0308rich in 1843."

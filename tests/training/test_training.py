@@ -29,7 +29,7 @@ from hfcf.engines.base import Engine
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.verifier_inputs import encode_pairs
-from hfcf.hub.existing import ExistingResultError
+from hfcf.hub.previous_run import ExistingResultError
 from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import load_evaluation_sets, select_rows, train
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS

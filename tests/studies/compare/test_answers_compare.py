@@ -19,7 +19,7 @@ from hfcf.core.expand import expand
 from hfcf.core.pairs import pair
 from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
-from hfcf.hub.existing import ExistingResultError
+from hfcf.hub.previous_run import ExistingResultError
 from hfcf.studies.compare.dry_run import dry_run
 from hfcf.studies.compare.frame import make_grid
 from hfcf.studies.compare.methods import Method, build_methods

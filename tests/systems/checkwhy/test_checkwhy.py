@@ -382,7 +382,7 @@ def recipe(folder: Path, **settings: Any) -> dict[str, Any]:
 
 
 def test_a_run_is_a_dataset_repository_with_cards_report_and_every_source(start: Start, tmp_path: Path) -> None:
-    from hfcf.hub.push import plan
+    from hfcf.hub.push import plan_push
     from hfcf.report.peek import peek
 
     start(scripted_llm.behave({("claim", "snow"): "no"}))
@@ -399,7 +399,7 @@ def test_a_run_is_a_dataset_repository_with_cards_report_and_every_source(start:
     assert "The rain closed the road" in (out / "report.html").read_text(encoding="utf-8")
     assert "checkwhy" in (out / "README.md").read_text(encoding="utf-8").lower()
     assert any("The rain" in line.plain for line in peek(out))
-    assert plan(out, "me/sets")
+    assert plan_push(out, "me/sets")
 
 
 def test_a_run_without_a_survivor_ends_with_its_funnel(start: Start, tmp_path: Path) -> None:

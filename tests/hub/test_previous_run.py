@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hfcf.hub.existing import ExistingResultError, check_result, write_record
+from hfcf.hub.previous_run import ExistingResultError, check_result, write_record
 
 RECIPE: dict[str, Any] = {"corpus": "hover", "data_dir": "hover", "system": "race", "settings": {"num_beams": 10}, "seed": 13}
 COMMAND = "hfcf run race_hover --out out"
