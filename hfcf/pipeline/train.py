@@ -27,7 +27,7 @@ from hfcf.core.task import task_of
 from hfcf.core.trainer import evaluate, load_trainer
 from hfcf.engines.classifier import Classifier
 from hfcf.hub.model_card import model_card
-from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, read_record, write_record
+from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
 from hfcf.pipeline import recipes
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.training.classifier import classes_of
@@ -141,7 +141,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
     held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: _calibrate(parsed, held_out, out)}
-    write_record(out, content, command)
+    write_record(out, content, command, read_paths(out))
     _write_report(content, parsed, report, command, out)
     return report
 

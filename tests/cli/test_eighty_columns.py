@@ -11,7 +11,7 @@ import pytest
 from datasets import Dataset, Features, List
 from rich.cells import cell_len
 from rich.console import Console
-from run_folder import measured, published, relation, verification
+from run_folder import published, relation, verification
 from structure_rows import judged
 
 from hfcf import corpora, metrics
@@ -220,7 +220,7 @@ ROWS: dict[str, tuple[Callable[[], Dataset], list[str]]] = {
     ]),
     "qa": (qa, [
         "the reference and the predicate changed: Ada Merrow → 1871\n", "  question before: who built the lighthouse\n",
-        "  answer after:  1871\n", "  readers that agree 3 · probability of a token of the question 0.61\n",
+        "  answer after:  1871\n", "  readers that agree 3 · log-probability of the question -0.5\n",
     ]),
     "structures": (judged, ["  structure: (s1, s2) → [s3]? → [s4]? ([s4]?, s5) → [Claim]?\n", "was on for {+13+} hours."]),
 }  # fmt: skip
@@ -234,11 +234,3 @@ def test_pairs_of_every_task_fit(task: str, tmp_path: Path, printed: Callable[..
     assert [one for one in told if " ".join(one.split()) not in joined] == []
     if task != "relation":  # nothing was rejected there
         assert "check rejects" in printed(runs.peek, str(tmp_path), config="rejected")
-
-
-def test_numbers_are_said_in_words(tmp_path: Path, printed: Callable[..., str]) -> None:
-    published(verification(), tmp_path)
-    measured(tmp_path, {"minimality": [{"share": 0.25, "distance": 2}] * 4, "grammar": [0.5] * 4, "length_ratio": [0.333] * 4}, {})
-    text = printed(runs.peek, str(tmp_path), rows=1)
-    told = "the verifier says REFUTES 0% · 25% of the source's words · word edits 2 · grammatical 50% · length ratio 0.33"
-    assert told in " ".join(text.split())

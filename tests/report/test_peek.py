@@ -149,7 +149,7 @@ def test_pairs_are_ranked_by_the_metric_that_is_asked_for(tmp_path: Path) -> Non
     # Of the run's metrics the first is said first, wherever its column stands.
     measured(tmp_path, {"fluency": [0.0, 1.0, 2.0, 3.0], "similarity": [3.0, 4.0, 2.0, 1.0]}, {"similarity": {}, "fluency": {}})
     assert lines(tmp_path, best=1, by="similarity")[0].startswith("0:made:evidence")
-    said = "  the verifier says REFUTES 0% · similarity to the source 4.00 · perplexity 1"
+    said = "  similarity 4 · fluency 1 · verifier REFUTES 0"
     assert lines(tmp_path, best=1, by="similarity")[-2] == said
     assert lines(tmp_path, best=1, by="fluency")[0].startswith("0:made:claim")
 
