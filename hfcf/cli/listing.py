@@ -197,7 +197,10 @@ def _describe_corpus(name: str) -> Entry:
         ("files", ", ".join(files.values()) or "the user's"),
         ("splits", ", ".join(f"{split} {rows:,}" for split, rows in info.splits.items()) or "the user's"),
         ("licence", info.licence or "the user's"),
-        ("labels", ", ".join(f"{raw} → {label}" if raw != label else label for raw, label in info.labels.items()) or "the file's own"),
+        (
+            "labels",
+            ", ".join(f"{raw} → {label}" if raw != label else label for raw, label in info.labels.items()) or "the file's own",
+        ),
     ]
     more = {
         "paper": info.paper, "release": info.release, "folder": info.layout, "notes": info.notes,

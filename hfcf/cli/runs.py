@@ -119,22 +119,15 @@ def _marks() -> bool:
     return console.out.color_system is None
 
 
-_BY = (
-    "The metric or score that ranks them; by default closeness to the source × (1 − the copy rate beyond the source's) × the "
-    "verifier's certainty, so that copies of the evidence are not the best."
-)
-
-
 def peek(
     what: Annotated[
         str, typer.Argument(help="The folder of a run, a file of rows, or a corpus's name (with --set data_dir=FOLDER).")
     ],
     rows: Annotated[int, typer.Option(help="How many rows; with --config rejected, how many sources.", min=1)] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
-    best: Annotated[int | None, typer.Option(help="Only the best N: see --by.", min=1)] = None,
+    best: Annotated[int | None, typer.Option(help="Only the best N: close to the source, not copied, and certain.", min=1)] = None,
     worst: Annotated[int | None, typer.Option(help="Only the worst N.", min=1)] = None,
     random: Annotated[int | None, typer.Option(help="N at random.", min=1)] = None,
-    by: Annotated[str | None, typer.Option(help=_BY)] = None,
     find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
     stage: Annotated[str | None, typer.Option(help="With --config rejected: only what this stage rejected.")] = None,
     reason: Annotated[str | None, typer.Option(help="With --config rejected: only reasons that hold this text.")] = None,
@@ -168,7 +161,7 @@ def peek(
     if not funnel:
         print_lines(
             reader.peek(
-                what, config=config, rows=rows, best=best, worst=worst, random=random, by=by, find=find, stage=stage,
+                what, config=config, rows=rows, best=best, worst=worst, random=random, find=find, stage=stage,
                 reason=reason, marks=_marks(),
             )
         )  # fmt: skip

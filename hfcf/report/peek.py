@@ -20,7 +20,7 @@ from hfcf.core.segments import compare_texts
 from hfcf.core.task import nearest_task, problem, task_of
 from hfcf.hub.run_folder import list_files, number_columns, read_rows, read_run
 from hfcf.report.markup import printable, terminal
-from hfcf.report.measures import low_is_better, measures, ordered, pair_score
+from hfcf.report.measures import measures, ordered, pair_score
 from hfcf.report.rows import changed_blocks, is_changed, labels_of, list_texts, outcome_of, rejected_row, source_of
 
 SEED = 13
@@ -36,7 +36,6 @@ def peek(
     best: int | None = None,
     worst: int | None = None,
     random: int | None = None,
-    by: str | None = None,
     find: str | None = None,
     stage: str | None = None,
     reason: str | None = None,
@@ -50,11 +49,10 @@ def peek(
         folder: of the run.
         config: "default", the counterfactuals, or "rejected".
         rows: how many rows, unless one of the next three is given; with "rejected", how many sources.
-        best: how many of the best.
+        best: how many of the best by `hfcf.report.measures.pair_score`: closeness to the source × (1 − excess copy rate) ×
+            certainty. The pairs whose main text did not change come last.
         worst: how many of the worst.
         random: how many at random, the same rows each time.
-        by: the metric, or the system's score, that ranks them. The default is `hfcf.report.measures.pair_score`: closeness to the
-            source × (1 − excess copy rate) × certainty. The pairs whose main text did not change come last.
         find: words that a row's texts, id or reason must all hold, in any case.
         stage: with "rejected", the stage that rejected.
         reason: with "rejected", a part of the reason, in any case.
@@ -62,7 +60,7 @@ def peek(
 
     Raises:
         FileNotFoundError: the folder is not a run's.
-        ValueError: a configuration, a metric or a stage that the run does not have, fewer than one
+        ValueError: a configuration or a stage that the run does not have, fewer than one
             row, or two ways to choose them.
 
     >>> list(peek("/nowhere"))
@@ -94,7 +92,7 @@ def peek(
         lines = _other_rows(paths, rows, find)
     else:
         columns = ordered(number_columns(paths), run.get("metrics") or ())
-        chosen = _choose(paths, columns, rows, ways, by, find)
+        chosen = _choose(paths, rows, ways, find)
         labels = labels_of(files, {row["source_id"] for row in chosen})
         lines = (line for row in chosen for line in pair_lines(row, labels.get(row["source_id"]), columns, marks=marks))
     if (first := next(lines, None)) is None:
@@ -134,9 +132,7 @@ def _other_rows(paths: Sequence[Path], rows: int, find: str | None) -> Iterator[
                 yield printable(Text.assemble((f"  {name}: ", "dim"), str(value)))
 
 
-def _choose(
-    paths: Sequence[Path], columns: Sequence[str], rows: int, ways: Mapping[str, int], by: str | None, find: str | None
-) -> list[dict[str, Any]]:
+def _choose(paths: Sequence[Path], rows: int, ways: Mapping[str, int], find: str | None) -> list[dict[str, Any]]:
     """Choose counterfactuals: ranked, at random, or the first."""
     matching = (
         row for row in read_rows(paths)
@@ -147,12 +143,7 @@ def _choose(
     [(way, n)] = ways.items()
     if way == "random":
         return heapq.nsmallest(n, matching, key=lambda row: _draw(json.dumps(row, default=str)))
-    if not by or not paths:
-        return heapq.nsmallest(n, matching, key=lambda row: _rank(row, -1 if way == "best" else 1))
-    name = _measure(paths, columns, by)
-    turn = 1 if low_is_better(name) == (way == "best") else -1
-    scored = ((values[name], row) for row in matching if name in (values := measures(row, columns)))
-    return [row for _, row in heapq.nsmallest(n, scored, key=lambda pair: turn * pair[0])]
+    return heapq.nsmallest(n, matching, key=lambda row: _rank(row, -1 if way == "best" else 1))
 
 
 def _rank(row: Mapping[str, Any], turn: int = -1) -> tuple[bool, float, str]:
@@ -172,16 +163,6 @@ def _texts(row: Mapping[str, Any]) -> list[str]:
 def _holds(find: str | None, row_id: Any, texts: Iterable[str]) -> bool:
     text = "\n".join([str(row_id), *texts]).casefold() if find else ""
     return all(word in text for word in (find or "").casefold().split())
-
-
-def _measure(paths: Sequence[Path], columns: Sequence[str], by: str) -> str:
-    """Find the measure of a name or of its first part, as "minimality"."""
-    names = ordered([*columns, *(name for row in islice(read_rows(paths), 1000) for name in measures(row, columns))])
-    matches = [name for name in names if name == by or name.startswith(f"{by}.")]
-    if not matches:
-        available = f"there are {', '.join(names)}" if names else "there are none: name metrics in the recipe"
-        raise ValueError(f"no row has the metric or score {by!r}: {available}")
-    return matches[0]
 
 
 def _rejected(

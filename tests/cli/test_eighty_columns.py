@@ -83,7 +83,9 @@ def test_a_system_is_described(printed: Callable[..., str]) -> None:
     assert "paper Zhu et al. 2023, EXPLAIN, EDIT, GENERATE: " in joined
     assert "  explain         claim, evidence, label → rationales, sentence_rationales\n" in text
     assert "num_beams int = 30 beams of the search offline: 10" in joined
-    assert "hub: MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli offline: offline:minilm + hfcf:verifier llm: llm:gpt-4o-mini" in joined
+    assert (
+        "hub: MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli offline: offline:minilm + hfcf:verifier llm: llm:gpt-4o-mini" in joined
+    )
     assert "hfcf train train_verifier trains this model" in joined
     assert "RACE paper: not measured" in joined
     assert "RACE offline: of 50 rated pairs of feverous" in joined

@@ -36,9 +36,6 @@ def test_peek_shows_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "  before: Town0q is old. It was founded in [-1994-].\n  after:  Town0q is old. It was founded in {+2006+}.\n" in text
     assert "  verifier REFUTES 0\n" in text
     assert "Funnel" not in text
-    measured(tmp_path, {"fluency": [float(n) for n in range(12)]}, {})
-    for option, first in (("best", "0:made:claim"), ("worst", "7:made:evidence")):
-        assert shown(capsys, str(tmp_path), by="fluency", **{option: 3}).startswith(first)
     # The verifier is surest of the last accepted claim, and all are equally close.
     assert shown(capsys, str(tmp_path), best=1).startswith("7:made:claim")
     assert shown(capsys, str(tmp_path), worst=1).startswith("0:made:claim")
@@ -122,7 +119,6 @@ def test_the_funnel_is_printed_on_demand(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"by": "wit", "best": 1}, r"'wit'.*verifier"),
         ({"config": "rejected", "best": 1}, r"--best.*--worst.*counterfactuals"),
         ({"config": "mine"}, r"'mine'.*default, augmented, rejected"),
         ({"best": 2, "worst": 2}, r"^--best.*--worst.*one"),
@@ -144,14 +140,10 @@ def test_no_rows_are_none_to_ask_for(option: str) -> None:
     assert option in done.output
 
 
-def test_pairs_are_ranked_by_the_metric_that_is_asked_for(tmp_path: Path) -> None:
+def test_numbers_are_in_the_order_of_the_run(tmp_path: Path) -> None:
     published(verification(), tmp_path)
-    # Of the run's metrics the first is said first, wherever its column stands.
     measured(tmp_path, {"fluency": [0.0, 1.0, 2.0, 3.0], "similarity": [3.0, 4.0, 2.0, 1.0]}, {"similarity": {}, "fluency": {}})
-    assert lines(tmp_path, best=1, by="similarity")[0].startswith("0:made:evidence")
-    said = "  similarity 4 · fluency 1 · verifier REFUTES 0"
-    assert lines(tmp_path, best=1, by="similarity")[-2] == said
-    assert lines(tmp_path, best=1, by="fluency")[0].startswith("0:made:claim")
+    assert lines(tmp_path, rows=1)[-2] == "  similarity 3 · fluency 0 · verifier REFUTES 0"
 
 
 def test_a_copied_claim_ranks_below_an_edited_one(tmp_path: Path) -> None:
