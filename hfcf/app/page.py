@@ -46,11 +46,11 @@ def theme() -> "gr.themes.Base":
     """Return Gradio's plain theme with the fonts of the machine and the colours of the report."""
     import gradio as gr
 
-    plain = gr.themes.Base(
+    base = gr.themes.Base(
         primary_hue=gr.themes.colors.blue, neutral_hue=gr.themes.colors.slate, font=_FONTS, font_mono=["ui-monospace", "monospace"],
         radius_size=gr.themes.sizes.radius_md, text_size=gr.themes.sizes.text_md,
     )  # fmt: skip
-    return plain.set(
+    return base.set(
         body_background_fill="#fbfaf8", body_background_fill_dark="#14171b", body_text_color="#1d242c",
         body_text_color_dark="#e4e8ec", body_text_color_subdued="#59636e", body_text_color_subdued_dark="#a0abb6",
         block_background_fill="#ffffff", block_background_fill_dark="#1b1f24", block_border_color="#e2dfd9",

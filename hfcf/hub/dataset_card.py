@@ -34,14 +34,14 @@ def dataset_card(
 ) -> str:  # fmt: skip
     """Write the front matter that the Hub reads, and the text for readers."""
     stated = run["corpus"] in names() and corpus["title"] != builder_class(run["corpus"]).INFO.title  # in a SOURCE.yaml
-    own = (run["corpus"] in OWN or corpus.get("release") == "yours") and not stated
+    is_users = (run["corpus"] in OWN or corpus.get("release") == "yours") and not stated
     task = get_task(run["task"])
     system, flips = _describe_system(run["system"])
-    if inputs := _list_inputs(files) if own else []:
+    if inputs := _list_inputs(files) if is_users else []:
         # The user's recipe is not in the repository; `recipe.yaml` is, with every setting.
         command = command_line("run", {}, name, limit=run.get("limit"))
     front = DatasetCardData(
-        pretty_name=name, license=corpus["licence"] or "unknown", language=None if own else [corpus.get("language") or "en"],
+        pretty_name=name, license=corpus["licence"] or "unknown", language=None if is_users else [corpus.get("language") or "en"],
         task_categories=list(task.hub.categories), task_ids=list(task.hub.ids),
         tags=["counterfactual", "data-augmentation", task.hub.tag, "hfcf", f"hfcf-{run['system']}"],
         size_categories=[next((name for digits, name in enumerate(SIZES, 3) if run["counterfactuals"] < 10**digits), SIZES[-1])],
@@ -54,7 +54,7 @@ def dataset_card(
         examples=examples, columns=list(task.features), outcome=task.outcome_name,
         changes=task.change_names, shared=task.shared,
         tokenised=TOKENS in task.columns.values(), not_republished=NOT_REPUBLISHED,
-        own=own, system=system, flips=flips, inputs=inputs,
+        is_users=is_users, system=system, flips=flips, inputs=inputs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
         flip_rate=describe_flip_rate(run), rating=describe_rating(run["system"], run["preset"], run.get("settings")),

@@ -21,7 +21,7 @@ from hfcf.core.paths import part_name
 SHARD_ROWS = 100_000
 """Rows of a shard."""
 GROUP = 5_000
-"""Rows of a row group, which are in memory until it is written."""
+"""Rows that are in memory while labels become classes."""
 # Chunks that follow the contents: the Hub stores once what two versions of a file share. Older versions of `datasets` have none.
 _CHUNKS = getattr(config, "DEFAULT_CDC_OPTIONS", None)
 _PARQUET: dict[str, Any] = {"use_content_defined_chunking": _CHUNKS, "write_page_index": True} if _CHUNKS else {}
@@ -61,23 +61,15 @@ class SplitWriter:
         self.counts: dict[str, int] = {}
         """Rows of each split."""
         self._open: dict[str, tuple[pq.ParquetWriter, Path, int]] = {}
-        self._waiting: dict[str, list[pa.Table]] = {}
         self._parts: dict[str, list[Path]] = {}
 
     def write(self, table: pa.Table, split: str) -> None:
         """Add rows to a split."""
         if not len(table):
             return
+        table = table.select(list(self.features)).cast(self.features.arrow_schema)
         self.counts[split] = self.counts.get(split, 0) + len(table)
-        waiting = self._waiting.setdefault(split, [])
-        waiting.append(table.select(list(self.features)).cast(self.features.arrow_schema))
-        if sum(map(len, waiting)) >= min(GROUP, self.rows or GROUP):
-            self._flush(split)
-
-    def _flush(self, split: str) -> None:
-        tables = self._waiting.pop(split, [])
-        table = pa.concat_tables(tables) if tables else None
-        while table is not None and len(table):
+        while len(table):
             writer, path, written = self._open.get(split) or self._start(split)
             part = table.slice(0, None if self.rows is None else self.rows - written)
             writer.write_table(part)
@@ -95,8 +87,6 @@ class SplitWriter:
 
     def close(self, classes: list[str] | None = None) -> dict[str, Files]:
         """Finish the files, with labels as `classes`; return the files of each split, named by the hashes of their contents."""
-        for split in list(self._waiting):
-            self._flush(split)
         for writer, _, _ in self._open.values():
             writer.close()
         self._open.clear()
@@ -121,7 +111,7 @@ class SplitWriter:
             writer.close()
         for part in (part for parts in self._parts.values() for part in parts):
             part.unlink(missing_ok=True)
-        self._open, self._waiting, self._parts, self.counts = {}, {}, {}, {}
+        self._open, self._parts, self.counts = {}, {}, {}
 
 
 def _write_classes(part: Path, features: Features) -> None:

@@ -141,8 +141,8 @@ def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline
     for (where, *path), value in numbers(scores):
         if isinstance(value, int) or not math.isfinite(value) or _NO_RESULTS & {where, *path}:
             continue
-        held, _, corpus = where.partition(": ")
-        source = {"corpus": corpus} if held == "held out" and corpus else sources.get(where, {})
+        part, _, corpus = where.partition(": ")
+        source = {"corpus": corpus} if part == "held out" and corpus else sources.get(where, {})
         info = builder_class(source["corpus"]).INFO if source.get("corpus") in names() else None
         *within, metric = path or [where]
         within = [part for part in within if part not in ("model", "trained", recipe["train"])]

@@ -32,8 +32,11 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
         return f"{name}: not measured, so read some pairs before you use them"
     shares = {key: f"{counts[key] / counts['pairs']:.0%}" for key in ("label", "all", "both")}
     trial = "it is for trying out, " if preset == "offline" else ""
-    own = system_class(system).preset(preset).settings
-    other = [key for key, value in (settings or {}).items() if key not in _SAME and json.dumps(value) != json.dumps(own.get(key))]
+    preset_settings = system_class(system).preset(preset).settings
+    other = [
+        key for key, value in (settings or {}).items()
+        if key not in _SAME and json.dumps(value) != json.dumps(preset_settings.get(key))
+    ]  # fmt: skip
     changed = f" (this run has its own {', '.join(other)})" if other else ""
     return (
         f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']} ({counts['date']}), {shares['label']} are right "

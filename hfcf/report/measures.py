@@ -36,12 +36,12 @@ def certainty(row: Mapping[str, Any]) -> float:
 
     A judge that gives another label, whose probability is then known, gives this label at most the rest.
     """
-    asked = []
+    probabilities = []
     for score in row.get("scores") or []:
         name, _, label = str(score["name"]).partition(": ")
         if name == _VERIFIER or name.startswith(_JUDGE):
-            asked.append(score["value"] if label in ("", row.get("label", label)) else 1 - score["value"])
-    return min(asked, default=1.0)
+            probabilities.append(score["value"] if label in ("", row.get("label", label)) else 1 - score["value"])
+    return min(probabilities, default=1.0)
 
 
 def _inside(row: Mapping[str, Any], name: str) -> Any:
