@@ -193,12 +193,12 @@ def push(
     from hfcf.hub.push import plan_push
     from hfcf.hub.push import push as push_folder
 
-    plan = plan_push(folder, repo)
+    contents = plan_push(folder, repo)
     if dry_run:
-        print_push(plan, public)
+        print_push(contents, repo, public)
         return
     if public and not yes:
-        typer.confirm(f"Everyone will see the {plan.kind} {repo}. Continue?", abort=True)
+        typer.confirm(f"Everyone will see the {contents.kind} {repo}. Continue?", abort=True)
     result = push_folder(folder, repo, public=public, revision=revision)
     changes = "no change"
     if result.changed:

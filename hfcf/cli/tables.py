@@ -104,15 +104,15 @@ def print_page(text: str) -> None:
             print_fields(zip(header[1:], cells, strict=False))
 
 
-def print_push(plan: Any, public: bool) -> None:
+def print_push(contents: Any, repo: str, public: bool) -> None:
     """Print the files of a push."""
     visibility = "public" if public else "private"
-    table = Table("file", Column("bytes", justify="right"), title=f"The {plan.kind} repository {plan.repo} ({visibility})")
-    for path, size in plan.files.items():
-        table.add_row(Text(path, overflow="fold"), f"{size:,}")
+    table = Table("file", Column("bytes", justify="right"), title=f"The {contents.kind} repository {repo} ({visibility})")
+    for path in contents.files:
+        table.add_row(Text(path, overflow="fold"), f"{(contents.root / path).stat().st_size:,}")
     console.out.print(table)
-    if plan.left_out:
-        console.out.print(Text(f"not sent: {', '.join(plan.left_out)}"), soft_wrap=True)
+    if contents.left_out:
+        console.out.print(Text(f"not sent: {', '.join(contents.left_out)}"), soft_wrap=True)
 
 
 def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:

@@ -57,19 +57,6 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a push would send, computed without a request."""
-
-    repo: str
-    kind: str
-    """"dataset" or "model"."""
-    files: Mapping[str, int]
-    """{path in the repository: bytes}."""
-    left_out: tuple[str, ...]
-    """Files of the folder that are not sent."""
-
-
-@dataclass(frozen=True)
 class PushReport:
     """What a push did."""
 
@@ -87,8 +74,8 @@ class PushReport:
     """Files of an older push that the commit removed."""
 
 
-def plan_push(folder: str | Path, repo: str) -> Plan:
-    """List what `push` would send, with the same arguments. Only the folder is read.
+def plan_push(folder: str | Path, repo: str) -> Contents:
+    """Return what `push` would send, with the same arguments. Only the folder is read.
 
     Raises:
         HubError: the name is invalid, the folder can't be pushed (see `read_contents`), or a file contains a token.
@@ -100,9 +87,7 @@ def plan_push(folder: str | Path, repo: str) -> Plan:
     check_name(repo)
     contents = read_contents(folder)
     refuse_secrets(contents)
-    files = prepare_files(contents, repo)
-    sizes = {path: len(file) if isinstance(file, bytes) else file.stat().st_size for path, file in files.items()}
-    return Plan(repo, contents.kind, sizes, contents.left_out)
+    return contents
 
 
 def push(
@@ -166,10 +151,10 @@ def _push(api: HfApi, contents: Contents, repo: str, *, public: bool, revision: 
     head = api.repo_info(repo, repo_type=kind, revision=revision).sha
     remote = api.list_repo_files(repo, repo_type=kind, revision=head)
     _refuse_other(api, repo, kind, head, remote)
-    files = prepare_files(contents, repo)
-    removed = tuple(path for path in select_files(remote, kind) if path not in files)
+    card = (contents.root / "README.md").read_bytes().replace(PLACEHOLDER.encode(), repo.encode())
+    removed = tuple(path for path in select_files(remote, kind) if path not in contents.files)
     operations: list[Any] = [
-        *(CommitOperationAdd(path, file) for path, file in files.items()),
+        *(CommitOperationAdd(path, card if path == "README.md" else contents.root / path) for path in contents.files),
         *(CommitOperationDelete(path, is_folder=False) for path in removed),
     ]
     commit = api.create_commit(
@@ -271,12 +256,6 @@ _TOKEN = re.compile(
 """Tokens of the Hub, whatever is before them, and keys of OpenAI and similar keys, GitHub, AWS, Google and Slack.
 
 Keys are found where a word begins, or after an escape such as \\n."""
-
-
-def prepare_files(contents: Contents, repo: str) -> dict[str, bytes | Path]:
-    """Map each path in the repository to its content: files as they are, and a card that names the repository."""
-    card = (contents.root / "README.md").read_bytes().replace(PLACEHOLDER.encode(), repo.encode())
-    return {path: card if path == "README.md" else contents.root / path for path in contents.files}
 
 
 def refuse_secrets(contents: Contents, token: str | None = None) -> None:

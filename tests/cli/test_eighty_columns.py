@@ -170,13 +170,14 @@ def test_a_plan_fits_and_has_totals(printed: Callable[..., str]) -> None:
     assert "it must say (312) It was founded in {+2006+}." in " ".join(text.split())
 
 
-def test_scores_and_pushes_fit(printed: Callable[..., str]) -> None:
+def test_scores_and_pushes_fit(printed: Callable[..., str], tmp_path: Path) -> None:
     few = {
         f"{name} (validation)": {"rows": 12345, "accuracy": 0.8123, "macro_f1": 0.8123} for name in ("fever_adversarial", "hover")
     }
     printed(print_scores, few)
-    plan = SimpleNamespace(kind="dataset", repo="me/hover-race", files={"data/" + "a" * 90 + ".parquet": 123_456_789}, left_out=())
-    assert "a" * 40 in printed(print_push, plan, False)
+    (tmp_path / f"{'a' * 90}.parquet").write_bytes(b"rows")
+    contents = SimpleNamespace(kind="dataset", root=tmp_path, files=(f"{'a' * 90}.parquet",), left_out=())
+    assert "a" * 40 in printed(print_push, contents, "me/hover-race", False)
 
 
 @pytest.mark.parametrize("tight", [False, True])
