@@ -29,7 +29,7 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
         A list of new texts, all different; for a list of texts a list of such lists. A line on stderr says why a text gave none.
 
     Raises:
-        ValueError: `n` is less than 1; or the system changes labels, or needs more than a text.
+        ValueError: `n` is less than 1; a text is null or no text; or the system changes labels, or needs more than a text.
 
     >>> augment("The quick fox won the race.", system="synonym", seed=3)
     ['The spry fox won the airstream.']
@@ -41,6 +41,11 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
     settings = {**settings, "task": _TASK, **({cls.several: n} if cls.several else {})}
     made = system.replace(**settings) if isinstance(system, System) else cls.preset(preset, **settings)
     own, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.several else n
+    for i, text in enumerate(own):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"text {i} is {'null' if text is None or text != text else f'{text!r}, no text'}: leave it out, or give its text"
+            )
     empty = {**get_task(_TASK).empty_row, "corpus": "own", "split": "train"}
     # A row's id decides its draws, so that each copy of a text gets different draws.
     rows = [{**empty, "id": f"{i}:{k}", "group_id": f"{i}", "text": text} for i, text in enumerate(own) for k in range(copies)]

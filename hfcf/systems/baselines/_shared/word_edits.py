@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from hfcf.engines.wordnet import WordNet, wordnet
+from hfcf.text.opaque import opaque_spans
 
 _FUNCTION_WORDS = """
 i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
@@ -48,9 +49,14 @@ _ARTICLE = re.compile(r"(?<![\w'’-])(an?)\s+$", re.IGNORECASE)
 
 
 def replaceable(text: str) -> Iterator[re.Match[str]]:
-    """Find the whole words of two letters and more that edits in place may replace: the words that are not in `UNCHANGED`."""
+    """Find the whole words of two letters and more that edits in place may replace: prose that is not in `UNCHANGED`."""
+    opaque = {i for start, end in opaque_spans(text) for i in range(start, end)}
     for match in _WORD.finditer(text):
-        if match[0].lower() not in UNCHANGED and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end())):
+        if (
+            match[0].lower() not in UNCHANGED
+            and match.start() not in opaque
+            and not (_is_mark(text, match.start() - 1) or _is_mark(text, match.end()))
+        ):
             yield match
 
 
@@ -85,9 +91,9 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
     1` sentences. They are shuffled, and the first `num_augmentations` are kept. Sentences come in lower case and without
     punctuation, digits and letters outside a–z.
 
-    Deviations: only the sentences that are kept are made. An insertion draws any synonym of its word, as in the paper. The code
-    takes the first of a set, whose order depends on the process's hash seed. Synonyms without a letter ("7" for "seven") are
-    left out; in the code they delete the word.
+    Deviations: addresses, markup, placeholders and paths stay (`hfcf.text.opaque`). Only the sentences that are kept are
+    made. An insertion draws any synonym of its word, as in the paper. The code takes the first of a set, whose order depends on
+    the process's hash seed. Synonyms without a letter ("7" for "seven") are left out; in the code they delete the word.
 
     Args:
         text: the sentence.
@@ -105,26 +111,38 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
         raise ValueError(f"alpha must be above 0 and at most 1, got {alpha}")
     if num_augmentations < 1:
         raise ValueError(f"num_augmentations must be at least 1, got {num_augmentations}")
-    # An apostrophe joins its neighbours ("don't" is "dont"); every other character that is not a letter separates words.
-    words: list[str] = re.findall("[a-z]+", re.sub("['’]", "", text).lower())
-    if not words:
+    words, kept = _words(text)
+    if len(words) == len(kept):
         return []
     net, n = wordnet(), max(1, int(alpha * len(words)))
     drawn = rng.sample("sird" * (num_augmentations // 4 + 1), num_augmentations)
-    return [" ".join(_edit(kind, words, n, alpha, net, rng)) for kind in drawn]
+    return [" ".join(_edit(kind, words, kept, n, alpha, net, rng)) for kind in drawn]
 
 
-def _edit(kind: str, words: list[str], n: int, alpha: float, net: WordNet, rng: random.Random) -> list[str]:
+def _words(text: str) -> tuple[list[str], frozenset[str]]:
+    """Divide a text into words in lower case, and parts that are no prose and stay as they are."""
+    words, opaque, end = list[str](), list[str](), 0
+    for start, stop in [*opaque_spans(text), (len(text), len(text))]:
+        # An apostrophe joins its neighbours ("don't" is "dont"); every other character that is not a letter separates words.
+        words += re.findall("[a-z]+", re.sub("['’]", "", text[end:start]).lower())
+        if start < stop:
+            words.append(text[start:stop])
+            opaque.append(text[start:stop])
+        end = stop
+    return words, frozenset(opaque)
+
+
+def _edit(kind: str, words: list[str], kept: frozenset[str], n: int, alpha: float, net: WordNet, rng: random.Random) -> list[str]:
     if kind == "s":
-        return _replace(words, n, net, rng)
+        return _replace(words, kept, n, net, rng)
     if kind == "i":
-        return _insert(words, n, net, rng)
-    return _swap(words, n, rng) if kind == "r" else _delete(words, alpha, rng)
+        return _insert(words, kept, n, net, rng)
+    return _swap(words, kept, n, rng) if kind == "r" else _delete(words, kept, alpha, rng)
 
 
-def _replace(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
+def _replace(words: list[str], kept: frozenset[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
     """Replace every occurrence of up to n different words by a synonym."""
-    candidates = [word for word in dict.fromkeys(words) if word not in STOP_WORDS]
+    candidates = [word for word in dict.fromkeys(words) if word not in STOP_WORDS | kept]
     while n and candidates:
         i = int(rng.random() * len(candidates))
         word, candidates[i] = candidates[i], candidates[-1]
@@ -136,35 +154,36 @@ def _replace(words: list[str], n: int, net: WordNet, rng: random.Random) -> list
     return words
 
 
-def _insert(words: list[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
+def _insert(words: list[str], kept: frozenset[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
     """Insert a synonym of some word before some word, n times; also of a stop word, as in the code and not in the paper."""
     words = list(words)
     for _ in range(n):
+        prose = [word for word in words if word not in kept]
         for _ in range(9):  # the authors draw ten times and throw the tenth answer away
-            if synonyms := _synonyms(net, words[int(rng.random() * len(words))]):
+            if synonyms := _synonyms(net, prose[int(rng.random() * len(prose))]):
                 words.insert(int(rng.random() * len(words)), synonyms[int(rng.random() * len(synonyms))])
                 break
     return words
 
 
-def _swap(words: list[str], n: int, rng: random.Random) -> list[str]:
+def _swap(words: list[str], kept: frozenset[str], n: int, rng: random.Random) -> list[str]:
     """Swap two words, n times; a swap whose second place is the first three times running is given up."""
-    words = list(words)
+    words, places = list(words), [i for i, word in enumerate(words) if word not in kept]
     for _ in range(n):
-        i = int(rng.random() * len(words))
+        i = int(rng.random() * len(places))
         for _ in range(3):
-            j = int(rng.random() * len(words))
+            j = int(rng.random() * len(places))
             if i != j:
-                words[i], words[j] = words[j], words[i]
+                words[places[i]], words[places[j]] = words[places[j]], words[places[i]]
                 break
     return words
 
 
-def _delete(words: list[str], share: float, rng: random.Random) -> list[str]:
+def _delete(words: list[str], kept: frozenset[str], share: float, rng: random.Random) -> list[str]:
     """Delete each word with probability `share`; if all words would be deleted, one stays."""
     if len(words) == 1:
         return words
-    return [word for word in words if rng.random() > share] or [words[int(rng.random() * len(words))]]
+    return [word for word in words if word in kept or rng.random() > share] or [words[int(rng.random() * len(words))]]
 
 
 @lru_cache(maxsize=1 << 16)
