@@ -276,6 +276,10 @@ class Task:
         others = {name: candidate[name] for name in self.candidate if name in own and name not in texts}
         return {**texts, **others}
 
+    def why_kept(self, row: Row, candidate: Row) -> str | None:
+        """Return why a candidate must keep the row's label although it claims another; by default nothing shows it."""
+        return None
+
     def candidate_edits(self, row: Row, candidate: Row) -> Sequence[Row]:
         """Return the edits that make a candidate from a row; by default the candidate's own `edits`."""
         return candidate["edits"] or []

@@ -15,6 +15,7 @@ from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise
+from hfcf.text.opaque import why_lost
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,7 +105,8 @@ def _candidate(row: Row, label: str, edits: Sequence[Edit], stage: str, scores: 
     """Make a candidate without a verdict; reject a candidate that repeats the source."""
     text = replace_text(row["text"], edits)
     new = {"text": text, "label": label, "change": "text", "edits": list(edits), "scores": list(scores), "status": None}
-    return reject(new, stage, "repeats the source's text") if normalise(text) == normalise(row["text"]) else new
+    why = "repeats the source's text" if normalise(text) == normalise(row["text"]) else why_lost(row["text"], text)
+    return reject(new, stage, why) if why else new
 
 
 TASK = Classification(

@@ -25,7 +25,8 @@ class JudgeCandidates(Stage):
     Input columns: the task's columns and `candidates`. Output columns: `candidates`, each with its verdict, and `counterfactuals`.
     A row is accepted when one of its candidates is accepted. With a model, this is the consistency filtering of MICE, AutoCAD and
     CoCo; the papers of CrossAug and CCG do not filter. A candidate is rejected before that if its edits do not fit the row. So is a
-    candidate whose row can't be worked on (an empty claim, or a claim of 100 kB).
+    candidate whose row can't be worked on (an empty claim, or a claim of 100 kB), and one that must keep its label, see
+    `hfcf.core.task.Task.why_kept`.
 
     Args:
         system: the name in provenance.
@@ -79,11 +80,11 @@ class JudgeCandidates(Stage):
 
 
 def _reject_broken(task: Task, row: Mapping[str, Any], candidate: Candidate, stage: str) -> Candidate:
-    """Reject an undecided candidate whose edits do not fit the row, or lead to a row that no model can read."""
+    """Reject an undecided candidate whose edits do not fit the row, make a row that no model can read, or turn no label."""
     if not undecided(candidate):
         return candidate
     try:
-        why = problem(task.counterfactual_row(row, candidate))
+        why = problem(task.counterfactual_row(row, candidate)) or task.why_kept(row, candidate)
     except (TypeError, ValueError) as error:  # an offset may be null
         why = f"its edits do not fit the row: {error}"
     return candidate if why is None else reject(candidate, stage, why)

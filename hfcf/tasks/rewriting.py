@@ -26,6 +26,7 @@ from hfcf.tasks.relation import candidate, entities, overlap, spans, token_start
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import BRACKETS, normalise, unbracket
+from hfcf.text.opaque import why_lost
 
 Row = Mapping[str, Any]
 Scores = Sequence[Mapping[str, Any]]
@@ -293,8 +294,9 @@ def _gaps(entity_spans: Sequence[tuple[int, int]], tokens: Sequence[str]) -> lis
 
 
 def _reject_repeat(row: Row, new: Candidate, stage: str) -> Candidate:
-    same = normalise(new["text"]) == normalise(" ".join(row["tokens"]))
-    return reject(new, stage, "repeats the source's sentence") if same else new
+    source = " ".join(row["tokens"])
+    why = "repeats the source's sentence" if normalise(new["text"]) == normalise(source) else why_lost(source, new["text"])
+    return reject(new, stage, why) if why else new
 
 
 def _edit(tokens: Sequence[str], start: int, end: int, after: str) -> edits.Edit:

@@ -18,8 +18,11 @@ from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.text import label_names
 from hfcf.text.check import kind, text_problem
-from hfcf.text.evidence import join
+from hfcf.text.evidence import evidence_texts, join
+from hfcf.text.negation import denies, negation_of, why_not_flipped
 from hfcf.text.normalise import normalise
+from hfcf.text.opaque import why_lost
+from hfcf.text.phrase_match import mentions
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS
 
@@ -101,6 +104,25 @@ class Verification(Task):
     def identity(self, row: Row) -> list[tuple[str, str]]:
         pieces = (piece["text"] or "" for piece in row.get("evidence") or [] if piece)
         return [("claim", row.get("claim") or ""), ("evidence", " ".join(pieces))]
+
+    def why_kept(self, row: Row, candidate: Row) -> str | None:
+        """Return why E and c′, or E′ and c, are no refutation: a negation covers all that changes.
+
+        >>> row = {"claim": "It is not in Rome.", "evidence": [{"title": "", "text": "It is in Oslo."}], "label": "SUPPORTS"}
+        >>> TASK.why_kept(row, {"claim": "It is not in Bonn.", "label": "REFUTES", "change": "claim", "edits": []})
+        'changes only what "not" denies'
+        """
+        if (row["label"], candidate["label"]) != (SUPPORTS, REFUTES) or candidate["change"] not in ("claim", "evidence"):
+            return None
+        if candidate["change"] == "claim":
+            return why_not_flipped(row["claim"], candidate["claim"])
+        texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
+        for edit in candidate["edits"]:
+            text = texts[edit["field"], edit["piece"]]
+            covered = negation_of(text, edit["start"], edit["end"]) or denies(row["claim"], edit["before"])
+            if not covered or mentions(row["claim"], edit["after"]):
+                return None
+        return "changes only what a negation denies" if candidate["edits"] else None
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.classifier import Classifier
@@ -199,4 +221,5 @@ def rewritten(
         scores: see `candidate`.
     """
     new = candidate(claim, label, "claim", rewrite("claim", source, claim) if edited is None else edited, scores)
-    return reject(new, stage, "repeats the source's claim") if normalise(source) == normalise(claim) else new
+    why = "repeats the source's claim" if normalise(source) == normalise(claim) else why_lost(source, claim)
+    return reject(new, stage, why) if why else new

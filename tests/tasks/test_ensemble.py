@@ -93,7 +93,7 @@ def test_a_claim_needs_the_same_verdict_of_all_and_not_only_one_that_flips(says:
         {name: {claim: (labels[i], 0.9) for claim, labels in claims.items()} for i, name in enumerate(("first", "second"))}
     )
     row = {
-        "evidence": [{"title": "", "text": "e"}], "label": SUPPORTS,
+        "claim": "c", "evidence": [{"title": "", "text": "e"}], "label": SUPPORTS,
         "candidates": [
             {"claim": claim, "label": None, "change": "claim", "edits": [], "scores": [], "status": None} for claim in claims
         ],

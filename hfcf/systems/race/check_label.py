@@ -166,6 +166,8 @@ class CheckClaim(Stage):
         label = row["label"]
         claim = {**claim, "label": opposite(label), "scores": [*claim["scores"], *verdict.scores]}
         certain = verdict.reason is None and verdict.label == REFUTES
+        if why := TASK.why_kept(row, claim):
+            return reject(claim, self.name, why)
         if self.by_words and follows(claim) and not certain and _overlooked(verdict) and excludes(row):
             return {**claim, "scores": [*claim["scores"], BY_WORDS]}
         if verdict.reason is not None:

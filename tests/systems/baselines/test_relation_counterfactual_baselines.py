@@ -116,7 +116,9 @@ def test_the_base_model_is_ccgs_indicator(system: Any, monkeypatch: pytest.Monke
         out.mkdir()
 
     monkeypatch.setattr("hfcf.training.relation.train_relation", train)
-    ds = Dataset.from_list([{**row(), "id": "1"}, {**row(label="Other"), "id": "2"}]).remove_columns(["status", "candidates"])
+    ds = Dataset.from_list([{**row(), "id": "1"}, {**row(f"{EGGS} Now .", label="Other"), "id": "2"}]).remove_columns(
+        ["status", "candidates"]
+    )
     hp = Hyperparameters(model=Model(str(Path(__file__).parent)))
     for folds, expected in ((1, [2]), (2, [2, 1, 1])):  # with folds, too, it is CCG's, and none is trained again
         indicator = CCG(classifier=hp, min_steps=7, folds=folds).identify_causal_terms.fit(ds).fitted

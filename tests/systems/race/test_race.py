@@ -442,6 +442,7 @@ def candidate(claim: str, **changes: Any) -> dict[str, Any]:
 def test_a_claim_is_kept_when_it_flips_the_label(says: Any, flip: str, label: str, kept: list[str]) -> None:
     asked = says({label: label for label in LABELS})
     given = {
+        "claim": "a claim",
         "evidence": [{"title": "", "text": "the original"}],
         "label": label,
         "candidates": [candidate(label) for label in LABELS],
@@ -459,7 +460,12 @@ def test_decided_candidates_are_not_asked_about_again(says: Any) -> None:
     asked = says({"open": REFUTES})
     ready = candidate("ready", change="evidence", status={"accepted": True, "stage": "check_edit", "reason": None})
     gone = candidate("gone", status={"accepted": False, "stage": "generate_claim", "reason": "too long"})
-    given = {"evidence": [{"title": "", "text": "e"}], "label": SUPPORTS, "candidates": [ready, gone, candidate("open")]}
+    given = {
+        "claim": "c",
+        "evidence": [{"title": "", "text": "e"}],
+        "label": SUPPORTS,
+        "candidates": [ready, gone, candidate("open")],
+    }
     answer = RULES.check_claim.batch([given])[0]
     assert [claim for claim, _ in asked] == ["open"]
     assert answer["candidates"][:2] == [ready, gone]  # type: ignore[index]
