@@ -9,15 +9,25 @@ from collections.abc import Sequence
 Clauses = Sequence[Sequence[str]]
 """A conjunction of disjunctions: `[["Rome", "Paris"], ["1994"]]` means (Rome or Paris) and 1994."""
 
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+"""Letters of scripts that write words without spaces between them (Chinese, Japanese, Thai …), or particles at words (Korean)."""
+_LETTER = rf"[^\W{_UNSPACED}]"
+
 # Where a phrase of whole words begins and ends: a part of a hyphenated word or of a number ("3" in "3,000") is not a whole word.
-WORD_START = r"(?<![\w-])(?<!\d[.,])"
-WORD_END = r"(?![\w-])(?![.,]\d)"
+WORD_START = rf"(?<!{_LETTER})(?<!-)(?<!\d[.,])"
+WORD_END = rf"(?!{_LETTER})(?!-)(?![.,]\d)"
+_EDGE = re.compile(rf"[{_UNSPACED}]")
+
+
+def _bounded(phrase: str, pattern: str, start: str, end: str) -> str:
+    """Put the bounds of whole words around a phrase's pattern; in scripts without spaces there are none."""
+    return f"{'' if _EDGE.match(phrase[:1]) else start}{pattern}{'' if _EDGE.match(phrase[-1:]) else end}"
 
 
 def mentions(text: str, phrase: str) -> bool:
     """Say whether `text` has `phrase` as whole words, in any case and in any encoding of its accents."""
     text, phrase = (unicodedata.normalize("NFC", string) for string in (text, phrase.strip()))
-    return re.search(WORD_START + re.escape(phrase) + WORD_END, text, re.IGNORECASE) is not None
+    return re.search(_bounded(phrase, re.escape(phrase), WORD_START, WORD_END), text, re.IGNORECASE) is not None
 
 
 def met(text: str, clauses: Clauses) -> list[bool]:
@@ -28,7 +38,7 @@ def met(text: str, clauses: Clauses) -> list[bool]:
 def find_places(text: str, passage: str, *, case: bool = False) -> list[tuple[int, int]]:
     """Find every occurrence of a text in a passage, as whole words; any white space may separate the words."""
     words = r"\s+".join(map(re.escape, text.split()))
-    pattern = rf"(?<!\w){words}(?!\w)"
+    pattern = _bounded(text.strip(), words, f"(?<!{_LETTER})", f"(?!{_LETTER})")
     return [place.span() for place in re.finditer(pattern, passage, 0 if case else re.IGNORECASE)] if words else []
 
 

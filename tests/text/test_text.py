@@ -10,7 +10,7 @@ from hfcf.text.check import script, text_problem
 from hfcf.text.entities import EntityTable, form, is_month, overlap
 from hfcf.text.label_names import label_of, name_beside
 from hfcf.text.normalise import dedup_key, fold, matches, overlaps, unbracket
-from hfcf.text.phrase_match import mentions
+from hfcf.text.phrase_match import find_answer, mentions
 from hfcf.text.quantities import Conversion, find_conversions, find_numbers, rebalance
 from hfcf.text.questions import compare_questions, join_parts, mark_answer, predicate, same_predicate, write_references
 from hfcf.text.words import split
@@ -116,3 +116,21 @@ def test_words() -> None:
 )
 def test_both_sides_of_a_quantity_change(text: str, expected: str) -> None:
     assert rebalance("It is 330 metres (1,083 ft) tall.", text) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "passage", "start"),
+    [
+        ("罗马", "意大利的首都是罗马。", 7),
+        ("ローマ", "首都はローマです。", 3),
+        ("โรม", "เมืองหลวงคือโรมครับ", 12),
+        ("로마", "수도는 로마입니다.", 4),
+        ("NASA", "他在NASA工作。", 2),
+        ("Rom", "Romulus lived in Rome.", -1),
+        ("Рим", "Римляне жили там.", -1),
+        ("rome", "He left Rome.", 8),
+    ],
+)
+def test_an_answer_is_found_in_scripts_without_spaces(answer: str, passage: str, start: int) -> None:
+    assert find_answer(answer, passage)[1] == start
+    assert mentions(passage, answer) == (start >= 0)
