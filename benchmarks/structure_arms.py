@@ -10,7 +10,8 @@ import random
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
 
-from hfcf.metrics.scores.shortcuts import NEGATION, last_step_parity, nearest_parity, parity
+from structure_shortcuts import NEGATION, last_step_parity, nearest_parity, parity
+
 from hfcf.tasks.structures.model import CLAIM, Structure
 
 Row = Mapping[str, Any]

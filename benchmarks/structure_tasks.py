@@ -22,7 +22,7 @@ a few steps of one fold and stores nothing. The models are computed where accele
 
 Intervals are of 95 %, by 10,000 resamples of trees and, apart from them, of seeds. The column "best rule" is the accuracy of the
 best of the rules `Arm.opens`, which guess from where "not" is without a model, and the next column says how a trained model does on
-the rows where that rule is wrong. The last lines are the shortcut audit of Task 1 (`hfcf.metrics.scores.shortcuts`).
+the rows where that rule is wrong. The last lines are the shortcut audit of Task 1 (`structure_shortcuts.py`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ import transformers
 from common import read_options, show
 from datasets import Dataset
 from structure_arms import ARMS, EPOCHS, SHORT, TASK_1, TASK_2, Arm
+from structure_shortcuts import guess_by, shortcuts
 from structure_table import COLUMNS, RESULTS, VERSION, lines, notes
 
 import hfcf
 from hfcf.core.model import Model
 from hfcf.core.splits import regroup
 from hfcf.engines.base import process_device
-from hfcf.metrics.scores.shortcuts import guess_by, shortcuts
 from hfcf.studies.compare.results import Cells, digest
 from hfcf.tasks.verification import LABELS
 from hfcf.training.derived_labels import derive_labels

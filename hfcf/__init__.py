@@ -39,8 +39,6 @@ _PUBLIC = {
     "Task": "hfcf.core.task",
     "accepted": "hfcf.core.candidates",
     "augment": "hfcf.systems._augment",
-    "attack": "hfcf.studies.attack.models",
-    "build_attack": "hfcf.systems.ccg.attack",
     "checkwhy": "hfcf.checkwhy",
     "consistency": "hfcf.training.consistency",
     "counterfactuals": "hfcf.systems._single",
@@ -78,7 +76,6 @@ if TYPE_CHECKING:
     from hfcf.metrics.shared.measure import measure
     from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run
-    from hfcf.studies.attack.models import attack
     from hfcf.systems._augment import augment
     from hfcf.systems._single import counterfactuals
     from hfcf.systems.baselines.autocad import AutoCAD
@@ -94,7 +91,6 @@ if TYPE_CHECKING:
     from hfcf.systems.baselines.rand_agen_qgen import RandAgenQgen
     from hfcf.systems.baselines.revisions import Revisions
     from hfcf.systems.baselines.synonym import Synonym
-    from hfcf.systems.ccg.attack import build_attack
     from hfcf.systems.ccg.system import CCG
     from hfcf.systems.checkwhy.system import CheckWhy
     from hfcf.systems.crossaug import CrossAug
@@ -133,9 +129,7 @@ __all__ = [
     "System",
     "Task",
     "accepted",
-    "attack",
     "augment",
-    "build_attack",
     "checkwhy",
     "consistency",
     "counterfactuals",

@@ -17,11 +17,9 @@ COLUMNS = {column for task in tasks().values() for column in task.columns}
 OTHER_MEANINGS = Counter(
     {
         "pipeline/recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
-        "studies/human/protocols.py: 'relation'": 3,  # a column of a rating sheet
         "studies/compare/recipe.py: 'structures'": 1,  # a kind of comparison, as a recipe's `compare` names it
         "studies/compare/structure_recipe.py: 'structures'": 1,  # the same
         "studies/compare/structures.py: 'structures'": 1,  # the name of a version in a cell
-        "studies/corpus_statistics.py: 'structures'": 2,  # a part of the statistics
         "core/contamination.py: 'structures'": 1,  # the corpus of that name: a user's own files
         "engines/verifier_inputs.py: 'text' in": 2,  # a placeholder of a verifier's inputs
     }

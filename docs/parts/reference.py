@@ -120,7 +120,7 @@ def recipes_table(kind: str) -> str:
 
 
 def kind_of(content: Mapping[str, Any]) -> str:
-    return next((kind for kind in ("attack", "compare", "train") if kind in content), "run")
+    return next((kind for kind in ("compare", "train") if kind in content), "run")
 
 
 def data_of(content: Mapping[str, Any]) -> str:
@@ -179,5 +179,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "api_stages": stages_api,
     "api_tasks": tasks_api,
     "api_trainers": trainers_api,
-    **{f"recipes_{kind}": partial(recipes_table, kind) for kind in ("attack", "compare", "run", "train")},
+    **{f"recipes_{kind}": partial(recipes_table, kind) for kind in ("compare", "run", "train")},
 }

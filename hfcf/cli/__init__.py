@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hfcf.cli import cache, console, listing, models, page, runs, scoring, studies
+from hfcf.cli import cache, console, listing, models, page, rating, runs, scoring
 from hfcf.cli.console import data_text, format_traceback, log_to_terminal, plain
 from hfcf.cli.launch import LOST, is_launched
 from hfcf.cli.signals import Stop
@@ -21,8 +21,8 @@ app = typer.Typer(
 )
 # Imports stay light: `hfcf --help` answers at once.
 for command in (
-    runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, studies.analyse, runs.push,
-    page.app, scoring.describe,
+    runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, runs.push, page.app,
+    scoring.describe,
 ):  # fmt: skip
     app.command()(command)
 app.command("list")(listing.list_)
@@ -30,10 +30,8 @@ recipe = typer.Typer(help="What a recipe may hold.", no_args_is_help=True)
 recipe.command()(listing.schema)
 recipe.callback()(lambda: None)  # without a callback typer turns a group of one command into the command
 app.add_typer(recipe, name="recipe")
-app.add_typer(studies.attack, name="attack")
 app.add_typer(cache.app, name="cache")
-app.add_typer(studies.rate, name="rate")
-app.add_typer(studies.review, name="review")
+app.add_typer(rating.app, name="rate")
 app.add_typer(scoring.app, name="score")
 
 

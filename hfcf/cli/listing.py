@@ -65,7 +65,7 @@ def list_(
             _print_entry(name or what, _ENTRIES[found](name or what))
 
 
-def schema(kind: Annotated[str, typer.Argument(help="run, train, compare or attack.")] = "run") -> None:
+def schema(kind: Annotated[str, typer.Argument(help="run, train or compare.")] = "run") -> None:
     """Print the JSON schema of a kind of recipe; editors use it to complete and check keys."""
     from hfcf.pipeline.schema import json_schema
 

@@ -1,4 +1,4 @@
-"""`hfcf score` and `hfcf describe`: predictions against a corpus, the shortcuts that a corpus leaves open, and what it has."""
+"""`hfcf score` and `hfcf describe`: predictions against a corpus, and what a corpus has."""
 
 from __future__ import annotations
 
@@ -15,30 +15,8 @@ from hfcf.cli.models import options_of
 from hfcf.cli.tables import print_page
 from hfcf.core.paths import replace_file
 
-app = typer.Typer(help="Scores of predictions that any system made, and of what needs no model.", no_args_is_help=True)
-Gold = Annotated[str, typer.Argument(help="A corpus of argument structures: NAME=FOLDER or NAME=FILE, or with :SPLIT.")]
+app = typer.Typer(help="Scores of predictions that any system made.", no_args_is_help=True)
 Out = Annotated[Path | None, typer.Option(help="A JSON file for the numbers.")]
-
-
-@app.command()
-def shortcuts(
-    corpus: Gold,
-    derive: Annotated[
-        int | None, typer.Option(min=0, help="Make rows of three labels of trees that only support, with so many distractors.")
-    ] = None,
-    set_: Set = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
-    out: Out = None,
-    overwrite: Overwrite = False,
-) -> None:
-    """Say how often the label of a row can be guessed without its argument: by words, by counting pieces, by counting denials."""
-    console.silence_libraries()
-    _refuse(out, overwrite)
-    from hfcf.studies.shortcuts import audit, to_page
-
-    tables = audit(corpus, changes=set_ or [], derive=derive, limit=limit)
-    print_page(to_page(tables))
-    _write(out, tables)
 
 
 @app.command()
@@ -77,21 +55,18 @@ def structures(
 
 def describe(
     corpus: Annotated[str, typer.Argument(help="NAME=FOLDER (all splits), NAME=FOLDER:SPLIT, or a file of rows.")],
-    derive: Annotated[
-        int | None, typer.Option(min=0, help="Make rows of three labels of trees that only support, with so many distractors.")
-    ] = None,
     set_: Set = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
     json_: Annotated[Path | None, typer.Option("--json", help="A JSON file for the numbers.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Print what a corpus has: rows, labels, words, pieces; and the steps, links and forms of argument structures."""
+    """Print what a corpus has, as CheckWhy's Table 1: rows by split and label, words, pieces, distractors, reasoning steps."""
     console.silence_libraries()
     _refuse(json_, overwrite)
     from hfcf.studies.corpus_statistics import describe as describe_rows
     from hfcf.studies.corpus_statistics import read_corpus, to_page
 
-    described = describe_rows(read_corpus(corpus, changes=set_ or [], limit=limit), derive=derive)
+    described = describe_rows(read_corpus(corpus, changes=set_ or [], limit=limit))
     print_page(to_page(described))
     _write(json_, described)
 

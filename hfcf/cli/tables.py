@@ -41,26 +41,6 @@ def print_funnel(report: dict[str, Any]) -> None:
             print_hanging(reason, indent=4)
 
 
-def print_attack(summary: Mapping[str, Any]) -> None:
-    """Print the numbers of an attack, in the terms of TextAttack, and why rows were skipped or could not be misled."""
-    asked, attacked = summary["asked"], summary["attacked"]
-    skipped, failed = summary["skipped"], summary["failed"]
-    lines = [("rows", f"{summary['rows']:,}, of which {sum(skipped.values()):,} skipped and {attacked:,} attacked")]
-    if asked:
-        before, under = summary["accuracy"], summary["accuracy_under_attack"]
-        lines.append(("accuracy", f"{before:.1%} before, {under:.1%} under attack, of {asked:,} rows"))
-    if attacked:
-        low, high = (f"{edge:.1%}" for edge in summary["interval"])
-        rate = f"{summary['success_rate']:.1%} [{low}, {high}]: {summary['succeeded']:,} of {attacked:,} rows misled it"
-        lines += [("success rate", rate), ("mean queries", f"{summary['queries']:.1f} a row")]
-    if summary["succeeded"]:
-        lines.append(("words changed", f"{summary['words_changed']:.1%} on average"))
-    lines += [
-        (name, f"{n:,}: {reason}") for name, reasons in (("skipped", skipped), ("failed", failed)) for reason, n in reasons.items()
-    ]
-    print_fields([(name, data_text(text).plain) for name, text in lines], 0)
-
-
 def print_scores(results: Mapping[str, Mapping[str, Any]]) -> None:
     """Print a model's scores by corpus; a corpus with many scores, or with scores of groups of rows, gets its own tables."""
     few = {title: scores for title, scores in results.items() if len(scores) <= _WIDE and not _groups(scores)}

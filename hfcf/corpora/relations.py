@@ -1,7 +1,7 @@
 """Sentences of a user's own files with two entities and a relation: JSON lines and Parquet.
 
     ds = hfcf.load("relations", data_files={"train": "a.jsonl", "test": "b.parquet"}, on_error="reject")
-    ds = hfcf.load("relations", data_dir="out/attack", split="test")  # written by `hfcf attack choose out/attack`
+    ds = hfcf.load("relations", data_dir="mine", split="test")
 
 - Files: `train`, `validation` (or `dev`) and `test`, in the forms that `hfcf` and the Hub write. Each split is a `.jsonl`, else a
   `.parquet`, else shards `<split>-….parquet`. They are in `data_dir`, or its `data/` or `data/default/`; the first folder that has

@@ -184,7 +184,7 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
         return recipes.parse(RunRecipe, recipes.apply_changes(deepcopy(dict(recipe)), changes), "the recipe")
     path = recipes.find(str(recipe))
     content = recipes.read(path, changes)
-    if other := next((key for key in ("train", "compare", "attack") if key in content), None):
+    if other := next((key for key in ("train", "compare") if key in content), None):
         raise recipes.RecipeError(f"{path.name}: this is a recipe of hfcf {other}, not of hfcf run")
     return recipes.parse(RunRecipe, content, path.name)
 

@@ -16,14 +16,13 @@ KINDS = {
     "run": "hfcf.pipeline.recipes:RunRecipe",
     "train": "hfcf.pipeline.recipes:AnyTrainRecipe",
     "compare": "hfcf.studies.compare.recipe:AnyComparison",
-    "attack": "hfcf.studies.attack.run:AttackRecipe",
 }
 """The type of each kind of recipe, imported when it is first used."""
 
 
 def kind_of(content: Mapping[str, Any]) -> str:
     """Tell which command a recipe is for."""
-    return next((kind for kind in ("compare", "attack", "train") if kind in content), "run")
+    return next((kind for kind in ("compare", "train") if kind in content), "run")
 
 
 def json_schema(kind: str) -> dict[str, Any]:

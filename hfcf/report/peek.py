@@ -124,7 +124,7 @@ def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) 
 
 
 def _other_rows(paths: Sequence[Path], rows: int, find: str | None) -> Iterator[Text]:
-    """Yield the values of rows that are not counterfactuals: originals, triplets, the results of an attack."""
+    """Yield the values of rows that are not counterfactuals: originals, triplets."""
     for row in islice((row for row in read_rows(paths) if _holds(find, "", map(str, row.values()))), rows):
         yield Text()
         for name, value in row.items():

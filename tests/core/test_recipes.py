@@ -22,12 +22,11 @@ from hfcf.core.system import System
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.recipes import TRAININGS, parse_train
 from hfcf.pipeline.schema import json_schema, kind_of
-from hfcf.studies.attack.run import parse_attack
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
 from hfcf.studies.compare.structure_recipe import StructureComparison
 from hfcf.studies.compare.training_settings import hyperparameters
-from hfcf.studies.human.collect import rated_correct
+from hfcf.studies.human.ratings import rated_correct
 from hfcf.training.trainer import Hyperparameters
 
 
@@ -77,8 +76,6 @@ def check(content: dict[str, Any], name: str, preset: str) -> None:
         corpora.builder_class(source["corpus"])
     if "compare" in content:
         check_comparison(content, name)
-    elif "attack" in content:
-        assert parse_attack(content, name)[1].stages[0].name == "identify_causal_terms"
     elif "train" in content:
         assert parse_train(content, name).hyperparameters().epochs > 0
     else:
@@ -111,7 +108,6 @@ def test_each_kind_of_recipe_is_among_them() -> None:
     assert {one.get("compare") for one in kinds} == {"verifiers", "rationales", "relations", "models", "structures", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
     assert {one["system"] for one in kinds if "system" in one} == {"race", "crossaug", "ccg", "rgf", "checkwhy", "synonym"}
-    assert sum("attack" in one for one in kinds) == 2
 
 
 def test_the_comparison_of_question_systems_has_its_controls() -> None:
@@ -215,7 +211,7 @@ def test_a_schema_refuses_what_can_not_be(content: dict[str, Any]) -> None:
 
 
 def test_a_kind_of_recipe_that_is_not_there_lists_those_that_are() -> None:
-    with pytest.raises(recipe.RecipeError, match=r"run, train, compare, attack, got 'runn'.*'run'"):
+    with pytest.raises(recipe.RecipeError, match=r"run, train, compare, got 'runn'.*'run'"):
         json_schema("runn")
 
 

@@ -1,4 +1,4 @@
-"""Files that commands take are read as `hfcf.load` reads them: `evaluate`, `peek`, `rate` and `review`."""
+"""Files that commands take are read as `hfcf.load` reads them: `evaluate`, `peek` and `rate`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from typer.testing import CliRunner
 import hfcf
 from hfcf.cli import app
 from hfcf.corpora.custom.rows import load_file, read_rows
-from hfcf.studies.human.export import export as export_ratings
-from hfcf.studies.review.export import export
-from hfcf.studies.review.version import COLUMNS
+from hfcf.studies.human.export import export
 
+COLUMNS = ("id", "claim", "evidence", "evidence_info", "structure", "label")
 SALT = {
     "id": "salt", "claim": "Salt melted the ice.", "label": "SUPPORTS", "note": "mine",
     "evidence": {"E1": "Salt lay on the ice.", "E2": "Salt lets ice melt below zero."}, "structure": "(E1, E2) → Claim",
@@ -34,19 +33,6 @@ def run(*command: str) -> str:
     answer = CliRunner().invoke(app, list(command), env={"COLUMNS": "200"})
     assert answer.exit_code == 0, answer.exception
     return answer.output
-
-
-def test_a_review_takes_the_layouts_that_load_reads(tmp_path: Path) -> None:
-    file = write(tmp_path / "mine.jsonl", [SALT, {**SALT, "id": "bad", "structure": "(E1, E9) → Claim"}])
-    report = export(file, tmp_path / "out", form="csv", people=1)
-    assert report["rows"] == 1
-    ((why, number),) = report["left_out"].items()
-    assert (number, "E9" in why) == (1, True)
-    key = json.loads((tmp_path / "out" / "key.json").read_text(encoding="utf-8"))
-    expected = hfcf.load("structures", data_files={"train": write(tmp_path / "one.jsonl", [SALT])}, split="train")[0]
-    assert {name: key["rows"][0][name] for name in COLUMNS} == {name: expected[name] for name in COLUMNS}
-    assert key["rows"][0]["note"] == "mine"
-    assert "rows 1" in " ".join(run("review", "export", str(file), "--out", str(tmp_path / "again")).split())
 
 
 def test_rows_that_have_our_form_stay_as_they_are(tmp_path: Path) -> None:
@@ -66,7 +52,7 @@ def test_a_rating_takes_claims_with_evidence_as_texts(tmp_path: Path) -> None:
     (own,) = read_rows(mine, ("claim", "evidence", "label"))
     assert (own["label"], own["source_id"]) == ("SUPPORTS", "0")
     assert own["evidence"] == [{"title": "", "text": "Rome was built long ago."}]
-    report = export_ratings({"mine": str(mine)}, "race", tmp_path / "out", sources=str(sources), raters=1)
+    report = export({"mine": str(mine)}, "race", tmp_path / "out", sources=str(sources), raters=1)
     assert report["lines"] == 1
 
 

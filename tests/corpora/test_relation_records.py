@@ -1,4 +1,4 @@
-"""A user's own relation rows: their forms, bad ones, and sets that the library writes, the attack set among them."""
+"""A user's own relation rows: their forms, bad ones, and sets that the library writes, a challenge set among them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ from hfcf.core.task import get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.hub.folder import write_parquet
 from hfcf.pipeline.build_corpus import build
-from hfcf.studies.attack.choices import export_choices
-from hfcf.studies.attack.run import NOTES, SHEET, STORE, make_attack
 from hfcf.studies.compare.recipe import ColumnComparison, parse_comparison
 from hfcf.studies.compare.samples import load_columns
-from hfcf.systems.ccg.attack import ATTACK, CANDIDATES
 from hfcf.training.data import load_rows
 from hfcf.training.scorers import RELATIONS
 
@@ -56,7 +53,7 @@ def canonical(*rows: dict[str, Any]) -> Dataset:
         name: [{"start": row[name][0], "end": row[name][1], "type": "THING" if name == "head" else None} for row in rows]
         for name in ("head", "tail")
     }
-    own: dict[str, Any] = {"group_id": "g", "corpus": "attack:made", "split": "test"}
+    own: dict[str, Any] = {"group_id": "g", "corpus": "challenge:made", "split": "test"}
     made = [{**row, **own, **{name: places[name][i] for name in places}} for i, row in enumerate(rows)]
     return Dataset.from_list(made, features=get_task("relation").features)
 
@@ -186,49 +183,32 @@ def test_where_files_are_looked_for(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def attack(tmp_path: Path) -> Path:
-    """The folder that `hfcf attack choose` makes, of two made-up candidates."""
-    out = tmp_path / "out" / "attack"
-    out.mkdir(parents=True)
-    tokens = ["The", "mail", "went", "to", "Rome", "."]
-    own = {
-        "source_id": "1", "kind": "flipped", "source_perplexity": 12.0, "source": " ".join(TOKENS), "source_label": ORIGIN,
-        "donor_id": "2", "edits": [], "chosen": None,
-    }  # fmt: skip
-    rows = canonical({**ROW, "id": "1:flipped:01", "tokens": tokens, "label": DESTINATION}, {**ROW, "id": "1:flipped:02"})
-    found = [{**row, **own, "rank": i + 1, "perplexity": 9.0 + i} for i, row in enumerate(rows)]
-    candidates = Dataset.from_list(found, features=CANDIDATES)
-    candidates.to_parquet(str(out / STORE))
-    export_choices(candidates, out / SHEET)
-    report = {
-        "rows": 1, "donors": 1, "rejected": {},
-        **{kind: {"rows": 1, "candidates": 2, "without": {}} for kind in ("flipped", "invariant")},
-    }  # fmt: skip
-    recipe = {"corpus": "ccg_semeval", "split": "test", "attack": {"model": "tiny"}}
-    notes = {"report": report, "seconds": {}, "recipe": recipe, "command": "hfcf attack candidates tiny"}
-    (out / NOTES).write_text(json.dumps(notes), encoding="utf-8")
-    make_attack(out, automatic=True)
-    return out
+def challenge(tmp_path: Path) -> Path:
+    """A published set of one made-up row, labels as classes."""
+    rows = canonical({**ROW, "id": "1:flipped", "tokens": ["The", "mail", "went", "to", "Rome", "."], "label": DESTINATION})
+    write_parquet(
+        rows.cast_column("label", ClassLabel(names=[DESTINATION, ORIGIN])), tmp_path / "out" / "challenge" / "data", "test"
+    )
+    return tmp_path / "out" / "challenge"
 
 
-def test_an_attack_set_is_scored_by_a_comparison(attack: Path) -> None:
-    (file,) = (attack / "data").iterdir()
+def test_a_challenge_set_is_scored_by_a_comparison(challenge: Path) -> None:
+    (file,) = (challenge / "data").iterdir()
     assert pq.read_schema(file).field("label").type == pa.int64()
-    for folder in (attack, attack / "data"):
+    for folder in (challenge, challenge / "data"):
         ds = hfcf.load("relations", data_dir=folder, split="test")
         assert ds["id"] == ["1:flipped"]
         assert ds["label"] == [DESTINATION]
         assert ds["tokens"][0][2:4] == ["went", "to"]
-    assert set(ds.features) < {*ATTACK, "text", "offsets"}
-    mine = {"corpus": "relations", "data_files": str(write(attack.parent / "mine.jsonl", ROW))}
-    column = {"name": "Own", "test": {"corpus": "relations", "data_dir": "attack", "split": "test"}}
+    mine = {"corpus": "relations", "data_files": str(write(challenge.parent / "mine.jsonl", ROW))}
+    column = {"name": "Own", "test": {"corpus": "relations", "data_dir": "challenge", "split": "test"}}
     files: dict[str, Any] = {
         "name": "Files",
-        "test": {"corpus": "relations", "data_files": {"test": f"attack/data/{file.name}"}, "split": "test"},
+        "test": {"corpus": "relations", "data_files": {"test": f"challenge/data/{file.name}"}, "split": "test"},
     }
     content = {
         "compare": "relations", "methods": {"none": None}, "seeds": [1],
-        "data_dir": str(attack.parent), "classifier": {"model": "tiny"}, "columns": [column, files],
+        "data_dir": str(challenge.parent), "classifier": {"model": "tiny"}, "columns": [column, files],
         "defaults": {"train": mine, "dev": mine, "test": {"data_dir": "elsewhere"}},
     }  # fmt: skip
     recipe = parse_comparison(content)
@@ -238,11 +218,11 @@ def test_an_attack_set_is_scored_by_a_comparison(attack: Path) -> None:
     assert own.ids == same.ids
     labels = {label for part in (sample.train, own.rows) for label in part["label"]}
     assert RELATIONS.letters(labels) == {"Other": "-", DESTINATION: "a", ORIGIN: "b"}
-    assert locate(files["test"], "x")["data_files"] == {"test": f"x/attack/data/{file.name}"}
+    assert locate(files["test"], "x")["data_files"] == {"test": f"x/challenge/data/{file.name}"}
 
 
-def test_own_rows_are_published(attack: Path, tmp_path: Path) -> None:
-    out = build("relations", out=tmp_path / "built", data_dir=attack)
+def test_own_rows_are_published(challenge: Path, tmp_path: Path) -> None:
+    out = build("relations", out=tmp_path / "built", data_dir=challenge)
     card = (out / "README.md").read_text(encoding="utf-8")
     assert f"| split | rows | groups | {DESTINATION} |" in card
     assert "Label map" not in card

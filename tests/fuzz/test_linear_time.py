@@ -16,7 +16,6 @@ from hfcf.corpora.formats.tokens import tokenise
 from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.engines.label_preserving import why_preserving
 from hfcf.metrics.copy_rate import copy_rate
-from hfcf.studies import spreadsheets
 from hfcf.systems.crossaug import spaced_like
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.replace import edits_of
@@ -126,7 +125,6 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "split_sentences": split_sentences,
     "tokenise": tokenise,
     "links": lambda text: plain(text + "\n]]"),
-    "sheets": lambda text: (spreadsheets._guarded(text), spreadsheets.unguarded(text)),
     "wh_question": lambda text: wh_question(text, 15_000, 15_010, "who"),
 }
 

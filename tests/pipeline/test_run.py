@@ -39,7 +39,6 @@ from hfcf.hub.previous_run import ExistingResultError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.pipeline.recipes import parse_train
-from hfcf.studies.attack.run import parse_attack
 from hfcf.systems import system_class
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
@@ -382,11 +381,6 @@ def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> Non
         assert parse_train(content, path.name).seed == 7
         for source in [*content["data"], *content.get("evaluate", []), *content.get("exclude", [])]:
             builder_class(source["corpus"])
-        return
-    if "attack" in content:
-        assert first.startswith(f"# hfcf attack candidates recipes/{name}.yaml --out ")
-        assert parse_attack(content, path.name)[1].seed == 7
-        builder_class(content["corpus"])
         return
     assert first.startswith((f"# hfcf run {name}", f"# hfcf run recipes/{name}.yaml --out "))
     parsed = runner.read_recipe(str(path), [f"preset={preset}", "split=validation"])

@@ -25,7 +25,7 @@ from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
 from hfcf.studies.compare.recipe import Evaluation, Pairs
 from hfcf.studies.compare.results import digest
-from hfcf.studies.human.collect import is_as_rated, rated_correct
+from hfcf.studies.human.ratings import is_as_rated, rated_correct
 from hfcf.systems import system_class
 from hfcf.training.data import drop_related, load_rows, unrelated
 from hfcf.training.verifier import of_labels

@@ -1,197 +1,256 @@
-"""A human evaluation: which rows are rated, what raters see of each, what they answer, and how answers are read."""
+"""Protocols of human evaluations: YAML files that say which rows are rated, what raters see of each, and what they answer.
+
+The papers' protocols and ours are in `protocols/`. All hide the methods and draw an order for each rater; the papers mention
+neither. Wordings and examples are ours: the papers print criteria, not their rating sheets. A comment in a file says where it
+differs from its paper otherwise.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
-Level = Literal["nominal", "ordinal", "interval"]
-Kind = Literal["scale", "sides", "words", "choice"]
-Row = Mapping[str, Any]
-SIDES = ("1", "2", "tie")
-"""Answers of a question that compares two texts."""
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import Field
+
+from hfcf.core import recipe as recipes
+from hfcf.core.recipe import Recipe
+from hfcf.core.safe_yaml import read_yaml_file
+from hfcf.core.segments import Segment, pair
+from hfcf.core.settings import Positive
+from hfcf.core.task import Row, Task, task_of
+from hfcf.tasks import relation
+from hfcf.text.check import text_problem
+
 YES_NO = {"1": "yes", "0": "no"}
+NEITHER = "neither"
+"""The last choice of rows whose labels are open."""
+_FOLDER = Path(__file__).parent / "protocols"
 
 
-@dataclass(frozen=True)
-class Question:
-    """A column that raters fill.
+class Question(Recipe):
+    """A column that raters fill."""
 
-    Args:
-        name: of the column.
-        asks: the full question.
-        answers: each allowed answer and its meaning; empty for `words`.
-        example: a worked answer with its reason, for the instructions.
-        level: the distance between two answers, for Krippendorff's α.
-        kind: "scale" answers are numbers. "sides" answers are 1, 2 or tie, for two texts in an order drawn for each line. They are
-            stored as 1 (win), 0 (tie) and -1 (lose) of the method. "words" answers are numbers of words, as the sentence shows
-            them, 0 for none. "choice" answers are numbers of the line's choices, stored as 1 for the row's own label, else 0.
-        optional: a sheet without this column, written before the question was, is read: the question was not asked there.
-        of: names of yes-or-no questions: this question is not asked, and is yes if a rater says yes to all of them.
-    """
-
-    name: str
     asks: str
-    answers: Mapping[str, str]
-    example: str
-    level: Level = "ordinal"
-    kind: Kind = "scale"
-    optional: bool = False
-    of: tuple[str, ...] = ()
+    """The full question."""
+    answers: dict[str, str] = Field(default_factory=dict)
+    """Each allowed answer and its meaning; empty for words and choices."""
+    example: str = ""
+    """A worked answer with its reason, for the instructions."""
+    level: Literal["nominal", "ordinal", "interval"] = "ordinal"
+    """The distance between two answers, for Krippendorff's α."""
+    kind: Literal["scale", "sides", "words", "choice"] = "scale"
+    """Answers of "scale" are numbers. "sides" are 1, 2 or tie, for two texts in an order drawn for each source; they count as 1
+    (win), 0 (tie) and -1 (lose) of the method. "words" are numbers of words, as the sentence shows them, 0 for none. "choice" are
+    numbers of the line's choices; they count as 1 for the row's own label, else 0."""
+    all_of: list[str] = Field(default_factory=list)
+    """Yes-or-no questions: this question is not asked, and is yes if a rater says yes to all of them."""
 
     @property
     def yes_or_no(self) -> bool:
-        """Whether each answer is stored as 1 or 0, yes or no."""
+        """Whether each answer counts as 1 or 0, yes or no."""
         return self.kind == "choice" or set(self.answers) == set(YES_NO)
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Question:
-        """Rebuild the question that a key stores; older keys have fewer settings."""
-        return cls(**{**stored, "of": tuple(stored.get("of", ()))})
 
+class Protocol(Recipe):
+    """A rating task.
 
-@dataclass(frozen=True)
-class Protocol:
-    """A rating task: data alone, so that the key of a rating can store it.
-
-    Args:
-        name: of the command; never shown to raters.
-        title: shown to raters; it names no method.
-        guide: what raters see and do, in a few sentences.
-        paper: whose human evaluation this is, with the section.
-        unit: the name of the `Unit` that a line of a sheet shows.
-        shows: columns that raters read.
-        questions: columns that raters fill.
-        rows: of each method; of each stratum, if there are any.
-        strata: labels of the source that are drawn and summarised separately.
+    Its texts are templates of Jinja over `row`, `source`, `side` ("1" or "2", drawn for each source) and the variables of its view.
     """
 
-    name: str
     title: str
+    """Shown to raters; it names no method."""
     guide: str
+    """What raters see and do, in a few sentences."""
     paper: str
-    unit: str
-    shows: tuple[str, ...]
-    questions: tuple[Question, ...]
-    rows: int
-    strata: tuple[str, ...] = ()
+    """Whose human evaluation this is, with the section."""
+    columns: list[str]
+    """Columns that a row must have."""
+    source: bool = False
+    """Whether a line also shows the row's source."""
+    view: Literal["pair", "terms"] | None = None
+    """More variables of the templates: see `VIEWS`."""
+    leave_out: dict[str, str] = Field(default_factory=dict)
+    """{reason: an expression that is true of the rows that are not rated}."""
+    shows: dict[str, str]
+    """{a column that raters read: its template}."""
+    stratum: str = ""
+    """A template: rows are drawn and summarised for each of its values in `strata`."""
+    strata: list[str] = Field(default_factory=list)
+    questions: dict[str, Question]
+    rows: Positive
+    """How many to draw of each method; of each stratum, if there are any."""
 
     @property
-    def asked(self) -> tuple[Question, ...]:
+    def asked(self) -> dict[str, Question]:
         """The questions that are columns of the sheet."""
-        return tuple(question for question in self.questions if not question.of)
-
-    def complete(self, answers: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, dict[str, list[Any]]]:
-        """Add the questions that are not asked to each line's answers: yes if all their questions are yes, null if any is null."""
-        return {item: {question.name: _answered(question, own) for question in self.questions} for item, own in answers.items()}
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Protocol:
-        """Rebuild the protocol that a key stores."""
-        lists = {name: tuple(stored[name]) for name in ("shows", "strata")}
-        return cls(**{**stored, **lists, "questions": tuple(map(Question.from_json, stored["questions"]))})
+        return {name: question for name, question in self.questions.items() if not question.all_of}
 
 
-def _answered(question: Question, answers: Mapping[str, Sequence[Any]]) -> list[Any]:
-    if not question.of:
-        return list(answers[question.name])
-    by_rater = zip(*(answers[name] for name in question.of), strict=True)
-    return [None if None in values else int(all(value == 1 for value in values)) for values in by_rater]
+def protocol_names() -> list[str]:
+    """List the protocols that ship with this library."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+
+
+def load_protocol(name: str) -> Protocol:
+    """Read a protocol: one that ships with this library, by name, or a YAML file.
+
+    >>> list(load_protocol("rgf").questions)
+    ['fluency', 'correctness']
+    """
+    path = Path(name) if Path(name).suffix == ".yaml" else _FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        raise ValueError(f"there is no protocol {name!r}: choose one of {', '.join(protocol_names())}, or give a YAML file")
+    return recipes.parse(Protocol, read_yaml_file(path), path.name)
 
 
 @dataclass(frozen=True)
 class Display:
-    """What a line of a sheet shows."""
+    """What a line of a sheet shows of a row."""
 
     texts: dict[str, str]
     """The columns that raters read."""
-    label: str | None = None
-    """The source's label, of protocols with strata."""
-    extras: dict[str, Any] = field(default_factory=dict)
-    """What the answers are parsed with: see `parse_answer`."""
+    stratum: str = ""
+    scoring: dict[str, Any] = field(default_factory=dict)
+    """What `parse_answer` reads answers with, and raters don't see."""
 
 
-@dataclass(frozen=True)
-class Unit:
-    """How a row becomes a line of a sheet.
-
-    Args:
-        columns: that a row must have.
-        show: from the row, its source (None if the row needs none) and the side of the method's text, "1" or "2". It raises
-            `ValueError` with the reason why a row can't be rated.
-        sourced: whether a line also shows the source.
-        instead: the column of the row by which it needs no source.
-        shared: whether one line of a source serves all methods: raters mark words in it.
-        single: whether a sheet can have one method only.
-    """
-
-    columns: tuple[str, ...]
-    show: Callable[[Row, Row | None, str], Display]
-    sourced: bool = False
-    instead: str | None = None
-    shared: bool = False
-    single: bool = False
-
-    def needs_source(self, columns: Container[object]) -> bool:
-        """Tell whether rows with these columns can be shown only with their sources."""
-        return self.sourced and self.instead not in columns
-
-
-_MARK = re.compile(r"(?:(\S+)\()?(\d+)\)?")
-
-
-def parse_answer(question: Question, cell: str, item: Mapping[str, Any]) -> Any:
-    """Read a filled cell: a number, or the sorted places of words."""
-    written = cell.strip().lower()
+def show(protocol: Protocol, row: Row, source: Row | None = None, side: str = "1") -> Display:
+    """Write what raters see of a row; raise `ValueError` with the reason why it can't be rated."""
     try:
-        return _parse(question, written, item)
-    except ValueError:
-        # A spreadsheet guards a cell with an apostrophe, but a word may also begin with an apostrophe.
-        if not written.startswith("'"):
-            raise
-    return _parse(question, written[1:].strip(), item)
+        variables, scoring = VIEWS[protocol.view](row, source, side) if protocol.view else ({}, {"side": side})
+        variables = {"row": row, "source": source, "side": side, **variables}
+        for reason, expression in protocol.leave_out.items():
+            if _environment().compile_expression(expression, undefined_to_none=False)(**variables):
+                raise ValueError(reason)
+        texts = {column: _render(template, variables) for column, template in protocol.shows.items()}
+        stratum = _render(protocol.stratum, variables)
+    except (KeyError, TypeError, IndexError, AttributeError, TemplateError) as error:
+        raise ValueError(f"it can't be shown: {f'there is no {error}' if isinstance(error, KeyError) else error}") from error
+    for column, text in texts.items():
+        if problem := text_problem(text, f"the {column.replace('_', ' ')}", letters=False):
+            raise ValueError(problem)
+    if protocol.strata and stratum not in protocol.strata:
+        raise ValueError(f"its source's label is {stratum}")
+    return Display(texts, stratum, scoring)
 
 
-def _parse(question: Question, text: str, item: Mapping[str, Any]) -> Any:
-    # A spreadsheet may write the whole number 4 as 4.0 or 4,0.
-    plain = re.sub(r"^(\d+)[.,]0+$", r"\1", text)
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+    environment.globals |= {"marked": _marked_sentence, "roles": relation.roles, "argument": _write_argument}
+    return environment
+
+
+@cache
+def _compile(template: str) -> Template:
+    return _environment().from_string(template)
+
+
+def _render(template: str, variables: Mapping[str, Any]) -> str:
+    return _compile(template).render(**variables)
+
+
+View = tuple[dict[str, Any], dict[str, Any]]
+"""Variables of templates, and what answers are scored with."""
+
+
+def view_pair(row: Row, source: Row | None, side: str) -> View:
+    """View a counterfactual with its source, in any task: what changed, what both share, and the choices for its label."""
+    assert source is not None
+    task = task_of(row)
+    shown = pair(row, _hide_outcome(task, {**row, **task.revert_edits(row, row["edits"])}), _hide_outcome(task, row))
+    changed: list[dict[str, str]] = shown["texts"]  # type: ignore[assignment]
+    shared: list[dict[str, str]] = shown["context"]  # type: ignore[assignment]
+    if not changed:
+        raise ValueError("nothing that raters read was changed")
+    label, old = task.outcome(row), task.outcome(source)
+    if not label or not old:
+        raise ValueError(f"it or its source has no {task.outcome_name}")
+    if task.labels is not None and label not in task.labels:
+        raise ValueError(f"its label is {label!r}, and the labels are {', '.join(task.labels)}")
+    # Open labels: the row's and its source's, in an order drawn for each source, and neither.
+    open_labels = [*dict.fromkeys([label, old] if side == "1" else [old, label]), NEITHER]
+    choices = open_labels if task.labels is None else list(task.labels)
+    texts = {
+        "before": _name_texts(changed, "before"),
+        "after": _name_texts(changed, "after"),
+        "context": _name_texts(shared, "after"),
+    }
+    return {**texts, "source_label": old, "choices": choices}, {"choices": choices, "answer": label}
+
+
+def _hide_outcome(task: Task, row: Row) -> list[Segment]:
+    """Return a row's segments without what would tell its outcome, such as the answer and its place."""
+    return [
+        segment._replace(marks=tuple(mark for mark in segment.marks if mark.name != task.outcome_name))
+        for segment in task.segments(row)
+        if segment.block != task.outcome_name
+    ]
+
+
+def _name_texts(texts: Sequence[Mapping[str, str]], side: str) -> str:
+    """Write texts below each other, each with its name where there are several."""
+    written = [(text["where"], text[side]) for text in texts if text[side]]
+    return "\n".join(f"{where}: {text}" if len(written) > 1 else text for where, text in written)
+
+
+def view_terms(row: Row, source: Row | None, side: str) -> View:
+    """View a sentence with numbered words, and a method's causal terms in it: the row's own, or what its edits removed."""
+    if "causal_terms" in row:
+        sentence, terms = row, row["causal_terms"] or []
+    elif source is not None:
+        relation.TASK.apply_edits(source, row["edits"])  # raises if they do not fit the source
+        sentence, terms = source, [i for edit in row["edits"] for i in range(edit["start"], edit["end"])]
+    else:
+        raise ValueError("it has no causal_terms, and no source row is given")
+    if problem := relation.TASK.validate(sentence) or relation.overlap(sentence):
+        raise ValueError(problem)
+    free = relation.context(sentence)
+    numbered = [f"{token}({i + 1})" if i in free else token for i, token in enumerate(sentence["tokens"])]
+    return {"numbered": relation.marked({**sentence, "tokens": numbered})}, {"free": free, "terms": sorted(terms)}
+
+
+VIEWS: Mapping[str, Callable[[Row, Row | None, str], View]] = {"pair": view_pair, "terms": view_terms}
+"""What templates of a protocol can use beside the row and its source, by name."""
+
+
+def _marked_sentence(row: Row) -> str:
+    if problem := relation.TASK.validate(row):
+        raise ValueError(problem)
+    return relation.marked(row)
+
+
+def _write_argument(row: Row) -> str:
+    """Write the pieces of evidence with their names, and the steps between them."""
+    infos = row.get("evidence_info") or [{"id": f"E{i}"} for i in range(1, len(row["evidence"]) + 1)]
+    nodes = [f"{info['id']}: {piece['text']}" for info, piece in zip(infos, row["evidence"], strict=True)]
+    if not row["structure"]:
+        raise ValueError("there is no argument structure")
+    steps = [f"{' + '.join(map(str, step['premises']))} → {step['conclusion']}" for step in row["structure"]]
+    return "\n".join([*nodes, *steps])
+
+
+def parse_answer(question: Question, cell: str, scoring: Mapping[str, Any]) -> Any:
+    """Read a filled cell as what it counts for a method: a number, or the sorted places of words."""
+    # A spreadsheet may write the whole number 4 as 4.0 or 4,0, and an apostrophe before what looks like a formula.
+    text = re.sub(r"^(\d+)[.,]0+$", r"\1", cell.strip().removeprefix("'").lower())
     if question.kind == "words":
-        return _places(plain, item["tokens"], item["free"])
+        words = {str(place + 1): place for place in scoring["free"]}
+        numbers = [] if text == "0" else text.split()
+        if unknown := [number for number in numbers if number not in words]:
+            raise ValueError(f"the answer must be numbers of words with spaces between them, or 0 for none, got {unknown[0]!r}")
+        return sorted({words[number] for number in numbers})
+    allowed = [str(i) for i, _ in enumerate(scoring["choices"], 1)] if question.kind == "choice" else list(question.answers)
+    if text not in allowed:
+        raise ValueError(f"the answer must be one of {', '.join(allowed)}, got {text!r}")
     if question.kind == "choice":
-        return int(_chosen(plain, item["choices"]) == item["answer"])
-    if plain not in question.answers:
-        *others, last = question.answers
-        raise ValueError(f"{text!r} is not on the scale: write {', '.join(others)} or {last}")
+        return int(scoring["choices"][int(text) - 1] == scoring["answer"])
     if question.kind == "sides":
-        return 0 if plain == "tie" else 1 if plain == item["side"] else -1
-    return int(plain)
-
-
-def _chosen(text: str, choices: Sequence[str]) -> str:
-    numbered = {str(number): choice for number, choice in enumerate(choices, 1)}
-    if text not in numbered:
-        raise ValueError(f"the answer must be a number between 1 and {len(choices)}, got {text!r}")
-    return numbered[text]
-
-
-def _places(text: str, tokens: Sequence[str], free: Sequence[int]) -> list[int]:
-    if text == "0":
-        return []
-    places = set()
-    for mark in text.split():
-        match = _MARK.fullmatch(mark)
-        if not match:
-            raise ValueError(f"{mark!r} is not a word's number: write numbers and spaces, such as 3 5, or 0 for no word")
-        word, place = match[1], int(match[2]) - 1
-        if place not in free:
-            raise ValueError(f"{mark!r}: no word has the number {match[2]}; the sentence shows the numbers")
-        if word is not None and word != tokens[place].lower():
-            raise ValueError(f"{mark!r}: the word with that number is {tokens[place]!r}")
-        places.add(place)
-    return sorted(places)
+        return 0 if text == "tie" else 1 if text == scoring["side"] else -1
+    return int(text)

@@ -28,8 +28,8 @@ from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.sets import EvaluationSet, keep_correct, load_pairs
 from hfcf.studies.compare.stats import kinds_of, paired_bootstrap
 from hfcf.studies.compare.training_sets import training_rows, with_more
-from hfcf.studies.human.collect import RATED, import_
 from hfcf.studies.human.export import export
+from hfcf.studies.human.ratings import RATED, read_ratings
 from hfcf.training.consistency import consistency
 from hfcf.training.data import drop_related
 from hfcf.training.scorers import ANSWERS
@@ -297,7 +297,7 @@ def test_what_people_found_wrong_is_left_out(tmp_path: Path) -> None:
     lines = sheet.read_text("utf-8-sig").splitlines()
     filled = [line.replace(',"","",""', ',"1","0",""' if "town3" in line else ',"1","1",""') for line in lines]
     sheet.write_text("\n".join(filled), "utf-8")
-    import_(tmp_path / "rated")
+    read_ratings(tmp_path / "rated")
     pairs = {"run": str(tmp_path / "rows.parquet"), "ratings": str(tmp_path / "rated")}
     source = Evaluation.model_validate({"corpus": "asked", "setting": "in-domain", "pairs": pairs})
     rows, cleaned = load_pairs(asked.originals(6), source, None, "evaluate: Ours")
@@ -314,7 +314,7 @@ def test_what_a_system_made_is_cleaned_only_while_it_reads_as_it_was_rated(
     lines = sheet.read_text("utf-8-sig").splitlines()
     filled = [line.replace(',"","",""', ',"1","0",""' if "town1" in line else ',"1","1",""') for line in lines]
     sheet.write_text("\n".join(filled), "utf-8")
-    import_(tmp_path / "rated", by="one language model, no person")
+    read_ratings(tmp_path / "rated", by="one language model, no person")
     rated = tmp_path / "rated" / RATED
     pairs = {"system": "again", "ratings": str(rated)}
     one = {"name": "Ours", "setting": "in-domain", "corpus": "asked", "split": "original", "pairs": pairs}

@@ -1,25 +1,30 @@
 """How well labels of argument structures can be guessed without an argument: shortcuts in the way the rows were made.
 
 A model that uses a shortcut appears to reason. A gain from the structure means something only above the best shortcut that the
-structure opens.
+structure opens. `python benchmarks/structure_shortcuts.py checkwhy=FOLDER/checkwhy:train` prints a table for any corpus of
+structures; `--derive 2` makes rows of three labels of trees that only support, with two distractors each.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+from common import show
 from datasets import Dataset
 
 from hfcf.core.splits import regroup
 from hfcf.metrics.claim_only import folds_of, guess
 from hfcf.metrics.shared.bootstrap import mean_interval
 from hfcf.metrics.shared.texts import content_words
+from hfcf.pipeline.evaluate import read_rows
 from hfcf.tasks.structures.model import CLAIM
 from hfcf.tasks.task_inputs import problem, view
 from hfcf.tasks.verification import LABELS
+from hfcf.training.derived_labels import derive_labels
 
 Row = Mapping[str, Any]
 NEGATION = re.compile(r"\bnot\b|\bcannot\b|n['’]t\b", re.IGNORECASE)
@@ -152,3 +157,19 @@ def _line(name: str, guesses: Sequence[str | None], labels: Sequence[str], group
     most = max(Counter(labels[i] for i in places).values(), default=0) / max(1, len(places))
     numbers = {"accuracy": accuracy, "low": low, "high": high, "majority": most}
     return {"shortcut": name, "rows": len(places), **{key: round(value, 4) for key, value in numbers.items()}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("corpus", help="NAME=FOLDER or NAME=FILE, with :SPLIT where it is not validation")
+    parser.add_argument("--derive", type=int, help="distractors of the rows that are made of trees")
+    options = parser.parse_args()
+    rows = read_rows(options.corpus, None, {}, len(LABELS))
+    rows = rows if options.derive is None else derive_labels(rows, distractors=options.derive)
+    for labels in (LABELS[:2], LABELS):
+        lines = [list(line.values()) for line in shortcuts(rows, labels)]
+        show(", ".join(labels), ("shortcut", "rows", "accuracy", "low", "high", "majority"), lines, None, {})
+
+
+if __name__ == "__main__":
+    main()

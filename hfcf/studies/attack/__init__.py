@@ -1,1 +1,0 @@
-"""Adversarial test sets for relation classifiers, made as CCG's paper made RE-Attack."""
