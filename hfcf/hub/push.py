@@ -25,7 +25,7 @@ from hfcf.hub.folder import ROWS, as_list, content_hash
 from hfcf.hub.run_folder import check_name, data_files, is_own_card, list_tags, parse_file
 
 FILES = {
-    "dataset": re.compile(rf"README\.md|run\.json|recipe\.yaml|report\.html|attack\.json|data/([^/]+/)?{ROWS}"),
+    "dataset": re.compile(rf"README\.md|run\.json|recipe\.yaml|report\.html|data/([^/]+/)?{ROWS}"),
     "model": re.compile(
         r"README\.md|scores\.json|(generation_|adapter_)?config\.json|(patch|rbert|graph|explainer)\.safetensors|explainer\.json"
         r"|open_domain\.json|seen\.npy"
@@ -35,9 +35,8 @@ FILES = {
     ),
 }
 """Files to send of each kind of folder; a push removes files of such names that the folder no longer has."""
-_REQUIRED = {"attack": ("attack.json",)}
-_REQUIRED_OF_RUNS = ("run.json", "recipe.yaml", "report.html")
-"""Files of a finished folder, by the system that its card's tags name; `hfcf run` wrote the folder of any other system."""
+_REQUIRED = ("run.json", "recipe.yaml", "report.html")
+"""Files of a folder that `hfcf run` finished."""
 PLACEHOLDER = "PATH_OR_REPOSITORY"
 """The place of its data that a card names; a pushed card has the repository's name there."""
 
@@ -224,8 +223,7 @@ def _check_set(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> se
     named = {str(path) for splits in configs.values() for entry in splits.values() for path in as_list(entry)}
     if len(configs) != len(front["configs"]) or not all(map(FILES["dataset"].fullmatch, named)):
         raise HubError(f"{root}: README.md does not name the files of its rows as hfcf does: restore its configs, or run again")
-    systems = [tag.removeprefix("hfcf-") for tag in list_tags(front) if tag.startswith("hfcf-")]
-    required = [path for system in systems for path in _REQUIRED.get(system, _REQUIRED_OF_RUNS)]
+    required = _REQUIRED if any(tag.startswith("hfcf-") for tag in list_tags(front)) else ()
     if missing := [path for path in [*sorted(named), *required] if path not in paths]:
         raise HubError(f"{root}: {missing[0]} is missing; {cure}")
     if parts := [path for path in paths if path.endswith(".part")]:
