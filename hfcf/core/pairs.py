@@ -41,9 +41,9 @@ def pair(
         seed: which original is drawn where several match.
 
     Returns:
-        The rows of `counterfactuals` in order, with the column `source`; with a form, only its columns. With a pair of columns, a
-        counterfactual without a match is left out. With a form, a counterfactual without a sound row is left out, and a warning
-        counts such rows with the reasons.
+        The rows of `counterfactuals` in order, with the column `source` and labels as names; with a form, only its columns. With a
+        pair of columns, a counterfactual without a match is left out. With a form, a counterfactual without a sound row is left
+        out, and a warning counts such rows with the reasons.
 
     Raises:
         ValueError: a column does not exist, the two sets are of different tasks, a counterfactual's original does not exist, or
@@ -56,7 +56,7 @@ def pair(
     """
     if form is not None:
         check_form(form)
-        counterfactuals, originals = with_label_names(counterfactuals), with_label_names(originals)
+    counterfactuals, originals = with_label_names(counterfactuals), with_label_names(originals)
     by_id = isinstance(on, str)
     left, right = (on, "id") if isinstance(on, str) else on
     _check(counterfactuals, left, "counterfactuals")
@@ -138,7 +138,7 @@ def pair_within(rows: Dataset, by: str | Sequence[str], *, seed: int = 13) -> Da
     >>> len(pairs), sorted([pairs[0]["id"], pairs[0]["source"]["id"]])
     (1, ['a1', 'a2'])
     """
-    columns = [by] if isinstance(by, str) else list(by)
+    columns, rows = [by] if isinstance(by, str) else list(by), with_label_names(rows)
     for column in columns:
         _check(rows, column, "rows")
     groups: dict[Any, list[int]] = {}
@@ -159,7 +159,8 @@ def sources(pairs: Dataset) -> Dataset:
     if not is_paired(pairs):
         raise ValueError(f"the set is not paired, it has no column {SOURCE!r}: make it by hfcf.pair(counterfactuals, originals)")
     features = Features(pairs.features[SOURCE])
-    return Dataset.from_list(pairs[SOURCE][:], features=features) if len(pairs) else schema.no_rows(features)
+    rows = Dataset.from_list(pairs[SOURCE][:], features=features) if len(pairs) else schema.no_rows(features)
+    return with_label_names(rows)
 
 
 def _check(ds: Dataset, column: str, name: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
+from hfcf.core.columns import with_label_names
 from hfcf.core.model import Model
 from hfcf.core.pairs import sources
 from hfcf.core.task import task_of
@@ -43,7 +44,8 @@ def consistency(
     Source: Paranjape et al. 2022, RGF, section 6.1 and appendix C.4. The task's scorer decides whether an answer is right: it is
     the label, or it matches an alternative exactly.
     """
-    task, originals = task_of(pairs.features), sources(pairs)
+    pairs, originals = with_label_names(pairs), sources(pairs)
+    task = task_of(pairs.features)
     if not task.trainer or not task.scorer:
         raise ValueError(f"no model of this library can answer {task.name} rows")
     trainer, scorer, reference = load_trainer(task.trainer), load_scorer(task.scorer), Model.of(model)

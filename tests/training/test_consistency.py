@@ -1,0 +1,43 @@
+"""Pairwise consistency of a model, on sets with labels as strings and as the classes of a published set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from datasets import ClassLabel, Dataset
+
+import hfcf
+from hfcf.core.trainer import load_trainer
+from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS, TASK
+
+
+def rows(label: str, name: str) -> Dataset:
+    made = [
+        {"id": f"{name}{i}", "claim": f"Claim {name} {i}.", "evidence": [{"title": "", "text": f"Text {i}."}], "label": label}
+        for i in range(10)
+    ]
+    return Dataset.from_list(made)
+
+
+@pytest.mark.parametrize("classes", [(), ("counterfactuals",), ("originals",), ("counterfactuals", "originals")])
+def test_classes_and_strings_score_alike(monkeypatch: pytest.MonkeyPatch, classes: tuple[str, ...]) -> None:
+    trainer = type(load_trainer(TASK.trainer))
+
+    def predict(self: Any, asked: Dataset, *_: Any, **__: Any) -> list[str]:
+        # Right on all originals, and on six of ten counterfactuals.
+        return [REFUTES if " new " in row["claim"] and row["id"] < "new6" else SUPPORTS for row in asked]
+
+    monkeypatch.setattr(trainer, "predict", predict)
+    new, old = (
+        rows(REFUTES, "new ").map(lambda row, i: {"id": f"new{i}", "source_id": f"old{i}"}, with_indices=True),
+        rows(SUPPORTS, "old"),
+    )
+    names = ClassLabel(names=[*reversed(LABELS)])
+    if "counterfactuals" in classes:
+        new = new.cast_column("label", names)
+    if "originals" in classes:
+        old = old.cast_column("label", ClassLabel(names=list(LABELS)))
+    scores = hfcf.consistency(hfcf.pair(new, old), "a-model", max_length=64)
+    assert (scores["source"], scores["counterfactual"], scores["consistency"]) == (1.0, 0.6, 0.6)
+    assert scores["interval"][0] < 0.6 < scores["interval"][1]
