@@ -96,8 +96,8 @@ def run_peer(name: str, propose: Callable[[Sequence[Row]], list[list[Any]]], ds:
     from hfcf.core.candidates import undecided
     from hfcf.core.stage import Reject
     from hfcf.core.task import task_of
+    from hfcf.systems._shared.judge import JudgeCandidates
     from hfcf.systems.crossaug import OFFLINE
-    from hfcf.tasks.judge import JudgeCandidates
 
     task = task_of(ds.features).name
     judged_by = {key: OFFLINE[key] for key in ("verifier", "judges", "max_length")} if task == "verification" else {}

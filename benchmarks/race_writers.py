@@ -19,12 +19,12 @@ os.environ.update(
 from typing import Any
 
 from common import read_options, show
-from datasets import disable_caching
+from datasets import Dataset, disable_caching
 
 import hfcf
 from hfcf.core import recipe
-from hfcf.metrics.copy_rate import MeasureCopyRate
-from hfcf.metrics.minimality import MeasureMinimality
+from hfcf.metrics.copy_rate import measure_copy_rate
+from hfcf.metrics.minimality import measure_minimality
 
 ALONE: dict[str, Any] = {
     "claimed": False, "by_words": False, "certainty": 0.0, "follow": False, "corrector": None, "max_unsupported": None,
@@ -47,8 +47,8 @@ def main() -> None:
         made = hfcf.expand(race(ds))
         seconds = time.process_time() - start
         claims = [row for row in made if row["change"] == "claim"]
-        copies = [MeasureCopyRate().row(row)["copy_rate"]["rate"] for row in claims]
-        kept = [MeasureMinimality().row(row)["minimality"]["kept"] for row in claims]
+        copies = [score["rate"] for score in measure_copy_rate(Dataset.from_list(claims))]
+        kept = [score["kept"] for score in measure_minimality(Dataset.from_list(claims))]
         figures[name] = {
             "rows_per_second": len(ds) / seconds, "counterfactuals": len(made), "sources": len(set(made["source_id"])),
             "copy_rate": statistics.fmean(copies) if copies else None, "words_kept": statistics.fmean(kept) if kept else None,

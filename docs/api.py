@@ -9,7 +9,6 @@ from typing import Any
 
 from griffe import Class, Extension, Function, Module, Object, Parameter, ParameterKind, Parameters
 
-from hfcf import metrics
 from hfcf.core import describe
 from hfcf.core.parts import OWN
 from hfcf.core.settings import Setting, settings_of
@@ -21,7 +20,7 @@ _ARGS = re.compile(r"^Args:\n(?:[ ]{4}.*(?:\n|$)|\n)+", re.MULTILINE)
 
 
 class Settings(Extension):
-    """Show doctests as code, a system with the settings of its stages, and a stage or metric with the types of its settings."""
+    """Show doctests as code, a system with the settings of its stages, and a stage with the types of its settings."""
 
     def on_instance(self, *, node: Any, obj: Object, agent: Any, **kwargs: Any) -> None:
         """Fence the doctests of a docstring."""
@@ -30,7 +29,7 @@ class Settings(Extension):
             obj.docstring.value = _DOCTEST.sub(r"\1```python\n\g<0>\n\1```", obj.docstring.value)
 
     def on_package(self, *, pkg: Module, loader: Any, **kwargs: Any) -> None:
-        """Give systems, stages and metrics their settings."""
+        """Give systems and stages their settings."""
         del loader, kwargs
         if pkg.name != "hfcf":
             return
@@ -43,12 +42,11 @@ class Settings(Extension):
 
 
 def classes() -> Iterator[type[Any]]:
-    """Iterate over the systems, their stages and the metrics."""
+    """Iterate over the systems and their stages."""
     for name in systems():
         cls = system_class(name)
         yield cls
         yield from (part.stage for part in cls.parts.values())
-    yield from (metrics.load(name, stage=True) for name in metrics.names())
 
 
 def parameters(cls: type[Any]) -> Iterator[tuple[str, str, str | None]]:

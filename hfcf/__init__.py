@@ -19,11 +19,10 @@ _PUBLIC = {
     "CrossAug": "hfcf.systems.crossaug",
     "EDA": "hfcf.systems.baselines.eda",
     "GoldAgenQgen": "hfcf.systems.baselines.gold_agen_qgen",
-    "JudgeCandidates": "hfcf.tasks.judge",
+    "JudgeCandidates": "hfcf.systems._shared.judge",
     "LLM": "hfcf.systems.baselines.llm",
     "MICE": "hfcf.systems.baselines.mice",
     "MaskedLM": "hfcf.systems.baselines.masked_lm",
-    "Metric": "hfcf.metrics.shared.metric",
     "Model": "hfcf.core.model",
     "Paraphrase": "hfcf.systems.baselines.paraphrase",
     "Part": "hfcf.core.parts",
@@ -74,9 +73,9 @@ if TYPE_CHECKING:
     from hfcf.engines.constrained import generate_constrained
     from hfcf.hub.run_folder import load_result
     from hfcf.metrics.shared.measure import measure
-    from hfcf.metrics.shared.metric import Metric
     from hfcf.pipeline.run import run
     from hfcf.systems._augment import augment
+    from hfcf.systems._shared.judge import JudgeCandidates
     from hfcf.systems._single import counterfactuals
     from hfcf.systems.baselines.autocad import AutoCAD
     from hfcf.systems.baselines.back_translation import BackTranslation
@@ -96,7 +95,6 @@ if TYPE_CHECKING:
     from hfcf.systems.crossaug import CrossAug
     from hfcf.systems.race.system import RACE
     from hfcf.systems.rgf.system import RGF
-    from hfcf.tasks.judge import JudgeCandidates
     from hfcf.training.consistency import consistency
 
 __all__ = [
@@ -116,7 +114,6 @@ __all__ = [
     "GoldAgenQgen",
     "JudgeCandidates",
     "MaskedLM",
-    "Metric",
     "Model",
     "Paraphrase",
     "Part",

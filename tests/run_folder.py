@@ -14,7 +14,7 @@ from hfcf.core.candidates import accept, reject
 from hfcf.core.task import get_task, task_of
 from hfcf.pipeline.publish import publish
 from hfcf.report import report
-from hfcf.tasks.judge import counterfactuals
+from hfcf.systems._shared.judge import counterfactuals
 from hfcf.tasks.verification import candidate
 
 HEBREW = "העיר רומא עתיקה מאוד"

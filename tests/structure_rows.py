@@ -10,7 +10,7 @@ from hfcf.core.candidates import accept, reject
 from hfcf.core.edits import rewrite
 from hfcf.core.schema import STATUS
 from hfcf.core.task import get_task
-from hfcf.tasks.judge import counterfactuals
+from hfcf.systems._shared.judge import counterfactuals
 from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.verification import candidate
 

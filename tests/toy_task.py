@@ -25,7 +25,7 @@ from hfcf.core.system import System
 from hfcf.core.task import HubNames, Task
 from hfcf.corpora.base import Corpus, CorpusInfo, need
 from hfcf.corpora.formats.read import Record, json_lines
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.text.check import text_problem
 
 NUMBER = re.compile(r"\d+")

@@ -73,7 +73,7 @@ def engines_api() -> str:
 
 
 def metrics_api() -> str:
-    return show(path_of(metrics.load(name, stage=True)) for name in metrics.names())
+    return show(path_of(metrics.function(name)) for name in metrics.names())
 
 
 def tasks_api() -> str:

@@ -8,7 +8,7 @@ from hfcf.core import describe
 from hfcf.core.parts import OWN
 from hfcf.core.settings import settings_of
 from hfcf.systems import system_class
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.systems._shared.judge import JudgeCandidates
 from parts.markdown import code, table
 from parts.systems import systems
 

@@ -179,7 +179,7 @@ def _describe_stage(name: str) -> Entry:
         fields=[("in Python", f"{cls.__module__}.{cls.__name__}")],
         sections={
             ("Columns", "that it reads → fills"): columns,
-            ("Settings", "in Python; hfcf list SYSTEM has those of recipes"): list(_class_settings(cls)),
+            ("Settings", "in Python; hfcf list SYSTEM has those of recipes"): list(_settings_of(cls, fields(cls))),
         },
     )  # fmt: skip
 
@@ -220,12 +220,15 @@ def _describe_metric(name: str) -> Entry:
     from hfcf import metrics
     from hfcf.core.docstrings import first_sentence, paragraphs
 
-    cls = metrics.load(name, stage=True)
-    text = list(takewhile(lambda paragraph: not paragraph.startswith(("Args:", ">>>")), paragraphs(cls)))
+    from hfcf.metrics.shared.metric import about, settings_of_metric
+
+    function = metrics.function(name)
+    text, better = paragraphs(function), about(function).better
+    text = list(takewhile(lambda paragraph: not paragraph.startswith(("Args:", ">>>")), text))
     return Entry(
         summary=first_sentence(text[0]), text="\n".join(text),
-        note="a metric" + (f": {cls.better} is better" if cls.better in ("less", "more") else ""),
-        sections={("Settings", "in a recipe under metrics:"): list(_class_settings(cls))},
+        note="a metric" + (f": {better} is better" if better in ("less", "more") else ""),
+        sections={("Settings", "in a recipe under metrics:"): list(_settings_of(function, settings_of_metric(function).values()))},
     )  # fmt: skip
 
 
@@ -253,15 +256,13 @@ def _columns(stage: Any) -> str:
     return f"{', '.join(stage.inputs)} → {', '.join(stage.outputs) or '(checks)'}"
 
 
-def _class_settings(cls: Any) -> Iterator[tuple[str, str]]:
+def _settings_of(thing: Any, settings: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """Yield the lines of the settings of a stage or a metric."""
-    from dataclasses import fields
-
     from hfcf.core.describe import show
     from hfcf.core.docstrings import arguments, first_sentence
 
-    meanings = arguments(cls)
-    for setting in fields(cls):
+    meanings = arguments(thing)
+    for setting in settings:
         default = "" if setting.default is MISSING else show(setting.default)
         yield from _setting(setting.name, str(setting.type), default, first_sentence(meanings.get(setting.name, "")))
 

@@ -20,10 +20,10 @@ def first_sentence(text: str) -> str:
     return re.split(r"(?<=[^.])\.(?= [A-Z]|$)", text, maxsplit=1)[0]
 
 
-def arguments(cls: type) -> dict[str, str]:
-    """Return the text of each argument in the docstrings of a class and its bases, by name."""
+def arguments(thing: Any) -> dict[str, str]:
+    """Return the text of each argument in the docstring of a function, or of a class and its bases, by name."""
     meanings: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
+    for base in reversed(getattr(thing, "__mro__", (thing,))):
         if block := _ARGS.search(inspect.cleandoc(base.__doc__ or "")):
             meanings |= {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(block[1])}
     return meanings

@@ -193,16 +193,21 @@ def read_models(config: Any) -> Iterator[tuple[str, Model]]:
         value, mark = getattr(config, name), setting.marker(Trains)
         if mark and (getattr(config, mark.instead, None) is not None or not getattr(config, "fit_inputs", ())):
             continue
-        yield from models_in({name: value})
-        if not is_dataclass(value) or isinstance(value, Model | type):
+        yield from models_of(name, value, flat=setting.marker(Flat) is not None)
+
+
+def models_of(name: str, value: Any, *, flat: bool = False) -> Iterator[tuple[str, Model]]:
+    """Yield the models of one setting, by name; see `read_models`. The settings of a `flat` group have their own names."""
+    yield from models_in({name: value})
+    if not is_dataclass(value) or isinstance(value, Model | type):
+        return
+    for inner, model in read_models(value):
+        if flat:
+            yield inner, model
             continue
-        if setting.marker(Flat):
-            yield from read_models(value)
-            continue
-        for inner, model in read_models(value):
-            if getattr(value, "backend", None) == "stanza" and not os.path.isdir(model.name):
-                model = Model(f"stanza:{model.name}")
-            yield (name if inner == "model" else f"{name}.{inner}"), model
+        if getattr(value, "backend", None) == "stanza" and not os.path.isdir(model.name):
+            model = Model(f"stanza:{model.name}")
+        yield (name if inner == "model" else f"{name}.{inner}"), model
 
 
 def plain(value: Any) -> Any:

@@ -17,7 +17,6 @@ from hfcf.core import offline
 from hfcf.core.checkpoints import checkpoint_of
 from hfcf.core.model import Model, is_remote, source_of, weights_of
 from hfcf.core.model_checks import FOLDERS, is_package
-from hfcf.core.settings import read_models
 from hfcf.core.weight_files import count_numbers, is_complete, licence_in, licence_of, memory_of, setting_names, sizes, weight_names
 
 ENDPOINT = "behind HFCF_LLM_URL"
@@ -137,7 +136,7 @@ def size_text(number: int | None) -> str:
 
 def models_in_metrics(metrics: Mapping[str, Any]) -> dict[str, Model]:
     """Return the models that metrics load, by "METRIC.SETTING"."""
-    return {f"{name}.{setting}": model for name, metric in metrics.items() for setting, model in read_models(metric)}
+    return {f"{name}.{setting}": model for name, metric in metrics.items() for setting, model in metric.read_models().items()}
 
 
 def _models_of(system: Any) -> Iterable[tuple[str, Model]]:

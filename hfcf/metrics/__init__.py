@@ -1,13 +1,13 @@
-"""Intrinsic metrics of counterfactuals: each is a stage that scores rows of an expanded set, and an `evaluate.Metric`.
+"""Intrinsic metrics of counterfactuals: each is a function from the rows of an expanded set to a column.
 
-A metric is a public module of this folder with a `hfcf.Metric`, or an entry point `hfcf.metrics` of another package. Its column has
-the same name. `hfcf.metrics.MeasureFluency` is the stage for `Dataset.map`, and `hfcf.metrics.Fluency` is the metric over lists of
-texts. `hfcf.measure` maps several metrics over a set. `scores/` holds scores of models, `shared/` the metrics' shared code.
+A metric is a public module of this folder with a function `measure_NAME`, or an entry point `hfcf.metrics` of another package, a
+function. Its column has the metric's name. `hfcf.measure` adds the columns of several metrics to a set, and `load` makes a metric
+an `evaluate.Metric` over lists of texts. `scores/` holds scores of models, `shared/` the metrics' shared code.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -24,54 +24,39 @@ def names() -> list[str]:
     return list(_places())
 
 
-def load(name: str, stage: bool = False) -> Any:
-    """Load a metric by name.
-
-    Args:
-        name: a name from `names()`.
-        stage: return the class of its stage instead of an `evaluate.Metric`; for another package's function, the function.
+def function(name: str) -> Callable[..., Any]:
+    """Return the function of a metric.
 
     Raises:
         ValueError: no metric has that name; the message lists the names.
 
-    >>> load("minimality").compute(predictions=["Oslo is old."], references=["Rome is old."])["share"]
-    0.25
+    >>> function("minimality").__name__
+    'measure_minimality'
     """
     if (place := _places().get(name)) is None:
         raise ValueError(f"no metric {name!r}; the metrics are: {', '.join(names())}")
-    if stage:
-        module, _, attribute = place.partition(":")
-        return getattr(import_module(module), attribute or f"Measure{_class(name)}")
-    # `evaluate` takes seconds to import, and mapping needs none of it.
+    module, _, attribute = place.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), attribute or f"measure_{name}")
+    return found
+
+
+def load(name: str) -> Any:
+    """Make a metric an `evaluate.Metric`, over lists of texts.
+
+    >>> load("minimality").compute(predictions=["Oslo is old."], references=["Rome is old."])["share"]
+    0.25
+    """
+    function(name)
+    # `evaluate` takes seconds to import, and measuring needs none of it.
     return import_module(f"{__name__}.shared.evaluate_metric").ListMetric(name)
 
 
 def is_published(name: str) -> bool:
     """Say whether a run publishes a metric's column, or only its numbers of the whole set."""
-    return getattr(load(name, stage=True), "published", True)
+    return getattr(getattr(function(name), "about", None), "published", True)
 
 
 def _places() -> dict[str, str]:
     """Map the name of each metric to its module, or to "module:attribute"."""
     modules = (module.name for module in iter_modules(__path__) if not module.ispkg)
     return dict(sorted(with_plugins({name: f"{__name__}.{name}" for name in modules}, __name__).items()))
-
-
-def _class(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-def _public() -> dict[str, tuple[str, bool]]:
-    """Map each public class to its metric, and whether it is the stage."""
-    return {f"{prefix}{_class(name)}": (name, bool(prefix)) for name in names() for prefix in ("", "Measure")}
-
-
-def __getattr__(name: str) -> Any:
-    if found := _public().get(name):
-        metric, stage = found
-        return load(metric, stage=True) if stage else partial(load, metric)
-    raise AttributeError(f"module 'hfcf.metrics' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_public()])

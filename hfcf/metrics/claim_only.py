@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from datasets import Dataset, IterableDataset
+from datasets import Dataset
 from pydantic import Field
 
 from hfcf.core import schema
-from hfcf.core.artifacts import save_artifact
+from hfcf.core.settings import Seed
 from hfcf.core.splits import connected
 from hfcf.engines.classifier import ROUND, choose
-from hfcf.metrics.shared.metric import Metric
-from hfcf.metrics.shared.texts import ColumnsOf
+from hfcf.metrics.shared.metric import check_label_names, metric
+from hfcf.metrics.shared.texts import columns_of
 from hfcf.text.normalise import normalise
 
 
@@ -95,12 +94,44 @@ def predictability(guesses: Sequence[str | None], labels: Sequence[str]) -> dict
     }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureClaimOnly(Metric):
+def _learn(rows: Dataset, *, folds: int, seed: int) -> dict[str, str | None]:
+    """Cross-validate by `group_id`; return the guess of each `id`."""
+    check_label_names("claim_only", rows["label"])
+    guesses = guess(list(rows["claim"]), list(rows["label"]), list(map(str, rows["group_id"])), folds, seed)
+    return dict(zip(rows["id"], guesses, strict=True))
+
+
+def _over_lists(
+    predictions: Sequence[str], references: Sequence[str], groups: Sequence[str] | None = None, folds: int = 5, seed: int = 13
+) -> dict[str, Any]:
+    """Return `predictability` of claims and labels; rows of one group are in one fold."""
+    groups = [str(i) for i in range(len(predictions))] if groups is None else groups
+    return predictability(guess(predictions, references, groups, folds, seed), references)
+
+
+def _overall(ds: Dataset) -> dict[str, Any]:
+    """Compute `predictability` of a measured set."""
+    return predictability([answer and answer["predicted"] for answer in ds["claim_only"]], ds["label"])
+
+
+@metric(
+    {"guessed": schema.BOOL, "predicted": schema.TEXT},
+    columns=columns_of("claim", "label", why="it hides the evidence of a claim"),
+    better="less `guessed`; `above_majority` and `above_chance` near 0",
+    citation="Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2",
+    learn=_learn,
+    learns_from=("id", "group_id"),
+    overall=_overall,
+    over_lists=_over_lists,
+    of_candidates=False,
+)
+def measure_claim_only(
+    rows: Dataset, *, folds: Annotated[int, Field(ge=2)] = 5, seed: Seed = 13, learned: dict[str, str | None] | None = None
+) -> list[Any]:
     """Check whether a linear model guesses the label from the claim alone, cross-validated by group.
 
     Input columns: `claim`, `label`. Output column: `claim_only`, `{guessed, predicted}`; null where there was nothing to train on.
-    The guess of a single row means little: read `above_majority` and `above_chance` of the set, which `overall` computes.
+    The guess of a single row means little: read `above_majority` and `above_chance` of the set, which `predictability` computes.
     As an `evaluate.Metric`: `predictions` are claims, `references` are their labels, and `groups`, if given, are their groups. It
     returns what `predictability` returns.
 
@@ -108,49 +139,11 @@ class MeasureClaimOnly(Metric):
         and runs in seconds; a stronger model may find more.
 
     Args:
-        task: the task of the rows; rows of relations are refused.
+        rows: of an expanded set; rows of relations are refused.
         folds: the number of folds of the cross-validation, by group and claim; at least 2.
-
-    >>> MeasureClaimOnly(task="relation").inputs
-    Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_claim_only reads 'claim' and can't measure relation rows: it hides the evidence of a claim
+        seed: the seed of the folds.
+        learned: the guess of each id; by default these rows are the whole set.
     """
-
-    better: ClassVar = "less `guessed`; `above_majority` and `above_chance` near 0"
-    of_candidates: ClassVar = False
-    citation: ClassVar = "Schuster et al. 2019, Towards Debiasing Fact Verification Models, section 2"
-    inputs: ClassVar[Any] = ColumnsOf("claim", "label", why="it hides the evidence of a claim")
-    outputs: ClassVar = {"claim_only": {"guessed": schema.BOOL, "predicted": schema.TEXT}}
-
-    folds: Annotated[int, Field(ge=2)] = 5
-
-    @property
-    def fit_inputs(self) -> tuple[str, ...]:
-        return ("id", "group_id", "claim", "label")
-
-    def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Cross-validate by `group_id`, and store the guess of each `id`."""
-        guesses = guess(list(ds["claim"]), list(ds["label"]), list(map(str, ds["group_id"])), self.folds, self.seed)
-        return save_artifact(dict(zip(ds["id"], guesses, strict=True)))
-
-    def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        predicted = self.learned_of(row["id"])
-        return {"claim_only": None if predicted is None else {"guessed": predicted == row["label"], "predicted": predicted}}
-
-    @classmethod
-    def over_lists(
-        cls,
-        predictions: Sequence[str],
-        references: Sequence[str] | None = None,
-        groups: Sequence[str] | None = None,
-        **settings: Any,
-    ) -> dict[str, Any]:
-        """Return `predictability` of claims and labels; rows of one group are in one fold."""
-        stage, labels = cls(**settings), references or ()
-        groups = [str(i) for i in range(len(predictions))] if groups is None else groups
-        return predictability(guess(predictions, labels, groups, stage.folds, stage.seed), labels)
-
-    @classmethod
-    def overall(cls, ds: Dataset) -> dict[str, Any]:
-        """Compute `predictability` of a set that the stage has measured."""
-        return predictability([answer and answer["predicted"] for answer in ds["claim_only"]], ds["label"])
+    guesses = _learn(rows, folds=folds, seed=seed) if learned is None else learned
+    answers = zip((guesses[row_id] for row_id in rows["id"]), rows["label"], strict=True)
+    return [None if said is None else {"guessed": said == label, "predicted": said} for said, label in answers]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any
 
-from datasets import Dataset, IterableDataset
+from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.columns import iterate
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
-from hfcf.metrics.shared.metric import RACE, TEXT, TEXTS, Metric, mean
+from hfcf.metrics.shared.metric import RACE, TEXT, TEXTS, mean, metric
 from hfcf.metrics.shared.moverscore import MoverScore, learn_idf
-from hfcf.metrics.shared.texts import ColumnsOf
+from hfcf.metrics.shared.texts import LISTS, columns_of
 
 
 def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequence[str]]) -> list[float | None]:
@@ -23,8 +23,18 @@ def coherences(mover: MoverScore, claims: Sequence[str], evidence: Sequence[Sequ
     return [mean([next(each) or None for _ in pieces_of_claim]) for pieces_of_claim in pairs]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureCoherence(Metric):
+def _learn(rows: Dataset, *, model: Model, n_gram: int) -> str:
+    """Count words in the claims of the set, each different claim once."""
+    return learn_idf(rows[LISTS[0] if LISTS[0] in rows.column_names else "claim"], model)
+
+
+@metric(
+    schema.FLOAT, better="more", citation=f"{RACE}, Table 4", learn=_learn, lists={"predictions": TEXT, "references": TEXTS},
+    columns=columns_of("claim", "evidence", why="it compares a claim with its evidence"),
+)  # fmt: skip
+def measure_coherence(
+    rows: Dataset, *, model: Model = Model("distilbert-base-uncased"), n_gram: Positive = 1, learned: str | None = None
+) -> list[Any]:  # fmt: skip
     """Average the MoverScore of the claim with each piece of its evidence (RACE's "multi hop").
 
     Input columns: `claim`, `evidence`. Output column: `coherence`, 0–1; null if no piece has a score.
@@ -36,37 +46,13 @@ class MeasureCoherence(Metric):
         Deviation: for a counterfactual of the evidence, (c, E′), it compares c with each e′.
 
     Args:
-        task: the task of the rows; rows of relations are refused.
+        rows: of an expanded set; rows of relations are refused.
         model: an encoder.
         n_gram: the number of neighbouring words that move together.
-
-    >>> MeasureCoherence(task="relation").inputs  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_coherence reads 'claim' and can't measure relation rows: it …
+        learned: the sha256 of the IDF weights; by default those of these rows.
     """
-
-    better: ClassVar = "more"
-    citation: ClassVar = f"{RACE}, Table 4"
-    lists: ClassVar = {"predictions": TEXT, "references": TEXTS}
-    inputs: ClassVar[Any] = ColumnsOf("claim", "evidence", why="it compares a claim with its evidence")
-    outputs: ClassVar = {"coherence": schema.FLOAT}
-
-    model: Model = Model("distilbert-base-uncased")
-    n_gram: Positive = 1
-
-    @property
-    def fit_inputs(self) -> tuple[str, ...]:
-        return ("claim", "evidence")
-
-    def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Count words in the claims of the set, each different claim once."""
-        return learn_idf(ds["claim"], self.model)
-
-    def read(self, row: Mapping[str, Any]) -> tuple[str, list[str]]:
-        return row["claim"], [piece["text"] for piece in row["evidence"]]
-
-    def scores(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[float | None]:
-        return coherences(MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram), predictions, references)
-
-    def fit_lists(self, predictions: Sequence[Any], references: Sequence[Any]) -> Self:
-        return self.with_fitted(learn_idf(predictions, self.model))
+    mover = MoverScore(model=model, idf=learned or _learn(rows, model=model, n_gram=n_gram), n_gram=n_gram)
+    if LISTS[0] in rows.column_names:
+        return coherences(mover, *(rows[name] for name in LISTS))
+    pairs = [(row["claim"], [piece["text"] for piece in row["evidence"]]) for row in iterate(rows, ["claim", "evidence"])]
+    return coherences(mover, [claim for claim, _ in pairs], [texts for _, texts in pairs])

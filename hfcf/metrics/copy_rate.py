@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
+
+from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.settings import Share
-from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
-from hfcf.metrics.shared.texts import TextsOfPieces, TextWithPieces, folded_words, read_new_text
+from hfcf.metrics.shared.metric import TEXT, TEXTS, metric
+from hfcf.metrics.shared.texts import TextWithPieces, folded_words, score_new_texts, texts_of_pieces
 
 
 def copy_rate(claim: str, texts: Sequence[str]) -> float | None:
@@ -40,8 +41,14 @@ def rate_of(claim: TextWithPieces) -> float | None:
     return copy_rate(claim.text, [text for piece in claim.pieces for text in piece])
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureCopyRate(Metric):
+@metric(
+    {"rate": schema.FLOAT, "copied": schema.BOOL, "source": schema.FLOAT},
+    columns=texts_of_pieces,
+    better="less `rate`, less `copied`",
+    citation="ours; compare Grusky et al. 2018, Newsroom, section 4.1, whose fragments are all runs, not the longest",
+    lists={"predictions": TEXT, "references": TEXTS},
+)
+def measure_copy_rate(rows: Dataset, *, limit: Share = 0.8) -> list[Any]:
     """Compute the share of the new claim's words in its longest run that one piece of the evidence also has.
 
     Input columns: the task's texts, `edits`. Output column: `copy_rate`, `{rate, copied, source}`. `rate` is the share (0–1, 1
@@ -58,32 +65,19 @@ class MeasureCopyRate(Metric):
         write claims.
 
     Args:
-        task: the task of the rows; rows without pieces of evidence are refused.
+        rows: of an expanded set; rows without pieces of evidence are refused.
         limit: the rate above which a claim counts as copied.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
-    >>> MeasureCopyRate().row({"claim": "Oslo is old.", "evidence": [{"title": "Oslo", "text": "It is old."}], "edits": [edit]})
-    {'copy_rate': {'rate': 0.66667, 'copied': False, 'source': 0.66667}}
+    >>> row = {"claim": "Oslo is old.", "evidence": [{"title": "Oslo", "text": "It is old."}], "edits": [edit]}
+    >>> measure_copy_rate(Dataset.from_list([row]))
+    [{'rate': 0.66667, 'copied': False, 'source': 0.66667}]
     """
 
-    VERSION = "2"
-    better: ClassVar = "less `rate`, less `copied`"
-    citation: ClassVar = "ours; compare Grusky et al. 2018, Newsroom, section 4.1, whose fragments are all runs, not the longest"
-    lists: ClassVar = {"predictions": TEXT, "references": TEXTS}
-    inputs: ClassVar[Any] = TextsOfPieces()
-    outputs: ClassVar = {"copy_rate": {"rate": schema.FLOAT, "copied": schema.BOOL, "source": schema.FLOAT}}
-
-    limit: Share = 0.8
-
-    def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        if (pair := read_new_text(row)) is None:
-            return {"copy_rate": None}
-        new, source = pair
-        return {"copy_rate": self._describe(rate_of(new), rate_of(source))}
-
-    def score(self, prediction: str, reference: Sequence[str]) -> dict[str, Any] | None:
-        return self._describe(copy_rate(prediction, reference), None)
-
-    def _describe(self, rate: float | None, source: float | None) -> dict[str, Any] | None:
+    def describe(claim: TextWithPieces, source: TextWithPieces | None) -> dict[str, Any] | None:
         # Rates are rounded: 4 of 5 words are not over 0.8.
-        return None if rate is None else {"rate": rate, "copied": rate > self.limit, "source": source}
+        if (rate := rate_of(claim)) is None:
+            return None
+        return {"rate": rate, "copied": rate > limit, "source": rate_of(source) if source else None}
+
+    return score_new_texts(rows, describe)

@@ -5,27 +5,75 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from datasets import Dataset, IterableDataset
+from datasets import Dataset
 from pydantic import Field
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core import schema
-from hfcf.core.artifacts import save_artifact
 from hfcf.core.columns import iterate
 from hfcf.core.recipe import RecipeError
 from hfcf.core.splits import own_columns
 from hfcf.core.stage import Reject
 from hfcf.core.task import Task, task_of
-from hfcf.metrics.shared.metric import TEXT, Metric
-from hfcf.metrics.shared.near_duplicates import Near
-from hfcf.metrics.shared.texts import changed
+from hfcf.metrics.shared.metric import TEXT, metric
+from hfcf.metrics.shared.texts import changed, read_rows
 from hfcf.text.normalise import dedup_key
 
 _KINDS = ("repeat", "near", "leak", "near_leak")
+_WIDTH, _PERMUTATIONS = 5, 128
+
+
+def jaccard(text: str | None, other: str | None) -> float:
+    """Divide the runs of five characters that two texts share by all of theirs, 0–1; see `hfcf.text.normalise.dedup_key`."""
+    ours, theirs = _shingles(text), _shingles(other)
+    return round(len(ours & theirs) / len(ours | theirs), 5) if ours | theirs else 0.0
+
+
+def _shingles(text: str | None) -> set[str]:
+    characters = dedup_key(text)
+    return {characters[i : i + _WIDTH] for i in range(max(1, len(characters) - _WIDTH + 1))} if characters else set()
+
+
+class Near:
+    """An index of texts by MinHash: `find` returns a text that is near a given text.
+
+    MinHash proposes and `jaccard` decides, so every result is near. A few pairs just above the threshold are missed, because
+    MinHash is set to propose too many pairs rather than too few.
+
+    Args:
+        threshold: the minimum `jaccard` of near texts.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        from datasketch import MinHash, MinHashLSH
+
+        self.threshold, self._texts = threshold, dict[str, str | None]()
+        self._empty = MinHash(num_perm=_PERMUTATIONS, seed=1)
+        # Above 0.95 its bands become too few to propose anything.
+        self._index = MinHashLSH(threshold=min(threshold, 0.95), num_perm=_PERMUTATIONS, weights=(0.1, 0.9))
+
+    def add(self, name: str, text: str | None) -> None:
+        """Add a text; a known name keeps its text."""
+        if name not in self._texts and (signature := self._signature(text)) is not None:
+            self._texts[name] = text
+            self._index.insert(name, signature)
+
+    def find(self, text: str | None) -> str | None:
+        """Find the nearest near text, by name in a tie; None if there is none."""
+        if (signature := self._signature(text)) is None:
+            return None
+        best = min(((-jaccard(text, self._texts[name]), name) for name in self._index.query(signature)), default=None)
+        return best[1] if best and -best[0] >= self.threshold else None
+
+    def _signature(self, text: str | None) -> Any:
+        if not (shingles := _shingles(text)):
+            return None
+        signature = self._empty.copy()
+        signature.update_batch([shingle.encode() for shingle in sorted(shingles)])
+        return signature
 
 
 def duplicates(ds: Any, against: Mapping[str, Dataset] | None = None, threshold: float = 0.8) -> dict[str, dict[str, str]]:
@@ -45,11 +93,11 @@ def duplicates(ds: Any, against: Mapping[str, Dataset] | None = None, threshold:
         left out.
     """
     task = task_of(ds.column_names)
-    held = {
+    known = {
         name: ((row["id"], _keys(task, row), _main(task, row)) for row in rows.select_columns(["id", *own_columns(task, rows)]))
         for name, rows in (against or {}).items()
     }
-    return _repeats(_texts(ds, task), held, threshold)
+    return _repeats(_texts(ds, task), known, threshold)
 
 
 def _texts(ds: Dataset, task: Task) -> Iterator[_Text]:
@@ -77,13 +125,13 @@ def _repeats(
     texts: Iterable[_Text], against: Mapping[str, Iterable[tuple[str, list[tuple[str, str]], str]]], threshold: float
 ) -> dict[str, dict[str, str]]:
     repeats: dict[str, dict[str, str]] = {}
-    held: dict[tuple[str, str], str] = {}
-    near_held = Near(threshold)
+    known: dict[tuple[str, str], str] = {}
+    near_known = Near(threshold)
     for name, rows in against.items():
         for row_id, keys, main in rows:
             for key in filter(lambda key: key[1], keys):
-                held.setdefault(key, f"{name}: {row_id}")
-            near_held.add(f"{name}: {row_id}", main)
+                known.setdefault(key, f"{name}: {row_id}")
+            near_known.add(f"{name}: {row_id}", main)
     first_of: dict[bytes, str] = {}  # by hashes: the texts take as much memory as the rows
     near: dict[str, Near] = {}
     for text in texts:
@@ -96,9 +144,9 @@ def _repeats(
             kinds["near"] = close
         else:  # one of a kind is enough: of a thousand like rows, each is compared with the first
             near[text.change].add(text.id, text.after)
-        if leak := next((held[key] for key in text.keys if key in held), None):
+        if leak := next((known[key] for key in text.keys if key in known), None):
             kinds["leak"] = leak
-        elif against and (close := near_held.find(text.main)):
+        elif against and (close := near_known.find(text.main)):
             kinds["near_leak"] = close
         if kinds:
             repeats[text.id] = kinds
@@ -119,11 +167,57 @@ def _keys(task: Task, row: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(kind, dedup_key(text)) for kind, text in task.identity(row)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureDuplicates(Metric):
+def _evaluation_sets(against: Mapping[str, Any] | None) -> dict[str, Dataset]:
+    return {name: load_evaluation_set(source) for name, source in (against or {}).items()}
+
+
+def _check(task: str, *, threshold: float, against: Any) -> None:
+    """Raise where an evaluation set can't be read, or has rows of another task."""
+    if not isinstance(against, Mapping | None):
+        raise ValueError(f"against must be a mapping of names to sets, such as {{dev: {{corpus: hover, …}}}}, got {against!r}")
+    for name, rows in _evaluation_sets(against).items():
+        if (found := task_of(rows.column_names).name) != task:
+            raise RecipeError(f"metrics: duplicates: against: {name} has {found} rows, and {task} rows are measured")
+
+
+def _learn(rows: Dataset, *, threshold: float, against: Any) -> dict[str, dict[str, str]]:
+    """Compare the rows of the set with each other, and with the evaluation sets."""
+    return duplicates(rows, _evaluation_sets(against), threshold)
+
+
+def _over_lists(
+    predictions: Sequence[str], references: Any = None, against: Sequence[str] = (), threshold: float = 0.8
+) -> dict[str, Any]:
+    """Return the share (0–1) of texts that repeat an earlier text or a text of `against`; None without texts."""
+    if not predictions:
+        return dict.fromkeys(_KINDS)
+    texts = [_Text(str(i), "", [("text", dedup_key(text))], [], text, text) for i, text in enumerate(predictions)]
+    known = {"against": ((str(i), [("text", dedup_key(text))], text) for i, text in enumerate(against))} if against else {}
+    repeats = _repeats(texts, known, threshold).values()
+    return {kind: sum(kind in kinds for kinds in repeats) / len(texts) for kind in _KINDS}
+
+
+@metric(
+    {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT},
+    better="less",
+    citation="Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2",
+    lists={"predictions": TEXT},
+    learn=_learn,
+    learns_from=("id", "change"),
+    check=_check,
+    over_lists=_over_lists,
+    of_candidates=False,
+)
+def measure_duplicates(
+    rows: Dataset,
+    *,
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.8,
+    against: Any = None,
+    learned: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Any]:
     """Find counterfactuals that repeat an earlier counterfactual, or that are in an evaluation set, exactly or nearly.
 
-    Input columns: the task's texts, `edits`; `fit` also reads `id` and `change`. Output column: `duplicates`, `{repeat, near, leak,
+    Input columns: the task's texts, `edits`, `id`, `change`. Output column: `duplicates`, `{repeat, near, leak,
     near_leak, of}`. The first four are verdicts that `duplicates` explains; `of` is the row that is repeated, the evaluation set's
     first. For questions, `repeat` means the question and the passage of an earlier row. `near` compares only questions, and `leak`
     means the question or the passage of an evaluation row.
@@ -134,67 +228,15 @@ class MeasureDuplicates(Metric):
         has few words.
 
     Args:
-        task: the task of the rows.
+        rows: of an expanded set.
         threshold: the minimum share of runs of characters that near texts have in common; above 0, up to 1.
         against: evaluation sets in which to look for leaks: {name: rows, or a corpus as recipes name it}.
-
-    >>> MeasureDuplicates().check_fitted()
-    Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_duplicates needs the whole set, and is not fitted to it: stage = stage.fit(ds) first
+        learned: what each id repeats; by default these rows are the whole set.
     """
-
-    better: ClassVar = "less"
-    of_candidates: ClassVar = False
-    citation: ClassVar = "Lee et al. 2022, Deduplicating Training Data Makes Language Models Better, section 4.2"
-    lists: ClassVar = {"predictions": TEXT}
-    outputs: ClassVar = {"duplicates": {**dict.fromkeys(_KINDS, schema.BOOL), "of": schema.TEXT}}
-
-    threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
-    against: Any = None
-
-    def check(self) -> None:
-        if not isinstance(self.against, Mapping | None):
-            raise ValueError(
-                f"against must be a mapping of names to sets, such as {{dev: {{corpus: hover, …}}}}, got {self.against!r}"
-            )
-
-    def check_available(self) -> None:
-        """Raise when an evaluation set can't be read, or has rows of another task."""
-        for name, rows in self._evaluation_sets().items():
-            if (task := task_of(rows.column_names).name) != self.task:
-                raise RecipeError(f"metrics: duplicates: against: {name} has {task} rows, and {self.task} rows are measured")
-
-    def _evaluation_sets(self) -> dict[str, Dataset]:
-        return {name: load_evaluation_set(source) for name, source in (self.against or {}).items()}
-
-    @property
-    def fit_inputs(self) -> tuple[str, ...]:
-        return ("id", "change", *self.inputs)
-
-    def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Compare the rows of the set with each other, and with the evaluation sets."""
-        repeats = duplicates(ds, self._evaluation_sets(), self.threshold)
-        return save_artifact({row_id: repeats.get(row_id, {}) for row_id in ds["id"]})
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What the rows need of the evaluation sets is in the fitted file.
-        return {**super().__getstate__(), "against": None}
-
-    def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        changed(row)  # which rejects a row that the fit left out
-        return {"duplicates": _verdict(self.learned_of(row["id"]))}
-
-    @classmethod
-    def over_lists(
-        cls, predictions: Sequence[str], references: Any = None, against: Sequence[str] = (), **settings: Any
-    ) -> dict[str, Any]:
-        """Return the share (0–1) of texts that repeat an earlier text or a text of `against`; None without texts."""
-        if not predictions:
-            return dict.fromkeys(_KINDS)
-        texts = [_Text(str(i), "", [("text", dedup_key(text))], [], text, text) for i, text in enumerate(predictions)]
-        held = {"against": ((str(i), [("text", dedup_key(text))], text) for i, text in enumerate(against))} if against else {}
-        repeats = _repeats(texts, held, cls(**settings).threshold).values()
-        return {kind: sum(kind in kinds for kinds in repeats) / len(texts) for kind in _KINDS}
+    repeats = _learn(rows, threshold=threshold, against=against) if learned is None else learned
+    read = read_rows(rows, changed)
+    verdicts = (_verdict(repeats.get(row_id, {})) for row_id in rows["id"])
+    return [pair if isinstance(pair, Reject) else verdict for pair, verdict in zip(read, verdicts, strict=True)]
 
 
 def load_evaluation_set(source: Any) -> Dataset:

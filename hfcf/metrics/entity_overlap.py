@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any
+
+from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.engines.ner import Ner
-from hfcf.metrics.shared.metric import RACE, Metric
+from hfcf.metrics.shared.metric import RACE, metric
+from hfcf.metrics.shared.texts import score_changes
 from hfcf.text.entities import overlap
 from hfcf.text.normalise import normalise
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureEntityOverlap(Metric):
+@metric(schema.FLOAT, citation=f"{RACE}, section 3.4")
+def measure_entity_overlap(rows: Dataset, *, ner: Ner = Ner()) -> list[Any]:  # noqa: B008
     """Compute the share of the source's entities that the changed text still names.
 
     Input columns: the task's texts, `edits`. Output column: `entity_overlap`, 0–1; null if the source names no entity. Neither a
@@ -27,21 +29,15 @@ class MeasureEntityOverlap(Metric):
         without entities as 0; here a mean over a set leaves it out.
 
     Args:
-        task: the task of the rows.
+        rows: of an expanded set.
         ner: an entity tagger.
-
-    >>> MeasureEntityOverlap(ner=Ner(backend="spacy")).outputs
-    {'entity_overlap': Value('float64')}
     """
 
-    citation: ClassVar = f"{RACE}, section 3.4"
-    outputs: ClassVar = {"entity_overlap": schema.FLOAT}
+    def overlaps(texts: Sequence[str], sources: Sequence[str]) -> list[float | None]:
+        both = [*sources, *texts]
+        names = [
+            {normalise(text[start:end]) for start, end, _ in spans} - {""} for text, spans in zip(both, ner.run(both), strict=True)
+        ]
+        return [overlap(old, new) for old, new in zip(names[: len(sources)], names[len(sources) :], strict=True)]
 
-    ner: Ner = field(default_factory=Ner)
-
-    def scores(self, predictions: Sequence[str], references: Sequence[str]) -> list[float | None]:
-        texts = [*references, *predictions]
-        tagged = self.ner.run(texts)
-        names = [{normalise(text[start:end]) for start, end, _ in spans} - {""} for text, spans in zip(texts, tagged, strict=True)]
-        size = len(references)
-        return [overlap(old, new) for old, new in zip(names[:size], names[size:], strict=True)]
+    return score_changes(rows, overlaps)

@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from datasets import Dataset
 
 from hfcf.core import schema
+from hfcf.core.columns import iterate
 from hfcf.core.decisions import settled
 from hfcf.core.model import Model, commit, is_remote
 from hfcf.core.settings import Models, Positive, Prompted
 from hfcf.core.stage import StageError
-from hfcf.core.task import TaskColumns, get_task
+from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_scorer
 from hfcf.engines.classifier import choose, in_doubt
-from hfcf.metrics.shared.metric import RACE, Metric, check_label_names
+from hfcf.metrics.shared.metric import RACE, check_label_names, metric
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +60,50 @@ def _hash(path: str, size: int, time: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureFlipRate(Metric):
+def _columns(task: Task) -> dict[str, Any]:
+    return {**task.columns, **({"label": schema.TEXT} if task.labelled else {})}
+
+
+def _check(task: str, *, verifier: Model, filtered_by: Sequence[Model], max_length: int) -> None:
+    """Raise where the verifier filtered the rows."""
+    for model in filtered_by:
+        if same_weights(verifier, model):
+            raise StageError(
+                f"flip_rate: {verifier.name} filtered these counterfactuals and would agree with itself: give another verifier"
+            )
+
+
+def _over_lists(predictions: Sequence[str | None], references: Sequence[str]) -> dict[str, Any]:
+    return {"flip_rate": flip_rate(predictions, references)}
+
+
+def ask_verifier(
+    rows: Sequence[Mapping[str, Any]], task: Task, verifier: Model, max_length: int = 256
+) -> list[dict[str, float] | None]:
+    """Ask a verifier for the class probabilities of each row; None if it gives none."""
+
+    def ask(asked: Sequence[Any]) -> list[Any]:
+        return task.verdicts(asked, verifier, max_length)
+
+    verdicts = ask(rows) if is_remote(verifier) else settled(ask, rows, lambda answer, _: in_doubt(answer))
+    return [None if isinstance(answer, str) else answer for answer in verdicts]
+
+
+@metric(
+    {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT},
+    columns=_columns,
+    better="more",
+    citation=f"{RACE}, Table 4",
+    check=_check,
+    over_lists=_over_lists,
+)
+def measure_flip_rate(
+    rows: Dataset,
+    *,
+    verifier: Annotated[Model, Prompted()],
+    filtered_by: Annotated[Models, Prompted()] = (),
+    max_length: Positive = 256,
+) -> list[Any]:
     """Check whether a model that did not filter the counterfactual predicts its label, or answers its question.
 
     Input columns: the task's texts and `label`, the counterfactual's label. Questions have `answers` instead. A reader's answer
@@ -75,74 +118,32 @@ class MeasureFlipRate(Metric):
         filters with a verifier, perhaps the same. Here the verifier that filtered is refused, because it would agree with itself.
 
     Args:
-        task: the task of the rows.
+        rows: of an expanded set.
         verifier: a three-way verifier for claims, an R-BERT for relations, a reader for questions.
         filtered_by: the models that checked these counterfactuals when they were made.
         max_length: the number of tokens that it reads.
 
     Raises:
         StageError: `verifier` has the weights of a model in `filtered_by`.
-
-    >>> MeasureFlipRate(verifier=Model("me/a"), filtered_by=(Model("me/a"),)).check_fitted()  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_flip_rate: me/a filtered these counterfactuals and would agree with itself …
     """
-
-    better: ClassVar = "more"
-    citation: ClassVar = f"{RACE}, Table 4"
-    inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.columns, **({"label": schema.TEXT} if task.labelled else {})})
-    outputs: ClassVar = {"flip_rate": {"flipped": schema.BOOL, "predicted": schema.TEXT, "probability": schema.FLOAT}}
-
-    verifier: Annotated[Model, Prompted()]
-    filtered_by: Annotated[Models, Prompted()] = ()
-    max_length: Positive = 256
-
-    def check_fitted(self) -> None:
-        for model in self.filtered_by:
-            if same_weights(self.verifier, model):
-                raise StageError(
-                    f"{self.name}: {self.verifier.name} filtered these counterfactuals and would agree with itself: give another "
-                    "verifier"
-                )
-
-    def __call__(self, rows: Mapping[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
-        if "label" in rows:
-            # One row's label, or a batch's.
-            check_label_names(self, rows["label"] if isinstance(rows["label"], list) else [rows["label"]])
-        return super().__call__(rows, *args, **kwargs)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **get_task(self.task).verdict_state(self.verifier)}
-
-    def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float] | None]:
-        """Ask the verifier for the class probabilities of each row; None if it gives none."""
-
-        def ask(asked: Sequence[Any]) -> list[Any]:
-            return get_task(self.task).verdicts(asked, self.verifier, self.max_length)
-
-        verdicts = ask(rows) if is_remote(self.verifier) else settled(ask, rows, lambda answer, _: in_doubt(answer))
-        return [None if isinstance(answer, str) else answer for answer in verdicts]
-
-    def batch(self, rows: list[dict[str, Any]]) -> list[Any]:
-        meant: Sequence[Any]
-        if "label" in self.inputs:
-            meant, right = [row["label"] for row in rows], lambda gold, texts: [gold == text for text in texts]
-        else:
-            scorer = load_scorer(get_task(self.task).scorer)
-            meant = scorer.gold(Dataset.from_list([{name: row[name] for name in self.inputs} for row in rows]))
-            right = lambda gold, texts: scorer.right([gold] * len(texts), texts)  # noqa: E731 - as above
-        answers = self.answers(rows)
-        if get_task(self.task).labelled:
-            for label, answer in zip(meant, answers, strict=True):
-                if answer is not None and label not in answer:
-                    _warn(self.verifier.name, str(label))
-        return [{"flip_rate": _verdict(*pair, right)} for pair in zip(answers, meant, strict=True)]
-
-    @classmethod
-    def over_lists(
-        cls, predictions: Sequence[str | None], references: Sequence[str] | None = None, **settings: Any
-    ) -> dict[str, Any]:
-        return {"flip_rate": flip_rate(predictions, references or ())}
+    task = task_of(rows.column_names)
+    columns = list(_columns(task))
+    asked = list(iterate(rows, columns))
+    answers = ask_verifier(asked, task, verifier, max_length)
+    meant: Sequence[Any]
+    if not task.labelled:
+        scorer = load_scorer(task.scorer)
+        meant = scorer.gold(rows.select_columns(columns))
+        return [
+            _verdict(*pair, lambda gold, texts: scorer.right([gold] * len(texts), texts))
+            for pair in zip(answers, meant, strict=True)
+        ]
+    meant = [row["label"] for row in asked]
+    check_label_names("flip_rate", meant)
+    for label, answer in zip(meant, answers, strict=True):
+        if answer is not None and label not in answer:
+            _warn(verifier.name, str(label))
+    return [_verdict(*pair, lambda gold, texts: [gold == text for text in texts]) for pair in zip(answers, meant, strict=True)]
 
 
 @lru_cache(maxsize=256)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
+
+from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
 from hfcf.engines.classifier import Acceptability
-from hfcf.metrics.shared.metric import TEXT, Metric
+from hfcf.metrics.shared.metric import TEXT, metric
+from hfcf.metrics.shared.texts import score_changes
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureGrammar(Metric):
+@metric(
+    schema.FLOAT, better="more", citation="Warstadt et al. 2019, Neural Network Acceptability Judgments",
+    lists={"predictions": TEXT},
+)  # fmt: skip
+def measure_grammar(rows: Dataset, *, model: Model, acceptable: str = "LABEL_1", max_length: Positive = 256) -> list[Any]:
     """Estimate the probability that the changed text is an acceptable sentence.
 
     Input columns: the task's texts, `edits`. Output column: `grammar`, 0–1; null if nothing changed, and for a text longer than is
@@ -26,24 +30,10 @@ class MeasureGrammar(Metric):
         pieces of evidence are scored as one text.
 
     Args:
-        task: the task of the rows.
+        rows: of an expanded set.
         model: a classifier of single sentences that was trained on acceptability.
         acceptable: its class of acceptable sentences; "LABEL_1" if its classes have no names.
         max_length: the number of tokens that are read.
-
-    >>> MeasureGrammar(model=Model("me/cola")).outputs
-    {'grammar': Value('float64')}
     """
-
-    better: ClassVar = "more"
-    citation: ClassVar = "Warstadt et al. 2019, Neural Network Acceptability Judgments"
-    lists: ClassVar = {"predictions": TEXT}
-    outputs: ClassVar = {"grammar": schema.FLOAT}
-
-    model: Model
-    acceptable: str = "LABEL_1"
-    max_length: Positive = 256
-
-    def scores(self, predictions: Sequence[str], references: Sequence[Any]) -> list[float | None]:
-        engine = Acceptability(model=self.model, acceptable=self.acceptable, max_length=self.max_length)
-        return engine.run(list(predictions))
+    engine = Acceptability(model=model, acceptable=acceptable, max_length=max_length)
+    return score_changes(rows, lambda texts, sources: engine.run(texts))

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from datasets import Dataset, IterableDataset
+from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.core.artifacts import save_artifact
-from hfcf.core.stage import StageError
-from hfcf.metrics.shared.metric import TEXT, Metric
-from hfcf.metrics.shared.texts import ColumnsOf
+from hfcf.metrics.shared.metric import TEXT, check_label_names, metric
+from hfcf.metrics.shared.texts import columns_of
 
 
 def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
@@ -33,49 +30,40 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
     return {"majority": round(max(shares), 5), "balance": round(balance, 5), "labels": len(shares)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureLabelBalance(Metric):
+def _learn(rows: Dataset) -> Counter[str]:
+    """Count the labels of the set."""
+    check_label_names("label_balance", rows["label"])
+    return Counter(label for label in rows["label"] if label is not None)
+
+
+def _over_lists(predictions: Sequence[str | None], references: Any = None) -> dict[str, Any]:
+    return label_balance(predictions)
+
+
+@metric(
+    schema.FLOAT,
+    columns=columns_of("label", why="they have no labels"),
+    better="`balance` near 1",
+    lists={"predictions": TEXT},
+    learn=_learn,
+    overall=lambda ds: label_balance(ds["label"]),
+    over_lists=_over_lists,
+    of_candidates=False,
+    published=False,
+    by="label",
+)
+def measure_label_balance(rows: Dataset, *, learned: Counter[str] | None = None) -> list[float | None]:
     """Compute the share of the set's rows that have this row's label.
 
     Input column: `label`. Output column: `label_balance`, 0–1; null without a label.
     As an `evaluate.Metric`: `predictions` are labels. It returns what `label_balance` returns.
 
     Args:
-        task: the task of the rows.
+        rows: of an expanded set.
+        learned: the number of rows of each label; by default those of these rows.
 
-    >>> ds = Dataset.from_dict({"id": ["1", "2"], "label": ["REFUTES", "REFUTES"]})
-    >>> MeasureLabelBalance().fit(ds).row({"id": "1", "label": "REFUTES"})
-    {'label_balance': 1.0}
+    >>> measure_label_balance(Dataset.from_dict({"label": ["REFUTES", "REFUTES"]}))
+    [1.0, 1.0]
     """
-
-    better: ClassVar = "`balance` near 1"
-    of_candidates: ClassVar = False
-    published: ClassVar = False
-    by: ClassVar = "label"
-    lists: ClassVar = {"predictions": TEXT}
-    inputs: ClassVar[Any] = ColumnsOf("label", why="they have no labels")
-    outputs: ClassVar = {"label_balance": schema.FLOAT}
-
-    @property
-    def fit_inputs(self) -> tuple[str, ...]:
-        return ("label",)
-
-    def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Count the labels of the set."""
-        return save_artifact(dict(Counter(label for label in ds["label"] if label is not None)))
-
-    def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        counts, label = self.learned(), row["label"]
-        if label is None:
-            return {"label_balance": None}
-        if label not in counts:
-            raise StageError(f"{self.name} was fitted to rows without the label {label!r}: fit it to the set that it measures")
-        return {"label_balance": round(counts[label] / sum(counts.values()), 5)}
-
-    @classmethod
-    def over_lists(cls, predictions: Sequence[str], references: Any = None, **settings: Any) -> dict[str, Any]:
-        return label_balance(predictions)
-
-    @classmethod
-    def overall(cls, ds: Dataset) -> dict[str, Any]:
-        return label_balance(ds["label"])
+    counts = _learn(rows) if learned is None else learned
+    return [None if label is None else round(counts[label] / counts.total(), 5) for label in rows["label"]]

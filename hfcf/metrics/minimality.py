@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
+
+from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.metrics.shared.metric import Metric
-from hfcf.metrics.shared.texts import bare_words, folded_words
+from hfcf.metrics.shared.metric import metric
+from hfcf.metrics.shared.texts import bare_words, folded_words, score_changes
 
 
 def minimality(before: str, after: str) -> dict[str, Any]:
@@ -34,8 +35,12 @@ def kept_words(before: str, after: str) -> float | None:
     return round((old & Counter(folded_words(after))).total() / old.total(), 5) if old else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureMinimality(Metric):
+@metric(
+    {"distance": schema.INT, "share": schema.FLOAT, "kept": schema.FLOAT},
+    better="less `distance`, less `share`, more `kept`",
+    citation="Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2",
+)
+def measure_minimality(rows: Dataset) -> list[Any]:
     """Count the word edits from the source's text to the counterfactual's, and the source's words that it keeps.
 
     Input columns: the task's texts, `edits`. Output column: `minimality`, `{distance, share, kept}`. `distance` is the number of
@@ -47,19 +52,9 @@ class MeasureMinimality(Metric):
     Source: Ross et al. 2021, MiCE: the word-level Levenshtein distance, and its share of the input's words. Deviation: this library
         splits words, not a model's tokenizer. `kept` is ours: unlike the distance, it does not count added words.
 
-    Args:
-        task: the task of the rows.
-
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
-    >>> MeasureMinimality().row(row)
-    {'minimality': {'distance': 1, 'share': 0.25, 'kept': 0.66667}}
+    >>> measure_minimality(Dataset.from_list([row]))
+    [{'distance': 1, 'share': 0.25, 'kept': 0.66667}]
     """
-
-    VERSION = "2"
-    better: ClassVar = "less `distance`, less `share`, more `kept`"
-    citation: ClassVar = "Ross et al. 2021, Explaining NLP Models via Minimal Contrastive Editing (MiCE), section 3.2"
-    outputs: ClassVar = {"minimality": {"distance": schema.INT, "share": schema.FLOAT, "kept": schema.FLOAT}}
-
-    def score(self, prediction: str, reference: str) -> dict[str, Any]:
-        return minimality(reference, prediction)
+    return score_changes(rows, lambda texts, sources: list(map(minimality, sources, texts)))

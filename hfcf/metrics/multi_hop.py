@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
+
+from datasets import Dataset
 
 from hfcf.core import schema
-from hfcf.metrics.shared.metric import TEXT, TEXTS, Metric
-from hfcf.metrics.shared.texts import TextsOfPieces, TextWithPieces, content_words, read_new_text
+from hfcf.metrics.shared.metric import TEXT, TEXTS, metric
+from hfcf.metrics.shared.texts import TextWithPieces, content_words, score_new_texts, texts_of_pieces
 
 
 def count_covered(claim: str, texts: Sequence[str]) -> tuple[int, int]:
@@ -36,8 +37,14 @@ def combines(claim: TextWithPieces) -> bool | None:
     return multi_hop(claim.text, [" ".join(piece) for piece in claim.pieces])
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureMultiHop(Metric):
+@metric(
+    {"combines": schema.BOOL, "source": schema.BOOL, "kept": schema.BOOL},
+    columns=texts_of_pieces,
+    better="more `combines`, more `kept`",
+    citation="ours",
+    lists={"predictions": TEXT, "references": TEXTS},
+)
+def measure_multi_hop(rows: Dataset) -> list[Any]:
     """Check whether the new claim's words come from two or more pieces of its evidence, and whether the source's claim's do.
 
     Input columns: the task's texts, `edits`. Output column: `multi_hop`, `{combines, source, kept}`. `combines` says whether no
@@ -52,27 +59,14 @@ class MeasureMultiHop(Metric):
     Source: ours: RACE's multi-hop coherence (Table 4, here `coherence`) compares a claim with each piece, and does not show whether
         the claim needs several pieces.
 
-    Args:
-        task: the task of the rows; rows without pieces of evidence are refused.
-
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> evidence = [{"title": "Oslo", "text": "It is big."}, {"title": "Rome", "text": "It is old."}]
-    >>> MeasureMultiHop().row({"claim": "Oslo is old.", "evidence": evidence, "edits": [edit]})
-    {'multi_hop': {'combines': True, 'source': False, 'kept': None}}
+    >>> measure_multi_hop(Dataset.from_list([{"claim": "Oslo is old.", "evidence": evidence, "edits": [edit]}]))
+    [{'combines': True, 'source': False, 'kept': None}]
     """
 
-    VERSION = "2"
-    better: ClassVar = "more `combines`, more `kept`"
-    citation: ClassVar = "ours"
-    lists: ClassVar = {"predictions": TEXT, "references": TEXTS}
-    inputs: ClassVar[Any] = TextsOfPieces()
-    outputs: ClassVar = {"multi_hop": {"combines": schema.BOOL, "source": schema.BOOL, "kept": schema.BOOL}}
+    def describe(claim: TextWithPieces, source: TextWithPieces | None) -> dict[str, Any]:
+        both, before = combines(claim), combines(source) if source else None
+        return {"combines": both, "source": before, "kept": both if before else None}
 
-    def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        if (pair := read_new_text(row)) is None:
-            return {"multi_hop": None}
-        own, source = map(combines, pair)
-        return {"multi_hop": {"combines": own, "source": source, "kept": own if source else None}}
-
-    def score(self, prediction: str, reference: Sequence[str]) -> dict[str, Any]:
-        return {"combines": multi_hop(prediction, reference), "source": None, "kept": None}
+    return score_new_texts(rows, describe)

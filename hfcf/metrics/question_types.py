@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.edits import plain_words
-from hfcf.metrics.shared.metric import TEXT, Metric
-from hfcf.metrics.shared.texts import ColumnsOf, changes
+from hfcf.metrics.shared.metric import TEXT, metric
+from hfcf.metrics.shared.texts import changes, columns_of, score_changes
 
 TOP = 20
 """The number of types that the paper's figure shows."""
@@ -36,8 +35,38 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
     return {name: round(counts[name] / counts.total(), 5) for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureQuestionTypes(Metric):
+def compare_types(ds: Dataset) -> dict[str, Any]:
+    """Compare the types of a set's questions with the types of their sources' questions.
+
+    Returns:
+        `before` and `after`, {type: share} of the 20 commonest types of each. `top_before` and `top_after`, the share of all
+        questions that have these types. `distance`, how many of the questions have a different type than before: half the sum
+        of the differences of all shares, 0–1. A source counts once for each of its counterfactuals.
+    """
+    counts = Counter[str](), Counter[str]()
+    for pair in changes(ds):
+        for side, question in zip(counts, pair, strict=True):
+            side[question_type(question)] += 1
+    every = [_shares(side) for side in counts]
+    tops = [dict(list(shares.items())[:TOP]) for shares in every]
+    distance = sum(abs(every[0].get(name, 0.0) - every[1].get(name, 0.0)) for name in {*every[0], *every[1]}) / 2
+    numbers = {"top_before": sum(tops[0].values()), "top_after": sum(tops[1].values()), "distance": distance}
+    return {**{name: round(number, 4) for name, number in numbers.items()}, "before": tops[0], "after": tops[1]}
+
+
+def _over_lists(predictions: Sequence[str], references: Any = None) -> dict[str, Any]:
+    return common_types(predictions)
+
+
+@metric(
+    {"before": schema.TEXT, "after": schema.TEXT, "same": schema.BOOL},
+    columns=columns_of("question", why="they have no question", edits=True),
+    citation="Paranjape et al. 2022, Retrieval-guided Counterfactual Generation for QA (RGF), appendix C.1 and figure 5",
+    lists={"predictions": TEXT},
+    overall=compare_types,
+    over_lists=_over_lists,
+)
+def measure_question_types(rows: Dataset) -> list[Any]:
     """Name the type of the source's question and of the counterfactual's: their first two words.
 
     Input columns: the task's texts, `edits`. Output column: `question_types`, `{before, after, same}`. Equal types are neither
@@ -46,44 +75,10 @@ class MeasureQuestionTypes(Metric):
 
     Source: RGF, Figure 5, the 20 commonest types before and after. Deviation: the paper does not define a type; see
     `question_type`.
-
-    Args:
-        task: the task of the rows; rows without questions are refused.
-
-    >>> MeasureQuestionTypes().inputs
-    Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_question_types reads 'question' and can't measure verification rows: they have no question
     """
 
-    citation: ClassVar = "Paranjape et al. 2022, Retrieval-guided Counterfactual Generation for QA (RGF), appendix C.1 and figure 5"
-    lists: ClassVar = {"predictions": TEXT}
-    inputs: ClassVar[Any] = ColumnsOf("question", why="they have no question", edits=True)
-    outputs: ClassVar = {"question_types": {"before": schema.TEXT, "after": schema.TEXT, "same": schema.BOOL}}
+    def describe(texts: Sequence[str], sources: Sequence[str]) -> list[dict[str, Any]]:
+        types = [tuple(map(question_type, pair)) for pair in zip(sources, texts, strict=True)]
+        return [{"before": before, "after": after, "same": before == after} for before, after in types]
 
-    def score(self, prediction: str, reference: str) -> dict[str, Any]:
-        before, after = map(question_type, (reference, prediction))
-        return {"before": before, "after": after, "same": before == after}
-
-    @classmethod
-    def over_lists(cls, predictions: Sequence[str], references: Any = None, **settings: Any) -> dict[str, Any]:
-        """Return the shares of the 20 commonest types, as `common_types` does."""
-        return common_types(predictions)
-
-    @classmethod
-    def overall(cls, ds: Dataset) -> dict[str, Any]:
-        """Compare the types of a set's questions with the types of their sources' questions.
-
-        Returns:
-            `before` and `after`, {type: share} of the 20 commonest types of each. `top_before` and `top_after`, the share of all
-            questions that have these types. `distance`, how many of the questions have a different type than before: half the sum
-            of the differences of all shares, 0–1. A source counts once for each of its counterfactuals.
-        """
-        counts = Counter[str](), Counter[str]()
-        for pair in changes(ds):
-            for side, question in zip(counts, pair, strict=True):
-                side[question_type(question)] += 1
-        every = [_shares(side) for side in counts]
-        tops = [dict(list(shares.items())[:TOP]) for shares in every]
-        distance = sum(abs(every[0].get(name, 0.0) - every[1].get(name, 0.0)) for name in {*every[0], *every[1]}) / 2
-        numbers = {"top_before": sum(tops[0].values()), "top_after": sum(tops[1].values()), "distance": distance}
-        return {**{name: round(number, 4) for name, number in numbers.items()}, "before": tops[0], "after": tops[1]}
+    return score_changes(rows, describe)

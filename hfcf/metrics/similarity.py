@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from datasets import Dataset, IterableDataset
+from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
-from hfcf.metrics.shared.metric import Metric
+from hfcf.metrics.shared.metric import metric
 from hfcf.metrics.shared.moverscore import CITATION, MoverScore, learn_idf
-from hfcf.metrics.shared.texts import changes
+from hfcf.metrics.shared.texts import changes, score_changes
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureSimilarity(Metric):
+def _learn(rows: Dataset, *, model: Model, n_gram: int) -> str:
+    """Count words in the sources of the set, each different text once."""
+    return learn_idf((before for before, _ in changes(rows)), model)
+
+
+@metric(schema.FLOAT, better="more", citation=CITATION, learn=_learn)
+def measure_similarity(
+    rows: Dataset, *, model: Model = Model("distilbert-base-uncased"), n_gram: Positive = 1, learned: str | None = None
+) -> list[Any]:  # fmt: skip
     """Measure how close the changed text is in meaning to the source's text, by MoverScore.
 
     Input columns: the task's texts, `edits`. Output column: `similarity`, 0–1, 1 for equal texts; null if nothing changed, and if a
@@ -30,36 +36,17 @@ class MeasureSimilarity(Metric):
         come from the sources of the set to which the stage is fitted. With fewer than two sources, all words have the same weight.
 
     Args:
-        task: the task of the rows.
+        rows: of an expanded set.
         model: an encoder.
         n_gram: the number of neighbouring words that move together.
-
-    >>> MeasureSimilarity().check_fitted()
-    Traceback (most recent call last):
-    hfcf.core.stage.StageError: measure_similarity needs the whole set, and is not fitted to it: stage = stage.fit(ds) first
+        learned: the sha256 of the IDF weights; by default those of these rows.
     """
+    idf = learned or _learn(rows, model=model, n_gram=n_gram)
 
-    better: ClassVar = "more"
-    citation: ClassVar = CITATION
-    outputs: ClassVar = {"similarity": schema.FLOAT}
-
-    model: Model = Model("distilbert-base-uncased")
-    n_gram: Positive = 1
-
-    @property
-    def fit_inputs(self) -> tuple[str, ...]:
-        return tuple(self.inputs)
-
-    def learn(self, ds: Dataset | IterableDataset) -> str:
-        """Count words in the sources of the set, each different text once."""
-        return learn_idf((before for before, _ in changes(ds)), self.model)
-
-    def scores(self, predictions: Sequence[str], references: Sequence[str]) -> list[float | None]:
+    def similarities(texts: Sequence[str], sources: Sequence[str]) -> list[float | None]:
         """Score each pair by its MoverScore; None for an empty text, and for a text without weight."""
-        pairs = [[old, new] for new, old in zip(predictions, references, strict=True)]
-        mover = MoverScore(model=self.model, idf=self.fitted, n_gram=self.n_gram)
-        answers = iter(mover.run([pair for pair in pairs if all(pair)]))
+        pairs = [[old, new] for new, old in zip(texts, sources, strict=True)]
+        answers = iter(MoverScore(model=model, idf=idf, n_gram=n_gram).run([pair for pair in pairs if all(pair)]))
         return [next(answers) or None if all(pair) else None for pair in pairs]
 
-    def fit_lists(self, predictions: Sequence[Any], references: Sequence[Any]) -> Self:
-        return self.with_fitted(learn_idf(references, self.model))
+    return score_changes(rows, similarities)

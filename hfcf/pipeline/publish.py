@@ -33,8 +33,7 @@ from hfcf.hub.folder import SHARD_ROWS, Files, SplitWriter, as_list, configs, re
 from hfcf.hub.previous_run import write_record
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
-from hfcf.metrics.shared.streaming import RunningMetrics
-from hfcf.metrics.shared.summary import summaries
+from hfcf.metrics.shared.summary import RunningMetrics, summaries
 from hfcf.report import report
 from hfcf.report.rows import LIMIT
 from hfcf.training.data import not_for_training
@@ -161,11 +160,11 @@ def _write_dataset(
 ) -> dict[str, Any]:
     """Write the configurations of a dataset; return the entries of `run.json` that are known then."""
     made, augmented, lost = expand.expand(ds), expand.augmented(ds), expand.rejected(ds, system=run["system"])
-    stages = parse_metrics(metrics or {}, task_of(made.features).name)
-    measured = measure(made, stages)
-    before = measure_candidates(measured, lost, stages) if stages else None
-    numbers = summaries(measured, before, stages) if stages else {}
-    measured = measured.remove_columns([column for column, stage in stages.items() if not stage.published])
+    parsed = parse_metrics(metrics or {}, task_of(made.features).name)
+    measured = measure(made, parsed)
+    before = measure_candidates(measured, lost, parsed) if parsed else None
+    numbers = summaries(measured, before, parsed) if parsed else {}
+    measured = measured.remove_columns([column for column, metric in parsed.items() if not metric.about.published])
     rows.open(default=measured.features, augmented=augmented.features, rejected=lost.features)
     for table in tables(ds, [name for name in counts.columns if name in ds.features], BATCH):
         counts.add(table)

@@ -273,7 +273,10 @@ def model_names(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _own_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any]:
     """Return the prompts of the user's own that a run asks, as texts by setting and file; {} without any."""
-    named = {**system.values, **{f"{name}.{key}": value for name, stage in metrics.items() for key, value in vars(stage).items()}}
+    named = {
+        **system.values,
+        **{f"{name}.{key}": value for name, metric in metrics.items() for key, value in metric.settings.items()},
+    }
     folders = {name: model.prompts for name, model in models_in(named) if model.prompts}
     if folder := system.values.get("prompts"):
         folders["prompts"] = folder
@@ -282,7 +285,7 @@ def _own_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any
 
 def metric_models(metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Name the weights that metrics read, by "METRIC.SETTING"."""
-    models = {name: model_names(vars(stage)) for name, stage in metrics.items()}
+    models = {name: model_names(metric.settings) for name, metric in metrics.items()}
     return {f"{name}.{setting}": model for name, own in models.items() for setting, model in own.items()}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hfcf import metrics
 from hfcf.core.stage import Reject
 from hfcf.metrics.copy_rate import rate_of
+from hfcf.metrics.shared.metric import about
 from hfcf.metrics.shared.texts import bare_words, read_new_text
 
 LOW_SCORES = ("perplexity", "self_bleu", "duplicate", "leak")
@@ -56,7 +57,7 @@ def low_is_better(name: str) -> bool:
     metric, _, number = name.lower().partition(".")
     if metric not in metrics.names():
         return name.lower().startswith(LOW_SCORES)
-    better = metrics.load(metric, stage=True).better
+    better = about(metrics.function(metric)).better
     return better == "less" or f"less `{number}`" in better
 
 

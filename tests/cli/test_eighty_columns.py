@@ -21,7 +21,7 @@ from hfcf.core import recipe, schema
 from hfcf.core.candidates import accept, reject
 from hfcf.core.task import get_task
 from hfcf.systems import system_class, systems
-from hfcf.tasks.judge import counterfactuals
+from hfcf.systems._shared.judge import counterfactuals
 from hfcf.tasks.qa import rewrite_all
 
 LONG = "the verifier that reads the sentence says Entity-Destination(e1,e2), where Component-Whole(e2,e1) is what it must say (312)"

@@ -14,7 +14,7 @@ from hfcf.core.edits import rewrite
 from hfcf.core.funnel import funnel
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, TASK, candidate
 
 CLAIMS = {

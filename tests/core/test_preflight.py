@@ -22,7 +22,7 @@ from hfcf.core.settings import models_in
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
 from hfcf.systems import system_class, systems
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.systems._shared.judge import JudgeCandidates
 
 ROW = {
     "id": "1", "claim": "Rome is old.", "evidence": [{"title": "Rome", "text": "Rome is very old."}], "label": "SUPPORTS",

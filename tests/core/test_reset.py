@@ -14,10 +14,10 @@ from hfcf.core.prepare import clear_outputs
 from hfcf.core.schema import STATUS
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.crossaug import CrossPairs
 from hfcf.systems.race.edit import EditEvidence
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import TASK
 
 EVIDENCE = [{"title": "Nile", "text": "The Nile flows through Egypt."}]

@@ -18,10 +18,10 @@ from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.core.model_checks import check_weights
 from hfcf.prompts.own import check_folder, texts
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 from hfcf.systems.baselines.paraphrase import Paraphrase
 from hfcf.systems.checkwhy.chat import Chat
-from hfcf.tasks.judge import JudgeCandidates
 
 OURS = resources.files("hfcf.prompts")
 NAMES = sorted(Path(path.name).stem for path in OURS.iterdir() if path.name.endswith(".jinja"))

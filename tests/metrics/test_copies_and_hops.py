@@ -14,11 +14,22 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import Reject, StageError
 from hfcf.core.task import apply_edits, get_task
 from hfcf.metrics import load
-from hfcf.metrics.copy_rate import MeasureCopyRate, copy_rate
-from hfcf.metrics.multi_hop import MeasureMultiHop, multi_hop
+from hfcf.metrics.copy_rate import copy_rate, measure_copy_rate
+from hfcf.metrics.multi_hop import measure_multi_hop, multi_hop
 from hfcf.metrics.shared.measure import measure
 from hfcf.metrics.shared.parsing import read_metrics
 from hfcf.metrics.shared.summary import summaries
+
+
+def copies(row: dict[str, Any], **settings: Any) -> Any:
+    (score,) = measure_copy_rate(Dataset.from_list([row]), **settings)
+    return score
+
+
+def hops(row: dict[str, Any]) -> Any:
+    (score,) = measure_multi_hop(Dataset.from_list([row]))
+    return score
+
 
 JAWS = "Jaws: Jaws is a 1975 American thriller film directed by Steven Spielberg."
 SPIELBERG = "Steven Spielberg: He was born in Cincinnati, Ohio, in 1946."
@@ -76,8 +87,8 @@ def test_the_source_is_measured_with_its_own_evidence() -> None:
     row = {**apply_edits(before, change), "edits": change}
     assert row["evidence"][0]["text"] == "Rome was built by Remus."
     # "on the Tiber" is the longest run: three of six words on both sides.
-    assert MeasureCopyRate().row(row) == {"copy_rate": {"rate": 0.5, "copied": False, "source": 0.5}}
-    assert MeasureMultiHop().row(row) == {"multi_hop": {"combines": True, "source": True, "kept": True}}
+    assert copies(row) == {"rate": 0.5, "copied": False, "source": 0.5}
+    assert hops(row) == {"combines": True, "source": True, "kept": True}
 
 
 def test_shares_of_a_set_by_hand() -> None:
@@ -104,7 +115,7 @@ def test_shares_of_a_set_by_hand() -> None:
 
 def test_one_piece_is_combined_by_nobody_and_a_set_without_rows_has_no_shares() -> None:
     alone = {**claim_row(0, "Rome is old.", "Rome was built by Remus."), "evidence": EVIDENCE[:1]}
-    assert MeasureMultiHop().row(alone) == {"multi_hop": {"combines": False, "source": False, "kept": None}}
+    assert hops(alone) == {"combines": False, "source": False, "kept": None}
     told = summaries(measure(verification_set(alone), ["multi_hop"]))["multi_hop"]["after"]
     assert told["kept"] == {"n": 0, "yes": 0, "null": 1, "share": None}
     nothing = summaries(measure(verification_set(alone).select([]), ["copy_rate", "multi_hop", "minimality"]))
@@ -115,22 +126,22 @@ def test_one_piece_is_combined_by_nobody_and_a_set_without_rows_has_no_shares() 
 @pytest.mark.parametrize(("limit", "copied"), [(0.8, False), (0.79, True)])
 def test_four_of_five_words_are_not_over_the_limit(limit: float, copied: bool) -> None:
     row = claim_row(0, "Rome is old.", "Romulus lies on the Tiber.")
-    assert MeasureCopyRate(limit=limit).row(row)["copy_rate"] == {"rate": 0.8, "copied": copied, "source": 0.33333}
+    assert copies(row, limit=limit) == {"rate": 0.8, "copied": copied, "source": 0.33333}
 
 
 def test_edits_that_lead_to_no_source_are_rejected() -> None:
     row = {**claim_row(0, "Rome is old.", "Rome is new."), "claim": "Somebody wrote this."}
-    for metric in (MeasureCopyRate(), MeasureMultiHop()):
-        with pytest.raises(Reject, match="do not lead back to a source"):
-            metric.row(row)
+    for score in (copies(row), hops(row)):
+        assert isinstance(score, Reject)
+        assert "do not lead back to a source" in score.reason
 
 
 def test_a_title_counts_as_part_of_its_piece() -> None:
     edits = claim_row(0, "A river.", "The Tiber is a river of Italy.")["edits"]
     pieces = [{"title": "Tiber", "text": "A river of Italy."}, {"title": None, "text": "A town."}]
     row: dict[str, Any] = {"claim": "The Tiber is a river of Italy.", "evidence": pieces, "edits": edits}
-    assert MeasureMultiHop().row(row)["multi_hop"]["combines"] is False
-    assert MeasureCopyRate().row(row)["copy_rate"] == {"rate": 0.57143, "copied": False, "source": 1.0}
+    assert hops(row)["combines"] is False
+    assert copies(row) == {"rate": 0.57143, "copied": False, "source": 1.0}
 
 
 def test_structures_have_pieces_and_their_structure_is_none() -> None:
@@ -140,12 +151,12 @@ def test_structures_have_pieces_and_their_structure_is_none() -> None:
     texts = {"claim": "Yeast makes dough rise.", "evidence": EVIDENCE, "edits": edits}
     structure = [{"premises": ["s1"], "conclusion": "Yeast makes dough rise."}]
     row: dict[str, Any] = {**task.empty_row, **texts, "structure": structure}
-    assert MeasureCopyRate(task="structures").row(row)["copy_rate"] == {"rate": 0.0, "copied": False, "source": 0.0}
+    assert copies(row) == {"rate": 0.0, "copied": False, "source": 0.0}
 
 
 @pytest.mark.parametrize("name", ["copy_rate", "multi_hop"])
 def test_tasks_without_pieces_are_refused_and_measured_by_the_others(name: str) -> None:
-    with pytest.raises(StageError, match=f"measure_{name}.*relation rows: they list none"):
+    with pytest.raises(StageError, match=name):
         measure(relation_set(relation_row(0)), [name])
     for task in ("relation", "qa"):
         assert name not in read_metrics(None, task)

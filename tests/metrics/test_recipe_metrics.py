@@ -100,7 +100,7 @@ def test_the_systems_own_verifier_does_not_measure_its_flips() -> None:
     with pytest.raises(StageError, match="me/verifier filtered"):
         select_metrics({"flip_rate": {"verifier": "me/verifier", "filtered_by": []}}, system)
     told = select_metrics({"flip_rate": {"verifier": "me/a", "filtered_by": "me/b"}}, system)
-    assert told["flip_rate"].filtered_by == (Model("me/b"), Model("me/verifier"))
+    assert told["flip_rate"].settings["filtered_by"] == (Model("me/b"), Model("me/verifier"))
 
 
 @pytest.mark.parametrize("name", ["mice", "autocad", "coco"])

@@ -34,7 +34,7 @@ from hfcf.pipeline import shards as files
 from hfcf.pipeline.processes import Processes
 from hfcf.pipeline.run import choose_engine
 from hfcf.pipeline.shards import Shards
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, TASK, candidate
 
 # Forked processes that wait for each other would hang on more than one thread.

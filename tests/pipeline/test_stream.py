@@ -21,8 +21,7 @@ from hfcf.core.splits import regroup
 from hfcf.hub.folder import ROWS as NAMES
 from hfcf.hub.folder import SplitWriter
 from hfcf.hub.push import read_contents
-from hfcf.metrics.shared.streaming import RunningSummary
-from hfcf.metrics.shared.summary import summary
+from hfcf.metrics.shared.summary import Accumulator, summary
 from hfcf.pipeline import publish
 from hfcf.pipeline import run as run_module
 from hfcf.systems.baselines.eda import EDA
@@ -157,12 +156,12 @@ def test_a_broken_stream_leaves_no_part_behind(tmp_path: Path) -> None:
 def test_a_running_summary_is_that_of_all_numbers_until_its_sample_is_full() -> None:
     values = [None if i % 7 == 0 else (i * 37 % 101) / 4 for i in range(500)]
     exact = summary(Dataset.from_dict({"fluency": values}))["fluency"]
-    running, small = RunningSummary(schema.FLOAT), RunningSummary(schema.FLOAT, kept=50)
+    running, small = Accumulator({"fluency": schema.FLOAT}), Accumulator({"fluency": schema.FLOAT}, kept=50)
     for start in range(0, 500, 90):
-        running.add(values[start : start + 90])
-        small.add(values[start : start + 90])
-    assert running.numbers() == exact
-    sampled = small.numbers()
+        for each in (running, small):
+            each.add({"fluency": values[start : start + 90]})
+    assert running.summaries()["fluency"] == exact
+    sampled = small.summaries()["fluency"]
     assert sampled["sampled"] == 50
     assert all(sampled[key] == exact[key] for key in ("n", "null", "mean", "min", "max"))
     assert abs(sampled["median"] - exact["median"]) < 6

@@ -27,6 +27,7 @@ from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.shared.moverscore import MoverScore
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.ccg import candidate_checks
 from hfcf.systems.ccg.candidate_checks import CheckRelation
 from hfcf.systems.race.filter_claim import FilterClaim
@@ -34,7 +35,6 @@ from hfcf.systems.race.generate_claim import GenerateClaim
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.retrieve import Read
 from hfcf.systems.rgf.round_trip import RoundTrip
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import LABELS, candidate
 
 NOISE = 8e-6

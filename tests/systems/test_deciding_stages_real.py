@@ -17,10 +17,10 @@ import hfcf
 from hfcf.core.edits import rewrite
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.ccg.candidate_checks import CheckRelation
 from hfcf.systems.race.system import RACE
 from hfcf.systems.rgf.system import RGF
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import candidate as relation_candidate
 from hfcf.tasks.relation import token_edits
 from hfcf.tasks.verification import candidate

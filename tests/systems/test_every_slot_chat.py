@@ -22,10 +22,11 @@ from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.system import System
+from hfcf.core.task import get_task
 from hfcf.engines.base import usage
 from hfcf.engines.chat import grammar
 from hfcf.engines.ner import Ner
-from hfcf.metrics.flip_rate import MeasureFlipRate
+from hfcf.metrics.flip_rate import ask_verifier
 from hfcf.systems.baselines.llm import LLM
 from hfcf.systems.baselines.paraphrase import Paraphrase
 from hfcf.tasks.structures import TASK
@@ -145,6 +146,6 @@ def test_a_chat_model_is_evaluated_and_measures_flips(model: Model, demo: Datase
     evaluation = TRAINER.evaluate(rows, model)
     assert evaluation.scores["rows"] == 6
     assert set(evaluation.predicted) <= {"SUPPORTS", "REFUTES"}
-    answers = MeasureFlipRate(verifier=model).answers(list(rows))
+    answers = ask_verifier(list(rows), get_task("verification"), model)
     assert [max(answer, key=answer.__getitem__) for answer in answers if answer] == evaluation.predicted
     assert all(0.99 < max(answer.values()) <= 1 for answer in answers if answer)

@@ -25,8 +25,8 @@ from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.text_classifier import TextClassifier
 from hfcf.pipeline.train import train
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.polyjuice import Polyjuice
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.training.text_classifier import TRAINER
 
 TASK = get_task("classification")

@@ -16,10 +16,10 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.ner import Ner
 from hfcf.pipeline.run import model_names, select_metrics
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.ensemble import vote
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import LABELS, TASK
 
 SUPPORTS, REFUTES, NEI = LABELS

@@ -12,8 +12,8 @@ from hfcf.core import edits, schema
 from hfcf.core.candidates import reject
 from hfcf.core.task import apply_edits, get_task, problem, revert_edits
 from hfcf.pipeline import publish
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import relation as relations
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import token_edits
 
 

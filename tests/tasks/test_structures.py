@@ -22,10 +22,10 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.pipeline import run
 from hfcf.systems import system_class
+from hfcf.systems._shared.judge import JudgeCandidates, counterfactuals
 from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
 from hfcf.tasks import verification
-from hfcf.tasks.judge import JudgeCandidates, counterfactuals
 from hfcf.tasks.structures import TASK, stale_names
 from hfcf.tasks.verification import candidate
 

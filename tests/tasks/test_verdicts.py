@@ -15,8 +15,8 @@ from hfcf.core.candidates import undecided
 from hfcf.core.model import Model
 from hfcf.core.task import get_task
 from hfcf.engines.answers import token_probabilities
-from hfcf.metrics.flip_rate import MeasureFlipRate
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.metrics.flip_rate import measure_flip_rate
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks.relation import TASK as RELATION
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, candidate
 from hfcf.tasks.verification import TASK as VERIFICATION
@@ -129,8 +129,7 @@ def test_an_answer_of_no_use_is_a_reason_and_no_label(start: Start) -> None:
     row = {**CLAIM, "id": "1", "label": SUPPORTS, "group_id": "1", "corpus": "c", "split": "train"}
     (result,) = JudgeCandidates(system="s", verifier=CHAT).batch([{**row, "candidates": [{**item, "edits": [edit]}]}])
     assert "the verifier gives no label: the language model: 3 attempts" in str(result)
-    (measured,) = MeasureFlipRate(verifier=CHAT).batch([{**CLAIM, "label": REFUTES}])
-    assert measured == {"flip_rate": None}
+    assert measure_flip_rate(Dataset.from_list([{**CLAIM, "label": REFUTES}]), verifier=CHAT) == [None]
     assert undecided(item)
 
 

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import evaluate
-from datasets import Features
+from datasets import Dataset, Features
 
 from hfcf import metrics
-from hfcf.metrics.shared.metric import FunctionMetric
+from hfcf.metrics.shared.metric import Metric, about, mean
+from hfcf.metrics.shared.texts import LISTS
+from hfcf.tasks import DEFAULT
 
 
 class ListMetric(evaluate.Metric):  # type: ignore[misc]
     """A metric over `predictions` and, if it compares them with something, `references`.
 
-    Further arguments of `compute` are the arguments of the metric's `over_lists`, and its settings.
+    Further arguments of `compute` are the settings of the metric. The result has the means, and the `scores` of all predictions.
     """
 
     def _info(self) -> evaluate.MetricInfo:
-        found: Any = metrics.load(self.config_name, stage=True)
-        self._stage: Any
-        self._settings: dict[str, Any]
-        self._stage, self._settings = (found, {}) if isinstance(found, type) else (FunctionMetric, {"function": found})
-        text = self._stage.__doc__ or ""
+        self._function = metrics.function(self.config_name)
+        text, declared = self._function.__doc__ or "", about(self._function)
         return evaluate.MetricInfo(
-            description=text, citation=self._stage.citation, inputs_description=text, features=Features(self._stage.lists)
+            description=text, citation=declared.citation, inputs_description=text, features=Features(declared.lists)
         )
 
-    def _compute(self, predictions: Sequence[Any], references: Sequence[Any] | None = None, **more: Any) -> dict[str, Any]:
-        result: dict[str, Any] = self._stage.over_lists(predictions, references, **self._settings, **more)
-        return result
+    def _compute(self, predictions: Sequence[Any], references: Sequence[Any] | None = None, **settings: Any) -> dict[str, Any]:
+        declared = about(self._function)
+        if declared.over_lists is not None:
+            return declared.over_lists(predictions, references, **settings)
+        column = [None] * len(predictions) if references is None else references
+        kinds = {"predictions": declared.lists["predictions"], "references": declared.lists.get("references")}
+        features = Features(zip(LISTS, (kinds["predictions"], kinds["references"] or kinds["predictions"]), strict=True))
+        rows = Dataset.from_dict(dict(zip(LISTS, (predictions, column), strict=True)), features=features)
+        metric = Metric(self._function, DEFAULT, settings)
+        scores = metric.score_lists(rows)
+        if not isinstance(declared.outputs, Mapping):
+            return {metric.name: mean(scores), "scores": scores}
+        numbers = [name for name, feature in declared.outputs.items() if feature.dtype != "string"]
+        return {**{name: mean([score and score[name] for score in scores]) for name in numbers}, "scores": scores}

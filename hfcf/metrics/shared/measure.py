@@ -10,11 +10,9 @@ from typing import Any, TypeVar
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import iterate, with_label_names, without_format
-from hfcf.core.mapping import map_stage
-from hfcf.core.prepare import prepare
+from hfcf.core.columns import has_repeats, iterate, with_label_names, without_format
 from hfcf.core.progress import quiet_few
-from hfcf.core.stage import StageError
+from hfcf.core.stage import Reject, StageError
 from hfcf.core.task import Task, get_task, task_of
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
@@ -25,17 +23,16 @@ log = logging.getLogger(__name__)
 Sets = TypeVar("Sets", Dataset, DatasetDict)
 
 
-def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets:
-    """Map metrics over an expanded set: fit the metrics that need it, then score every row.
+def measure(ds: Sets, metrics: Metrics | None = None) -> Sets:
+    """Score every row of an expanded set by metrics.
 
     Args:
         ds: one row for each counterfactual, from `hfcf.expand` or a published set's `default` configuration; several splits
             are measured separately.
-        metrics: the metrics; by default `hfcf.metrics.shared.parsing.DEFAULT`. A list may hold names, `hfcf.Metric` classes or
-            instances, and functions of two texts: the changed text and its source's. A mapping is {name: its settings}. Settings
-            may have the form of a recipe: a model by its name or as a mapping, and `ner` as a mapping. `against` of "duplicates" is
-            {name: rows, or a corpus as recipes name it}.
-        map_kwargs: passed to `Dataset.map`.
+        metrics: the metrics; by default `hfcf.metrics.shared.parsing.DEFAULT`. A list may hold names and functions: of rows, see
+            `hfcf.metrics.shared.metric.metric`, or of two texts, the changed text and its source's. A mapping is {name: its
+            settings}. Settings may have the form of a recipe: a model by its name or as a mapping, and `ner` as a mapping.
+            `against` of "duplicates" is {name: rows, or a corpus as recipes name it}.
 
     Returns:
         The same rows with a typed column for each metric, with the metric's name. If a metric can't score a row, the column is
@@ -43,7 +40,7 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
 
     Raises:
         RecipeError: a metric or a setting is unknown.
-        StageError: a metric does not support this task, or can't be fitted to these rows.
+        StageError: a metric does not support this task, or can't learn from these rows.
 
     >>> edit = {"field": "claim", "piece": -1, "start": 0, "end": 4, "before": "Rome", "after": "Oslo"}
     >>> row = {"id": "1", "claim": "Oslo is old.", "evidence": [{"title": "", "text": "It is."}], "edits": [edit]}
@@ -51,64 +48,70 @@ def measure(ds: Sets, metrics: Metrics | None = None, **map_kwargs: Any) -> Sets
     {'distance': 1, 'share': 0.25, 'kept': 0.66667}
     """
     if isinstance(ds, DatasetDict):
-        return DatasetDict({split: measure(part, metrics, **map_kwargs) for split, part in ds.items()})
+        return DatasetDict({split: measure(part, metrics) for split, part in ds.items()})
     if not isinstance(ds, Dataset):
-        raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: map the stages of hfcf.metrics over a stream")
+        raise StageError(f"metrics: this is a {type(ds).__name__}, not a Dataset: read its rows first")
     ds = without_format(ds)
-    return _measure(ds, parse_metrics(metrics, task_of(ds.column_names).name), ds, map_kwargs)
+    return _measure(ds, parse_metrics(metrics, task_of(ds.column_names).name), ds)
 
 
-def _measure(ds: Dataset, stages: Mapping[str, Metric], of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    """Measure metrics that are fitted to the rows `of`."""
-    for column in stages:
+def _measure(ds: Dataset, metrics: Mapping[str, Metric], learn_from: Dataset) -> Dataset:
+    """Add the column of each metric, which learns from the rows `learn_from`."""
+    for column in metrics:
         if column in ds.features:
             raise StageError(f"metrics: the column {column!r} already exists: remove it, or measure other metrics")
-    plain, fit_to, parts = with_label_names(ds), with_label_names(of), [ds]
-    for column, stage in stages.items():
-        parts.append(_measured(plain, stage, fit_to, map_kwargs).select_columns([column]))
+    rows, every, parts = with_label_names(ds), with_label_names(learn_from), [ds]
+    for column, metric in metrics.items():
+        _check_columns(metric, every)
+        scores = score_column(metric, rows, metric.learn(every) if len(rows) else None) if len(rows) else []
+        parts.append(Dataset.from_dict({column: scores}, features=Features({column: metric.about.outputs})))
     if not len(ds):  # what has no rows would not be joined
-        features = Features({name: feature for part in parts for name, feature in part.features.items()})
-        return schema.no_rows(features)
+        return schema.no_rows(Features({name: feature for part in parts for name, feature in part.features.items()}))
     return concatenate_datasets(parts, axis=1)
 
 
-def _measured(ds: Dataset, stage: Metric, of: Dataset, map_kwargs: Mapping[str, Any]) -> Dataset:
-    for column in stage.inputs:
-        if column not in ds.features:
+def _check_columns(metric: Metric, rows: Dataset) -> None:
+    declared = metric.about
+    for column in (*metric.columns, *declared.learns_from):
+        if column not in rows.features:
             raise StageError(
-                f"metrics: {stage.column} reads the column {column!r}, which is missing; hfcf.expand(ds) makes rows that have it"
+                f"metrics: {metric.name} reads the column {column!r}, which is missing; hfcf.expand(ds) makes rows that have it"
             )
-    prepared = prepare(ds.remove_columns([c for c in ("status",) if c in ds.features]), stage)
-    if not len(ds):
-        return prepared
-    done = map_stage(prepared, stage.fit(of), map_kwargs if stage.cached else {**map_kwargs, "load_from_cache_file": False})
-    rows = (row["status"] for row in iterate(done, ["status"]))
-    lost = Counter(status["reason"] for status in rows if status and status["accepted"] is False)
+    if "id" in declared.learns_from and has_repeats(rows, "id"):
+        twice = [row_id for row_id, n in Counter(rows["id"]).items() if n > 1]
+        raise StageError(
+            f"metrics: {metric.name}: {len(twice)} ids occur more than once, the first: {twice[0]!r}. Ids must be unique: "
+            "remove repeated rows, and put a set's name before its ids if you join several sets"
+        )
+
+
+def score_column(metric: Metric, rows: Dataset, learned: Any = None) -> list[Any]:
+    """Return a metric's score of each row, None for a row that can't be scored; the log counts these rows."""
+    scores = metric(rows, learned)
+    lost = Counter(score.reason for score in scores if isinstance(score, Reject))
     if lost:
-        first = next(iter(lost))
-        log.warning("%s: %d of %d rows could not be scored; the first: %s", stage.column, lost.total(), len(ds), first)
-    return done
+        log.warning("%s: %d of %d rows could not be scored; the first: %s", metric.name, lost.total(), len(rows), next(iter(lost)))
+    return [None if isinstance(score, Reject) else score for score in scores]
 
 
-def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None, **map_kwargs: Any) -> Dataset:
+def measure_candidates(accepted: Dataset, rejected: Dataset, metrics: Metrics | None = None) -> Dataset:
     """Measure the metrics of single rows over all candidates before filtering, both accepted and rejected.
 
     Args:
         accepted: the accepted counterfactuals, as `measure` returned them.
         rejected: see `candidates`.
-        metrics: as `measure` takes them; only metrics of single rows are measured, as they were fitted to `accepted`.
-        map_kwargs: passed to `Dataset.map`.
+        metrics: as `measure` takes them; only metrics of single rows are measured, with what they learn from `accepted`.
 
     Returns:
         One row for each candidate, with the columns of these metrics and of its texts and edits.
     """
     task = task_of(accepted.column_names)
-    of_rows = {column: stage for column, stage in parse_metrics(metrics, task.name).items() if stage.of_candidates}
+    of_rows = {column: metric for column, metric in parse_metrics(metrics, task.name).items() if metric.about.of_candidates}
     columns = [*task.columns, "edits", *of_rows] if of_rows else []
     lost, texts = candidates(rejected), accepted.select_columns(columns)
     if not of_rows or not len(lost):
         return texts
-    measured = _measure(lost, of_rows, accepted if len(accepted) else lost, map_kwargs).select_columns(columns)
+    measured = _measure(lost, of_rows, accepted if len(accepted) else lost).select_columns(columns)
     return concatenate_datasets([texts, measured.cast(texts.features)])
 
 

@@ -1,238 +1,227 @@
-"""The base class of metrics: a stage that scores rows of an expanded set in one column, lists of texts, and whole sets."""
+"""What a metric is: a function from the rows of an expanded set to a column, and what is declared about it."""
 
 from __future__ import annotations
 
+import inspect
 import statistics
-from array import array
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from inspect import signature
+from dataclasses import MISSING, dataclass, field
 from numbers import Integral
 from types import UnionType
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from datasets import Dataset, IterableDataset, List, Value
+from datasets import Dataset, List, Value
 
 from hfcf.core import schema
-from hfcf.core.artifacts import read_artifact
-from hfcf.core.columns import has_repeats, iterate
-from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.core.task import problem
-from hfcf.metrics.shared.texts import TEXTS_AND_EDITS, changed
-from hfcf.tasks import DEFAULT
+from hfcf.core.columns import iterate
+from hfcf.core.model import Model
+from hfcf.core.settings import Setting, models_of
+from hfcf.core.stage import Reject, StageError, cast
+from hfcf.core.task import Task, get_task, nearest_task
+from hfcf.metrics.shared.texts import NotMeasured, score_changes, texts_and_edits
 
 TEXT = Value("string")
 TEXTS = List(TEXT)
 RACE = "Zhu et al. 2023, Explain, Edit, Generate: Rationale-Sensitive Counterfactual Data Augmentation (RACE)"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metric(Stage):
-    """A metric: a stage that fills one column of an expanded set, and the base of the `evaluate.Metric` of the same name.
-
-    A subclass declares `outputs`, one column, and implements `score` (or `scores`, for many texts at once). By default the
-    counterfactual's changed text is compared with its source's. A metric that reads something else implements `read`, or `row` as
-    any stage does. Pass the class, an instance or a function of two texts to `hfcf.measure`. Recipes find a metric of another
-    package by its entry point in the group `hfcf.metrics`.
-
-    Input columns: the task's texts and `edits`, unless `inputs` is set.
-
-    Args:
-        task: the task of the rows.
-
-    >>> from hfcf.core.schema import BOOL
-    >>> @dataclass(frozen=True, kw_only=True)
-    ... class MeasureLonger(Metric):
-    ...     outputs = {"longer": BOOL}
-    ...     def score(self, prediction, reference):
-    ...         return len(prediction) > len(reference)
-    >>> MeasureLonger.over_lists(["Oslo is very old."], ["Rome is old."])
-    {'longer': 1.0, 'scores': [True]}
-    """
-
-    better: ClassVar[str] = ""
-    """"less", "more", or "" if neither is better; for several numbers, "less `NUMBER`" and "more `NUMBER`"."""
-    of_candidates: ClassVar[bool] = True
-    """Whether a single row can be scored alone; if so, rejected candidates are also scored."""
-    published: ClassVar[bool] = True
-    """False if the column repeats the label: a run then publishes only the numbers of the whole set."""
-    by: ClassVar[str] = ""
-    """The column whose values' shares a run shows, where the scores follow from them: a histogram of these scores shows nothing."""
-    citation: ClassVar[str] = ""
-    cached: ClassVar[bool] = True
-    """Whether `map` may take scores from its cache: its key has the metric's settings and VERSION."""
-    lists: ClassVar[Mapping[str, Any]] = {"predictions": TEXT, "references": TEXT}
-    """The inputs of its `evaluate.Metric`."""
-    inputs: ClassVar[Any] = TEXTS_AND_EDITS
-
-    task: str = DEFAULT
-
-    @property
-    def column(self) -> str:
-        """The column that the metric fills."""
-        return next(iter(self.outputs))
-
-    def read(self, row: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        """Return the scored text of a row and the text it is compared with; None if nothing is scored: the column is then null.
-
-        Raises:
-            Reject: the row can't be scored.
-        """
-        before, after = changed(row)
-        return after, before
-
-    def score(self, prediction: Any, reference: Any) -> Any:
-        """Score one prediction; return None if it has no score. Implement this or `scores`."""
-        raise NotImplementedError(f"{type(self).__name__} implements neither score nor scores")
-
-    def scores(self, predictions: Sequence[Any], references: Sequence[Any]) -> Sequence[Any]:
-        """Score predictions."""
-        return [self.score(*pair) for pair in zip(predictions, references, strict=True)]
-
-    def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        (result,) = self.batch([row])
-        if isinstance(result, Reject):
-            raise result
-        return result
-
-    def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        if type(self).row is not Metric.row:
-            return super().batch(rows)
-        texts: list[Any] = []
-        for row in rows:
-            try:
-                texts.append(self.read(row))
-            except Reject as rejection:
-                texts.append(rejection)
-        pairs = [pair for pair in texts if isinstance(pair, tuple)]
-        scores = iter(self.scores([prediction for prediction, _ in pairs], [other for _, other in pairs]))
-        filled = [next(scores) if isinstance(pair, tuple) else None for pair in texts]
-        return [text if isinstance(text, Reject) else {self.column: score} for text, score in zip(texts, filled, strict=True)]
-
-    @classmethod
-    def over_lists(cls, predictions: Sequence[Any], references: Sequence[Any] | None = None, **settings: Any) -> dict[str, Any]:
-        """Compute the result of the `evaluate.Metric`: means, and the `scores` of all predictions.
-
-        Args:
-            predictions: see `lists`.
-            references: for a metric that compares predictions with other texts.
-            settings: the settings of the stage, and further arguments of a subclass.
-        """
-        references = [None] * len(predictions) if references is None else references
-        metric = cls(**settings).fit_lists(predictions, references)
-        scores = list(metric.scores(predictions, references))
-        feature = metric.outputs[metric.column]
-        if not isinstance(feature, Mapping):
-            return {metric.column: mean(scores), "scores": scores}
-        numbers = [name for name, part in feature.items() if part.dtype != "string"]
-        return {**{name: mean([score and score[name] for score in scores]) for name in numbers}, "scores": scores}
-
-    def fit_lists(self, predictions: Sequence[Any], references: Sequence[Any]) -> Self:
-        """Return the metric fitted to lists, if its scores depend on all of them."""
-        return self
-
-    @classmethod
-    def overall(cls, ds: Dataset) -> dict[str, Any]:
-        """Compute numbers of the whole measured set; {} if the metric has none."""
-        return {}
-
-    # --- what it learns from the whole set
-
-    def fit(self, ds: Dataset | IterableDataset) -> Self:
-        """Return the metric fitted to the sound rows of a set; the metric itself if it needs no other row.
-
-        Raises:
-            StageError: a column is missing, an id occurs twice, or labels are numbers.
-        """
-        return super().fit(self._rows_to_fit(ds) if self.fit_inputs and isinstance(ds, Dataset) else ds)
-
-    def _rows_to_fit(self, ds: Dataset) -> Dataset:
-        for column in self.fit_inputs:
-            if column not in ds.features:
-                raise StageError(f"{self.name}: fit reads the column {column!r}, which is missing; hfcf.expand(ds) makes such rows")
-        if "label" in self.inputs:
-            check_label_names(self, [row["label"] for row in iterate(ds, ["label"])])
-        if "id" in self.fit_inputs and has_repeats(ds, "id"):
-            twice = [row_id for row_id, n in Counter(ds["id"]).items() if n > 1]
-            raise StageError(
-                f"{self.name}: {len(twice)} ids occur more than once, the first: {twice[0]!r}. Ids must be unique: "
-                "remove repeated rows, and put a set's name before its ids if you join several sets"
-            )
-        sound = array("q", (i for i, row in enumerate(iterate(ds, list(self.inputs))) if problem(row) is None))
-        return ds if len(sound) == len(ds) else ds.select(sound)
-
-    def check_fitted(self) -> None:
-        if self.fit_inputs and self.fitted is None:
-            raise StageError(f"{self.name} needs the whole set, and is not fitted to it: stage = stage.fit(ds) first")
-
-    def learned(self) -> dict[str, Any]:
-        """Read what `learn` stored."""
-        return _learned(self.fitted or "")
-
-    def learned_of(self, row_id: str) -> Any:
-        """Return what `learn` stored of a row."""
-        if row_id not in self.learned():
-            raise StageError(f"{self.name} was fitted to rows without {row_id!r}: fit it to the set that it measures")
-        return self.learned()[row_id]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FunctionMetric(Metric):
-    """A metric made from a function of two texts: its column has the function's name and annotated return type.
-
-    Args:
-        task: the task of the rows.
-        function: gets the changed texts of the counterfactual and of its source. It returns a number, a verdict or a text; without
-            an annotation, a number. It is not called if nothing changed.
-    """
-
-    cached: ClassVar = False  # an edited function has the same name
-
-    function: Callable[..., Any]
-
-    def check(self) -> None:
-        if not (name := getattr(self.function, "__name__", "")).isidentifier():
-            raise ValueError(f"a metric's function needs a name for its column, got {name!r}: write it with def")
-        if self._kind is None:
-            given = get_type_hints(self.function)["return"]
-            raise ValueError(f"{name} must return a number, a verdict or a text, got -> {given}: write -> float, bool or str")
-        try:
-            signature(self.function).bind("", "")
-        except TypeError as error:
-            raise ValueError(f"{name} must take two texts, of the counterfactual and of its source: {error}") from None
-
-    @property
-    def outputs(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {self.function.__name__: self._kind}
-
-    @property
-    def _kind(self) -> Any:
-        """The feature of the function's annotated return type, which may be `T | None`; None if no column can hold it."""
-        given = get_type_hints(self.function).get("return", float)
-        options = get_args(given) if get_origin(given) in (Union, UnionType) else (given,)
-        return next((_KINDS[option] for option in options if option in _KINDS), None)
-
-    def read(self, row: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        pair = super().read(row)
-        return pair if pair and any(pair) else None
-
-    def score(self, prediction: Any, reference: Any) -> Any:
-        result = self.function(prediction, reference)
-        if isinstance(result, str) and self._kind != schema.TEXT:
-            raise ValueError(f"{self.function.__name__} returned the text {result!r}: annotate what it returns, -> str")
-        return result
-
-
+BATCH = 256
+"""The rows that a metric gets at once."""
+Function = TypeVar("Function", bound=Callable[..., Any])
 _KINDS: Mapping[Any, Any] = {bool: schema.BOOL, int: schema.INT, float: schema.FLOAT, str: schema.TEXT}
 
 
-def check_label_names(stage: Stage, labels: Sequence[Any]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What is declared about a metric's function; see `metric`."""
+
+    outputs: Any
+    columns: Callable[[Task], Mapping[str, Any]] = texts_and_edits
+    better: str = ""
+    citation: str = ""
+    learn: Callable[..., Any] | None = None
+    learns_from: tuple[str, ...] = ()
+    overall: Callable[[Dataset], dict[str, Any]] | None = None
+    over_lists: Callable[..., dict[str, Any]] | None = None
+    lists: Mapping[str, Any] = field(default_factory=lambda: {"predictions": TEXT, "references": TEXT})
+    check: Callable[..., None] | None = None
+    of_candidates: bool = True
+    published: bool = True
+    by: str = ""
+
+
+def metric(outputs: Any, **declared: Any) -> Callable[[Function], Function]:
+    """Declare a function `measure_NAME(rows, *, SETTING=…)` as the metric NAME; it stays an ordinary function.
+
+    The function gets rows of an expanded set, and returns a score for each: None, or a `Reject` with the reason, where a row has
+    none. A metric whose scores depend on the whole set has `learn`, and its function takes what it learned as `learned`.
+
+    Args:
+        outputs: the feature of the column, or {number: feature}.
+        declared: what differs from the usual.
+            `columns`: gives the columns that are read of a task; by default its texts and `edits`.
+            `better`: "less", "more", or "" if neither is; for several numbers "less `NUMBER`" and "more `NUMBER`".
+            `citation`: the paper.
+            `learn`: learns from all rows, with the same settings; `learns_from` are the columns that it alone reads.
+            `overall`: numbers of a measured set. `over_lists`, `lists`: how its `evaluate.Metric` computes, and of what.
+            `check`: raises for settings that can't be used; it gets the task's name and the settings.
+            `of_candidates`: False if a rejected candidate can't be scored among other rows. `published`: False if a run publishes
+            only the numbers of the set. `by`: the column whose values' shares a run shows instead of the scores.
+
+    >>> @metric(schema.INT, better="less")
+    ... def measure_marks(rows: Dataset, *, mark: str = "!") -> list[int]:
+    ...     return [row["claim"].count(mark) for row in rows]
+    >>> measure_marks(Dataset.from_list([{"claim": "Oslo is old!"}]))
+    [1]
+    """
+
+    def declare(function: Function) -> Function:
+        setattr(function, "about", About(outputs=outputs, **declared))  # noqa: B010 - mypy knows no attributes of functions
+        return function
+
+    return declare
+
+
+def about(function: Callable[..., Any]) -> About:
+    """Return what is declared about a metric; of a plain function, what its signature says.
+
+    Raises:
+        ValueError: the function has no name for its column, takes neither rows nor two texts, or returns what no column holds.
+    """
+    if (declared := getattr(function, "about", None)) is not None:
+        return declared
+    name = column_of(function)
+    if positional(function) not in (1, 2):
+        raise ValueError(f"{name} must take rows, or two texts, of the counterfactual and of its source: def {name}(text, source)")
+    returned = get_type_hints(function).get("return", float)
+    given = get_args(returned)[0] if positional(function) == 1 and get_origin(returned) is list else returned
+    options = get_args(given) if get_origin(given) in (Union, UnionType) else (given,)
+    if not (kinds := [_KINDS[option] for option in options if option in _KINDS]):
+        raise ValueError(f"{name} must return a number, a verdict or a text, got -> {returned}: write -> float, bool or str")
+    return About(outputs=kinds[0])
+
+
+def column_of(function: Callable[..., Any]) -> str:
+    """Return the name of a metric's column: its function's name without "measure_"."""
+    if not (name := getattr(function, "__name__", "")).isidentifier():
+        raise ValueError(f"a metric's function needs a name for its column, got {name!r}: write it with def")
+    return name.removeprefix("measure_")
+
+
+def positional(function: Callable[..., Any]) -> int:
+    """Count the arguments that a function must be given."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(given.kind in kinds and given.default is given.empty for given in inspect.signature(function).parameters.values())
+
+
+def settings_of_metric(function: Callable[..., Any]) -> dict[str, Setting]:
+    """Return the settings of a metric's function: its keyword arguments, but for what it learned."""
+    hints = get_type_hints(function, include_extras=True)
+    return {
+        name: Setting(name, hints.get(name, Any), MISSING if given.default is given.empty else given.default)
+        for name, given in inspect.signature(function).parameters.items()
+        if name != "learned" and (given.kind is given.KEYWORD_ONLY or given.default is not given.empty)
+    }
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its settings for the rows of a task; called with rows, it returns their scores.
+
+    Args:
+        function: see `metric`.
+        task: the name of the task.
+        settings: by name; all are validated.
+    """
+
+    function: Callable[..., Any]
+    task: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = settings_of_metric(self.function)
+        values = {name: setting.default for name, setting in known.items()} | dict(self.settings)
+        object.__setattr__(self, "settings", {name: setting.validate(values[name]) for name, setting in known.items()})
+        if (check := self.about.check) is not None:
+            check(self.task, **self.settings)
+        _ = self.columns
+
+    @property
+    def name(self) -> str:
+        """The name of the metric and of its column."""
+        return column_of(self.function)
+
+    @property
+    def about(self) -> About:
+        """What is declared about its function."""
+        return about(self.function)
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """The columns that it reads.
+
+        Raises:
+            StageError: it can't measure rows of the task.
+        """
+        try:
+            return self.about.columns(get_task(self.task))
+        except NotMeasured as error:
+            raise StageError(f"{self.name} can't measure {self.task} rows: {error}") from None
+
+    def read_models(self) -> dict[str, Model]:
+        """Return the models that its settings name, also those of engines, by the names of the settings."""
+        return {found: model for name, value in self.settings.items() for found, model in models_of(name, value)}
+
+    def learn(self, rows: Dataset) -> Any:
+        """Learn from all rows that are sound; None if its scores depend on no other row."""
+        if self.about.learn is None:
+            return None
+        places = [i for i, row in enumerate(iterate(rows, list(self.columns))) if self._problem(row) is None]
+        return self.about.learn(rows.select(places) if len(places) < len(rows) else rows, **self.settings)
+
+    def __call__(self, rows: Dataset, learned: Any = None) -> list[Any]:
+        """Return the score of each row, in the form of its column, or a `Reject`.
+
+        Raises:
+            StageError: the function returned what its column can't hold.
+        """
+        problems = [self._problem(row) for row in iterate(rows, list(self.columns))]
+        sound = [i for i, why in enumerate(problems) if why is None]
+        scores: list[Any] = [None if why is None else Reject(why) for why in problems]
+        given = {} if self.about.learn is None else {"learned": learned}
+        for start in range(0, len(sound), BATCH):
+            places = sound[start : start + BATCH]
+            part = self._score(rows.select(places), given)
+            if len(part) != len(places):
+                raise StageError(f"{self.name}: {len(places)} rows went in and {len(part)} came out")
+            for i, score in zip(places, part, strict=True):
+                scores[i] = score if isinstance(score, Reject) else cast(score, self.about.outputs, self.name)
+        return scores
+
+    def score_lists(self, rows: Dataset) -> Sequence[Any]:
+        """Return the score of each row of lists of texts, which are the columns `hfcf.metrics.shared.texts.LISTS`."""
+        learn = self.about.learn
+        return self._score(rows, {} if learn is None else {"learned": learn(rows, **self.settings)})
+
+    def _score(self, rows: Dataset, given: Mapping[str, Any]) -> Sequence[Any]:
+        if positional(self.function) == 1:
+            scores: Sequence[Any] = self.function(rows, **self.settings, **given)
+            return scores
+
+        def of_pairs(texts: Sequence[str], sources: Sequence[str]) -> list[Any]:
+            pairs = zip(texts, sources, strict=True)
+            return [self.function(*pair, **self.settings) if any(pair) else None for pair in pairs]
+
+        return score_changes(rows, of_pairs)
+
+    def _problem(self, row: Mapping[str, Any]) -> str | None:
+        task = nearest_task(frozenset(row))
+        return None if task is None else task.validate(row)
+
+
+def check_label_names(name: str, labels: Sequence[Any]) -> None:
     """Raise `StageError` if labels are numbers, as the classes of a published set are."""
     if any(isinstance(label, Integral) for label in labels):
         raise StageError(
-            f"{stage.name}: the column 'label' holds numbers; hfcf.measure(ds) reads a published set's classes, and "
+            f"{name}: the column 'label' holds numbers; hfcf.measure(ds) reads a published set's classes, and "
             "hfcf.core.columns.with_label_names(ds) gives them their names"
         )
 
@@ -241,8 +230,3 @@ def mean(scores: Sequence[float | None]) -> float | None:
     """Average the values that are not None; None without any."""
     values = [score for score in scores if score is not None]
     return statistics.fmean(values) if values else None
-
-
-@lru_cache(maxsize=4)
-def _learned(sha: str) -> dict[str, Any]:
-    return read_artifact(sha, "stage = stage.fit(ds)")

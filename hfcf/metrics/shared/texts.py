@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,53 +11,47 @@ from datasets import Dataset
 from hfcf.core import schema
 from hfcf.core.columns import iterate
 from hfcf.core.edits import words
-from hfcf.core.stage import Reject, StageError
-from hfcf.core.task import Task, TaskColumns, get_task, problem, task_of
+from hfcf.core.stage import Reject
+from hfcf.core.task import Task, problem, task_of
 from hfcf.text.check import script
 from hfcf.text.normalise import BRACKET_NAMES, fold
 
-TEXTS_AND_EDITS = TaskColumns(lambda task: {**task.columns, "edits": schema.EDITS})
-"""The columns that give a counterfactual's texts and its source's."""
+LISTS = ("prediction", "reference")
+"""The columns of rows that are lists of texts: what an `evaluate.Metric` gets."""
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
 
 
-class ColumnsOf(TaskColumns):
-    """Declare the columns that a metric reads of the tasks that have them; other tasks are refused.
+class NotMeasured(ValueError):
+    """A metric can't measure the rows of a task."""
+
+
+def texts_and_edits(task: Task) -> dict[str, Any]:
+    """Return the columns that give a counterfactual's texts and its source's."""
+    return {**task.columns, "edits": schema.EDITS}
+
+
+def columns_of(*names: str, why: str, edits: bool = False) -> Callable[[Task], dict[str, Any]]:
+    """Declare canonical columns that a metric reads; tasks without them are refused.
 
     Args:
-        columns: names of canonical columns.
+        names: of the columns.
         why: what a task without them lacks, for the message.
         edits: whether the task's texts and edits are also read.
     """
 
-    def __init__(self, *columns: str, why: str, edits: bool = False) -> None:
-        self.names, self.why, self.edits = columns, why, edits
+    def columns(task: Task) -> dict[str, Any]:
+        if missing := next((name for name in names if name not in task.features), None):
+            raise NotMeasured(f"it reads {missing!r}, and {why}")
+        return {**{name: task.features[name] for name in names}, **(texts_and_edits(task) if edits else {})}
 
-    def __get__(self, stage: Any, owner: type) -> Any:
-        if stage is None:
-            return self
-        features = get_task(stage.task).features
-        if missing := [name for name in self.names if name not in features]:
-            raise StageError(f"{stage.name} reads {missing[0]!r} and can't measure {stage.task} rows: {self.why}")
-        more = TEXTS_AND_EDITS.columns(get_task(stage.task)) if self.edits else {}
-        return {**{name: features[name] for name in self.names}, **more}
+    return columns
 
 
-class TextsOfPieces(TaskColumns):
-    """Declare the texts and the edits of a task whose rows list pieces (`Task.pieces`); other tasks are refused."""
-
-    def __init__(self) -> None:
-        super().__init__(TEXTS_AND_EDITS.columns)
-
-    def __get__(self, stage: Any, owner: type) -> Any:
-        if stage is None:
-            return self
-        if not (task := get_task(stage.task)).pieces:
-            raise StageError(
-                f"{stage.name} compares a text with the pieces of evidence that it is about, and can't measure {stage.task} rows: "
-                "they list none"
-            )
-        return self.columns(task)
+def texts_of_pieces(task: Task) -> dict[str, Any]:
+    """Return the texts and edits of a task whose rows list pieces (`Task.pieces`); other tasks are refused."""
+    if not task.pieces:
+        raise NotMeasured("it compares a text with the pieces of evidence that it is about, and they list none")
+    return texts_and_edits(task)
 
 
 def changed(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -78,8 +72,38 @@ def _not_its_source(error: ValueError) -> Reject:
     return Reject(f"its edits do not lead back to a source, its text was changed by other means: {error}")
 
 
+def read_rows(rows: Dataset, read: Callable[[Mapping[str, Any]], Any]) -> list[Any]:
+    """Read each row of a set by its task's texts and edits; a row that can't be read is a `Reject`."""
+    found: list[Any] = []
+    for row in iterate(rows, [*task_of(rows.column_names).columns, "edits"]):
+        try:
+            found.append(read(row))
+        except Reject as rejection:
+            found.append(rejection)
+    return found
+
+
+def score_changes(rows: Dataset, score: Callable[[list[str], list[str]], Sequence[Any]]) -> list[Any]:
+    """Score the changed text of each row and the source's, all at once.
+
+    Args:
+        rows: of an expanded set, or lists of texts in the columns `LISTS`.
+        score: gets the texts, and the texts of the sources.
+    """
+    if LISTS[0] in rows.column_names:
+        pairs: list[Any] = [(before or "", after) for after, before in zip(*(rows[name] for name in LISTS), strict=True)]
+    else:
+        pairs = read_rows(rows, changed)
+    sound = [pair for pair in pairs if not isinstance(pair, Reject)]
+    scores = iter(score([after for _, after in sound], [before for before, _ in sound]))
+    return [pair if isinstance(pair, Reject) else next(scores) for pair in pairs]
+
+
 def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
-    """Yield `changed` of every row of a set; bad rows are left out."""
+    """Yield `changed` of every row of a set, or lists of texts in the columns `LISTS`; bad rows are left out."""
+    if LISTS[0] in ds.column_names:
+        yield from ((before or "", after) for after, before in zip(*(ds[name] for name in LISTS), strict=True))
+        return
     for row in iterate(ds, [*task_of(ds.column_names).columns, "edits"]):
         try:
             if problem(row) is None:
@@ -126,6 +150,20 @@ def _with_pieces(task: Task, row: Mapping[str, Any]) -> TextWithPieces:
         if segment.field.partition(".")[0] == task.pieces:
             pieces.setdefault(segment.piece, []).append(segment.text)
     return TextWithPieces(first.text, list(pieces.values()))
+
+
+def score_new_texts(rows: Dataset, describe: Callable[[TextWithPieces, TextWithPieces | None], Any]) -> list[Any]:
+    """Describe the first text of each row with its pieces, and the source's; None for a row whose first text is the source's.
+
+    Args:
+        rows: of an expanded set, or lists of texts and of their pieces in the columns `LISTS`, which have no sources.
+        describe: gets the new text, and the source's or None.
+    """
+    if LISTS[0] in rows.column_names:
+        listed = zip(*(rows[name] for name in LISTS), strict=True)
+        return [describe(TextWithPieces(text, [[piece] for piece in pieces]), None) for text, pieces in listed]
+    read = read_rows(rows, read_new_text)
+    return [pair if pair is None or isinstance(pair, Reject) else describe(*pair) for pair in read]
 
 
 @lru_cache(maxsize=1024)  # a row's evidence is read once for its source and once for each counterfactual and metric

@@ -22,6 +22,7 @@ from hfcf.core.system import System
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.likelihood import Likelihood
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines._shared.relation_editing import (
     CONSISTENT,
     DEFAULTS,
@@ -34,7 +35,6 @@ from hfcf.systems.baselines._shared.relation_editing import (
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining, answer, prompt, readable
 from hfcf.systems.ccg.indicator import COLUMNS
 from hfcf.systems.ccg.terms import term
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
 from hfcf.training.generator import train_texts
 from hfcf.training.model_cache import check_full_tuning, ensure_steps, train_once

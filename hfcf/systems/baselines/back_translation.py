@@ -15,9 +15,9 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.continuation import Continuation
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.paraphrase import check_prompt, rewrites, too_long
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
 
 TO_GERMAN, TO_ENGLISH = Model("Helsinki-NLP/opus-mt-en-de"), Model("Helsinki-NLP/opus-mt-de-en")

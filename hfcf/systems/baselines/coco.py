@@ -16,6 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines._shared.relation_editing import (
     CONSISTENT,
     DEFAULTS,
@@ -25,7 +26,6 @@ from hfcf.systems.baselines._shared.relation_editing import (
     read_fitted,
 )
 from hfcf.systems.ccg.indicator import COLUMNS
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, OTHER, TASK, candidate, context, overlap, spans
 
 Edges = set[tuple[int, int]]

@@ -12,9 +12,9 @@ from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines._shared.word_edits import eda
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
 from hfcf.text.normalise import normalise
 

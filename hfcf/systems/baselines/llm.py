@@ -20,8 +20,8 @@ from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.llm_backend import engine_for, failure
 from hfcf.engines.remote.engine import Remote
 from hfcf.prompts import Prompt
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, learn_labels, learned_labels, model_columns, rewriting_of
 
 

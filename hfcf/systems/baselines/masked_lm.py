@@ -18,9 +18,9 @@ from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines import masked
 from hfcf.engines.wordnet import WordNet, wordnet
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines._shared.word_edits import UNCHANGED, article, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
 
 BERT = Model("bert-base-uncased")

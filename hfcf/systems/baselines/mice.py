@@ -22,6 +22,7 @@ from hfcf.engines.classifier import choose, in_doubt
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.relation_classifier import RelationClassifier
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines._shared.relation_editing import (
     CONSISTENT,
     DEFAULTS,
@@ -36,7 +37,6 @@ from hfcf.systems.ccg.editor import EDITOR, EditorTraining, train_editor
 from hfcf.systems.ccg.gradients import WordGradients, highest
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
 from hfcf.systems.ccg.indicator import CLASSIFIER, COLUMNS, IndicatorModel, IndicatorTraining, ask_indicators, learn_indicators
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, requests, token_edits
 from hfcf.training.model_cache import check_full_tuning, ensure_steps
 

@@ -18,8 +18,8 @@ from hfcf.core.task import TaskColumns
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import plain_prompt
 from hfcf.engines.llm_backend import ask_texts, failure
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
 from hfcf.text.check import text_problem
 

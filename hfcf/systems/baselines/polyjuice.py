@@ -22,9 +22,9 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns, get_task
 from hfcf.engines.continuation import Continuation
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.paraphrase import too_long
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import (
     Rewriting,
     candidate_columns,

@@ -15,8 +15,8 @@ from hfcf.core.candidates import settle
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks.classification import TextRewriting
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, model_columns
 
 

@@ -16,9 +16,9 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.wordnet import PARTS, WordNet, wordnet
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines._shared.word_edits import article, goes_with, replaceable, words_to_edit
 from hfcf.tasks import DEFAULT
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
 
 # The characters before a claim's first word, and after a first word that continues as a name.

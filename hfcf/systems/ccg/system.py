@@ -9,11 +9,11 @@ from hfcf.core.model import Model
 from hfcf.core.parts import Part
 from hfcf.core.system import System
 from hfcf.engines.parser import Constituents, Parser
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.ccg.candidate_checks import CheckGrammar, CheckRelation
 from hfcf.systems.ccg.edit_relation import EditRelation
 from hfcf.systems.ccg.expand_relation import ExpandRelation
 from hfcf.systems.ccg.identify import IdentifyCausalTerms
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.training.trainer import Hyperparameters
 
 OFFLINE: dict[str, Any] = {

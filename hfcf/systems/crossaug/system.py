@@ -12,11 +12,11 @@ from hfcf.core.parts import Part
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems._shared.tag_entities import TagEntities
 from hfcf.systems.crossaug.fill_spans import FillSpans
 from hfcf.systems.crossaug.modify_evidence import ModifyEvidence
 from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim
-from hfcf.tasks.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, candidate
 
 Pair = Literal["claim", "evidence", "both"]

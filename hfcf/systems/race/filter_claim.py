@@ -22,8 +22,8 @@ from hfcf.engines.perplexity import Perplexity, perplexity_ratios
 from hfcf.metrics.copy_rate import copy_rate
 from hfcf.metrics.minimality import kept_words
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
+from hfcf.systems._shared.judge import counterfactuals
 from hfcf.systems.race.follow import follows
-from hfcf.tasks.judge import counterfactuals
 from hfcf.tasks.verification import CANDIDATES, COUNTERFACTUALS, TASK
 from hfcf.text.entities import overlap
 from hfcf.text.evidence import evidence_texts

@@ -19,9 +19,9 @@ from hfcf.core.system import System
 from hfcf.engines.ner import check_pipeline
 from hfcf.engines.parser import NounPhrases
 from hfcf.engines.question_generator import Decomposer
+from hfcf.systems._shared.judge import decide
 from hfcf.systems.rgf.answer_candidates import CANDIDATES
 from hfcf.systems.rgf.generate_question import place
-from hfcf.tasks.judge import decide
 from hfcf.tasks.qa import TASK, rewrite_all
 from hfcf.text.questions import Span, compare_questions, predicate, read_references
 

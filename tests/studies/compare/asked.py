@@ -15,7 +15,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.core.task import get_task
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks.qa import TASK, rewrite_all
 
 

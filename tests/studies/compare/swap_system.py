@@ -10,7 +10,7 @@ from hfcf.core.settings import Trains
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import get_task
-from hfcf.tasks.judge import JudgeCandidates
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks.relation import CANDIDATES, OTHER, between, candidate, token_edits
 from hfcf.training.trainer import Hyperparameters
 
