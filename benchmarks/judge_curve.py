@@ -61,8 +61,9 @@ def numbers() -> Dataset:
 
 def held_out(folder: str, models: Sequence[Model]) -> Dataset:
     """Load the rows of the recipe and of its evaluation sets that no model was trained on; no claim or evidence stands twice."""
-    from hfcf.pipeline import recipes
-    from hfcf.pipeline.train import load_evaluation_sets, select_rows, with_nei
+    from hfcf.pipeline import training_recipes as recipes
+    from hfcf.pipeline.train import select_rows
+    from hfcf.pipeline.trainings import load_evaluation_sets, with_nei
 
     for model in models:
         if load_seen(model) is None:

@@ -82,7 +82,7 @@ def kill_a_node(cluster: Any, out: Path, rows: int) -> float:
 def main() -> None:
     """Measure, and print seconds and the microseconds that a row takes more than here."""
     from hfcf.pipeline.ray_engine import Cluster
-    from hfcf.pipeline.row_recipes import RayResources
+    from hfcf.pipeline.recipes import RayResources
     from hfcf.systems.baselines.eda import EDA
 
     options = read_options(__doc__ or "")

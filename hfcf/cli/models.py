@@ -37,9 +37,9 @@ def train(
     path = recipes.find(recipe)
     content = recipes.read(path, set_ or [])
     if dry_run:
-        from hfcf.pipeline.train_plan import plan
+        from hfcf.pipeline.train import plan_training
 
-        console.out.print_json(json.dumps(plan(content, where=path.name, limit=limit)))
+        console.out.print_json(json.dumps(plan_training(content, where=path.name, limit=limit)))
         return
     if out is None:
         raise ValueError("--out is missing: give the folder for the model, --out DIR")

@@ -16,9 +16,10 @@ from hfcf.core.weights import ENDPOINT, Weights, list_weights, models_in_metrics
 from hfcf.engines.remote.endpoint import concurrency
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
-from hfcf.pipeline.trial import BATCH, WARM_UP, Trial, working_seconds
 
 ROWS = 3
+TRIED = 16
+"""The rows that every stage is tried on."""
 ITEMS = 3  # items of a list whose texts are shown
 LONGEST = 60  # characters of such a text
 FIT_ON = 200  # rows that a system is fitted to; the run fits it to all
@@ -30,8 +31,7 @@ def dry_run(
 ) -> dict[str, Any]:  # fmt: skip
     """Run the first rows that could be read through a recipe without writing anything, and estimate the cost of all rows.
 
-    Three rows load the models; the next, up to 32, are the batch whose cost is scaled up. A stage has 60 seconds for its batch:
-    after slow rows, the batch is smaller. Seconds in which weights were loaded are not scaled up, and are given apart.
+    The cost of up to `TRIED` rows is scaled up. Seconds in which weights were loaded are not scaled up, and are given apart.
 
     A system that trains models trains them on the first 200 rows only. The counts and minutes of a training are the dry run's, and
     are not scaled up.
@@ -59,17 +59,14 @@ def dry_run(
     readable = [i for i, status in enumerate(statuses) if not _rejects(status)]
     good = [i for i in readable if i < total]
     remote = any(one.cached == ENDPOINT for one in weights)
-    batch = (good or range(total))[: max(ROWS, concurrency()) if remote else WARM_UP + BATCH]
+    batch = (good or range(total))[: max(ROWS, concurrency()) if remote else TRIED]
     fitted = [*batch, *(i for i in readable if i not in batch)][: len(batch) if system.limit_first else max(FIT_ON, len(batch))]
     clock = Clock()
-    trial = Trial(clock, system.before_fit, at_once=remote)
     # Answers from the cache cost nothing, so the estimate would be 0; only answers that cost money are taken from it.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
     os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
     try:
-        rows = system(
-            ds.select(fitted), limit=len(batch), watch=clock, runner=trial, checked=True, load_from_cache_file=False
-        )  # fmt: skip
+        rows = system(ds.select(fitted), limit=len(batch), watch=clock, checked=True, load_from_cache_file=False)
     finally:
         os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
     by_name, task = {stage.name: stage for stage in system.stages}, task_of(ds.features)
@@ -80,8 +77,9 @@ def dry_run(
             cost = {"calls": entry["calls"], "tokens": entry["tokens"], **_times(entry["seconds"])}
             stages.append({"stage": name, "reads": "", "fills": "", **cost, "engines": {}})
             continue
-        stage, (tried, entry) = by_name[name], trial.costs_of[name]
+        stage, entry = by_name[name], next(entry for entry in clock.stages if entry["stage"] == name)
         on_all = name in system.before_fit and not system.limit_first
+        tried = len(fitted) if on_all else len(batch)
         times = (len(readable) if on_all else len(good)) / tried
         columns = {"reads": ", ".join(stage.inputs), "fills": ", ".join(stage.outputs)}
         stages.append({"stage": name, "rows": tried, **columns, **_estimate(entry, times)})
@@ -97,9 +95,10 @@ def dry_run(
         source = {name: row[name] for name in ds.column_names}
         text, counterfactuals = task.segments(row)[0].text, row.get("counterfactuals") or []
         examples.append({"id": row["id"], "text": text, "row": source, "stages": outcomes, "counterfactuals": counterfactuals})
+    loading = round(sum(map(loading_seconds, clock.stages)), 1)
     return {
         "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(batch), "stages": stages, "examples": examples,
-        "rejected": total - len(good), "reason": next(iter(reasons), None), "weights": weights, "loading": round(trial.loading, 1),
+        "rejected": total - len(good), "reason": next(iter(reasons), None), "weights": weights, "loading": loading,
         "seconds": sum(entry["seconds"] for entry in stages if entry["seconds"] is not None),
     }  # fmt: skip
 
@@ -121,6 +120,16 @@ def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
     if total["seconds"] is not None:
         total |= _times(total["seconds"] + max(0.0, own) * times)
     return {**total, "engines": engines}
+
+
+def loading_seconds(entry: Mapping[str, Any]) -> float:
+    """Return the seconds in which a stage's engines loaded weights."""
+    return float(sum(counts.get("loading", 0.0) for counts in entry.get("engines", {}).values()))
+
+
+def working_seconds(entry: Mapping[str, Any]) -> float:
+    """Return the seconds of a stage without the seconds in which its engines loaded weights."""
+    return max(0.0, (entry.get("seconds") or 0.0) - loading_seconds(entry))
 
 
 def _times(seconds: float) -> dict[str, float]:

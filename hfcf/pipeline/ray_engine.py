@@ -22,9 +22,9 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.system import Runner, Watch
-from hfcf.pipeline.row_recipes import ActorResources, RayResources
+from hfcf.pipeline.recipes import ActorResources, RayResources
 from hfcf.pipeline.shards import ROWS, WORK, Pieces, Shards, add_columns, divide
-from hfcf.pipeline.timing import Clock, Ledger, add_costs
+from hfcf.pipeline.timing import Clock, add_costs
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +52,11 @@ class Cluster(Runner):
         ImportError: Ray is not installed.
     """
 
-    def __init__(self, out: Path, resources: RayResources, ledger: Ledger | None = None) -> None:
+    def __init__(self, out: Path, resources: RayResources) -> None:
         if importlib.util.find_spec("ray") is None:
             raise ImportError(f"--engine ray needs the package ray; {INSTALL}")
         self.folder, self.resources = out.absolute() / WORK, resources
-        self._ledger, self._spent = ledger, list[dict[str, Any]]()
+        self._spent: list[dict[str, Any]] = []
 
     def map(self, ds: Any, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any]) -> Any:
         """Run stages on the rows that no shard has yet; return all rows, in order."""
@@ -117,10 +117,7 @@ class Cluster(Runner):
         try:
             for block in written.iter_rows():
                 finished += block["rows"]
-                for entry in json.loads(block["costs"]):
-                    self._spent.append(entry)
-                    if self._ledger:
-                        self._ledger.add(-len(self._spent), entry)
+                self._spent += json.loads(block["costs"])
                 if time.monotonic() - said > EVERY:
                     log.info("%d of %d rows are finished", finished, total)
                     said = time.monotonic()

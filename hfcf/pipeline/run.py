@@ -20,17 +20,16 @@ from hfcf.core.preflight import check
 from hfcf.core.settings import models_in
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of
-from hfcf.core.workers import launched_processes, process_number
+from hfcf.core.workers import launched_processes
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.hub.previous_run import check_result, continues, recipe_key
+from hfcf.hub.previous_run import check_result
 from hfcf.hub.source import read_restriction, read_source
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
-from hfcf.pipeline.recipes import RowsRecipe, RunRecipe
-from hfcf.pipeline.row_recipes import RayResources
-from hfcf.pipeline.shards import WORK, remove_shards
-from hfcf.pipeline.timing import Clock, Ledger, add_costs
+from hfcf.pipeline.recipes import RayResources, RowsRecipe, RunRecipe
+from hfcf.pipeline.shards import remove_shards
+from hfcf.pipeline.timing import Clock
 from hfcf.prompts.own import texts
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
@@ -67,9 +66,9 @@ def run(
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
-        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls, tokens and cost are totals of
-        all `runs` of this recipe in the folder together, stopped runs included. They are also totals of all processes of a
-        launcher or actors of a cluster. With `num_proc` only the seconds of stages are counted.
+        The content of `run.json` in the folder, in every process of a launcher. Its seconds, calls, tokens and cost are of this
+        run alone, and totals of all processes of a launcher or actors of a cluster. With `num_proc` only the seconds of stages are
+        counted.
 
     Raises:
         RecipeError: an unknown key, a missing key, or a value of another type.
@@ -81,8 +80,7 @@ def run(
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
     content = parsed.model_dump(exclude_unset=True)
-    ledger = Ledger(Path(out) / WORK, recipe_key(content), process_number())
-    runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out), ledger)
+    runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out))
     if parsed.streaming and type(runner) is not Runner:
         raise recipes.RecipeError(
             "streaming: true runs in one process: take it out, or leave out the launcher, --num-gpus and --engine"
@@ -93,13 +91,12 @@ def run(
     command = recipes.command("run", recipe, out, changes, limit)
     with hold_folder(out, command):
         return _run(
-            parsed, content, Path(out), command, runner, ledger, limit=limit, overwrite=overwrite, watch=watch,
-            map_kwargs=map_kwargs,
+            parsed, content, Path(out), command, runner, limit=limit, overwrite=overwrite, watch=watch, map_kwargs=map_kwargs
         )  # fmt: skip
 
 
 def _run(
-    parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, runner: Runner, ledger: Ledger, *, limit: int | None,
+    parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, runner: Runner, *, limit: int | None,
     overwrite: bool, watch: Watch | None, map_kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Run a parsed recipe in a folder that this process, or the first one of a launcher, holds."""
@@ -109,13 +106,12 @@ def _run(
             _check_push(parsed, read_restriction(content))
         ds, system = load_inputs(parsed, out)
         metrics = select_metrics(parsed.metrics, system)
-        runs, spent = ledger.before(out / "run.json" if continues(out, content) else None) if runner.main else (0, [])
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
-    clock = Clock(ledger, workers=(map_kwargs.get("num_proc") or 1) > 1, stream=parsed.streaming)
+    clock = Clock(workers=(map_kwargs.get("num_proc") or 1) > 1, stream=parsed.streaming)
     timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
     given = ds.to_iterable_dataset() if parsed.streaming else ds
     rows = system(given, limit=limit, watch=timed, runner=runner, checked=True, **map_kwargs)
-    costs = add_costs([*spent, *runner.costs(clock.stages)])
+    costs = runner.costs(clock.stages)
     report = runner.once(lambda: publish(
         rows, Path(out),
         run={
@@ -125,7 +121,6 @@ def _run(
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
             "checked_by": next(iter(system.confirming() or ()), None), **_own_prompts(system, metrics),
-            "runs": runs + 1,
             "stages": costs,
         },
         recipe=content, corpus=corpus,
@@ -153,7 +148,7 @@ def choose_runner(out: Path) -> Runner:
 
 
 def choose_engine(
-    engine: str, team: Runner, resources: RayResources | None, out: Path, ledger: Ledger | None = None
+    engine: str, team: Runner, resources: RayResources | None, out: Path
 ) -> Runner:  # fmt: skip
     """Return what runs a system's stages: for "local" the processes that there are, for "ray" a cluster."""
     if engine not in ENGINES:
@@ -164,7 +159,7 @@ def choose_engine(
         raise ValueError("one process drives a Ray cluster: start it without accelerate launch and --num-gpus")
     from hfcf.pipeline.ray_engine import Cluster
 
-    return Cluster(out, resources or RayResources(), ledger)
+    return Cluster(out, resources or RayResources())
 
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:

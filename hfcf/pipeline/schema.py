@@ -14,7 +14,7 @@ from hfcf.core.recipe import RecipeError
 
 KINDS = {
     "run": "hfcf.pipeline.recipes:RunRecipe",
-    "train": "hfcf.pipeline.recipes:AnyTrainRecipe",
+    "train": "hfcf.pipeline.training_recipes:AnyTrainRecipe",
     "compare": "hfcf.studies.compare.recipe:AnyComparison",
 }
 """The type of each kind of recipe, imported when it is first used."""

@@ -22,7 +22,7 @@ from hfcf.core.stage import Stage
 from hfcf.engines.base import Engine
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
-from hfcf.pipeline.recipes import TrainRecipe
+from hfcf.pipeline.training_recipes import TrainRecipe
 from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
 from hfcf.training.trainer import Hyperparameters

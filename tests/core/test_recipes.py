@@ -20,8 +20,8 @@ from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.pipeline import run as runner
-from hfcf.pipeline.recipes import TRAININGS, parse_train
 from hfcf.pipeline.schema import json_schema, kind_of
+from hfcf.pipeline.training_recipes import TRAININGS, parse_train
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.recipe import RationaleComparison, parse_comparison
 from hfcf.studies.compare.structure_recipe import StructureComparison

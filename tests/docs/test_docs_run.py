@@ -100,7 +100,7 @@ def follow(words: list[str], cheap: tuple[str, ...]) -> None:
 
 
 def trained(content: dict[str, Any]) -> None:
-    from hfcf.pipeline.recipes import parse_train
+    from hfcf.pipeline.training_recipes import parse_train
     from hfcf.training.data import load_rows
 
     parse_train(content)

@@ -17,8 +17,8 @@ from hfcf import cli
 from hfcf.core import faults as errors
 from hfcf.core.recipe import RecipeError
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import train
+from hfcf.pipeline.training_recipes import parse_train
 from hfcf.systems import system_class
 
 GOOD = '{"id": "1", "claim": "Rome is old.", "evidence": ["Rome is very old."], "label": "SUPPORTS"}\n'

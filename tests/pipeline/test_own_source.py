@@ -17,8 +17,9 @@ from offline_models import installed
 import hfcf
 from hfcf.core.recipe import RecipeError, read
 from hfcf.corpora.custom import source
-from hfcf.pipeline.recipes import RunRecipe, parse_train
+from hfcf.pipeline.recipes import RunRecipe
 from hfcf.pipeline.run import load_rows as load_recipe_rows
+from hfcf.pipeline.training_recipes import parse_train
 from hfcf.training.data import load_rows
 
 TEXT = Value("string")

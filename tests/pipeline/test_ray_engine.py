@@ -24,7 +24,7 @@ from hfcf.engines.ner import Ner
 from hfcf.hub.previous_run import UNCOUNTED
 from hfcf.pipeline import ray_engine
 from hfcf.pipeline.ray_engine import PLACE, Cluster, check_resources, map_block, read_block, reads_models, write_block
-from hfcf.pipeline.row_recipes import ActorResources, RayResources
+from hfcf.pipeline.recipes import ActorResources, RayResources
 from hfcf.pipeline.run import read_recipe
 from hfcf.pipeline.shards import Shards, add_columns
 from hfcf.systems.baselines.eda import EDA

@@ -38,7 +38,7 @@ from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.hub.previous_run import ExistingResultError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.pipeline.recipes import parse_train
+from hfcf.pipeline.training_recipes import parse_train
 from hfcf.systems import system_class
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
@@ -553,10 +553,8 @@ from pathlib import Path
 import yaml
 from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
-from hfcf.pipeline import timing
 from hfcf.pipeline.run import run
 import parrot
-timing.EVERY = 0
 wait = float(sys.argv[3])
 def forward(self, loaded, encoded):
     time.sleep(wait)
@@ -620,11 +618,8 @@ def test_after_a_kill_in_the_middle_of_generation_no_call_is_repeated(content: d
     assert again.returncode == 0, again.stderr
     told = json.loads((tmp_path / "broken" / "run.json").read_text())
     both = {entry["stage"]: entry for entry in told["stages"]}
-    assert told["runs"] == 2
-    assert generated - 1 <= both["generate_claim"]["calls"] <= generated, "at most the batch in which it was killed is not counted"
-    assert both["generate_claim"]["cached"] == kept
-    for name in ("tag_entities", "explain", "check_edit"):
-        assert both[name]["calls"] == by_stage[name]["calls"], "of the run that was killed"
+    assert (both["generate_claim"]["calls"], both["generate_claim"]["cached"]) == (generated - kept, kept)
+    assert all(both[name]["calls"] == 0 for name in ("tag_entities", "explain", "check_edit"))
     assert_same_rows(tmp_path / "broken", tmp_path / "unbroken")
     assert answers(tmp_path / "b") == answers(tmp_path / "a")
 

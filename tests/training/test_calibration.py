@@ -21,8 +21,8 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import calibrate_trained, train
+from hfcf.pipeline.training_recipes import parse_train
 from hfcf.tasks.verification import LABELS
 from hfcf.training.calibration import calibrate, calibration_error, divide_logits, fit_temperature, log_loss
 from hfcf.training.trainer import Hyperparameters, trained_model

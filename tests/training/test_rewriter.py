@@ -124,5 +124,5 @@ def test_what_a_recipe_must_say(recipe: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("pairs", "told"), [("negative", "one supported and one refuted"), ("paraphrase", "both supported")])
 def test_without_a_pair_there_is_nothing_to_train_on(recipe: dict[str, Any], tmp_path: Path, pairs: str, told: str) -> None:
-    with pytest.raises(RecipeError, match=rf"{told}.*1 rows"):
+    with pytest.raises(RecipeError, match=told):
         train({**recipe, "pairs": pairs, "held_out": 0.0}, tmp_path / "out", limit=1)

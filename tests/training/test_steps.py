@@ -37,8 +37,8 @@ from hfcf.core.model import Model
 from hfcf.corpora.passages import Passages
 from hfcf.engines.retriever import Retriever
 from hfcf.pipeline import train as pipeline
-from hfcf.pipeline.recipes import parse_train
-from hfcf.pipeline.train_plan import plan
+from hfcf.pipeline.train import plan_training
+from hfcf.pipeline.training_recipes import parse_train
 from hfcf.studies.compare.training_settings import hyperparameters
 from hfcf.systems.baselines.autocad import unlikelihood
 from hfcf.systems.ccg.system import CCG
@@ -346,7 +346,7 @@ def test_a_recipe_reports_its_steps(settings: Callable[..., Any], tmp_path: Path
     changes = {"micro_batch_size": 3, "max_steps": 4, "baselines": False}
     content = test_training.recipe_of(tmp_path, settings("classifier").model.name, **changes)
     del content["epochs"]
-    planned = plan(content)
+    planned = plan_training(content)
     report = pipeline.train(content, tmp_path / "out")
     assert planned["rows"] == {"train": report["rows"]["train"], "held_out": report["rows"]["held_out"]}
     assert {name: planned[name] for name in ("steps", "exact", "batch_size", "micro_batch_size")} == {

@@ -19,8 +19,8 @@ from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.engines.generator import ProgramWriter
 from hfcf.metrics.scores.structures import Encoder
-from hfcf.pipeline.recipes import parse_train
 from hfcf.pipeline.train import train
+from hfcf.pipeline.training_recipes import parse_train
 from hfcf.tasks.structures.model import Structure
 from hfcf.tasks.task_inputs import answer_text, program_text, view
 from hfcf.tasks.verification import LABELS

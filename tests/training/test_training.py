@@ -30,8 +30,9 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.hub.previous_run import ExistingResultError
-from hfcf.pipeline.recipes import parse_train
-from hfcf.pipeline.train import load_evaluation_sets, select_rows, train
+from hfcf.pipeline.train import select_rows, train
+from hfcf.pipeline.training_recipes import parse_train
+from hfcf.pipeline.trainings import load_evaluation_sets
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
@@ -191,7 +192,7 @@ def test_invalid_settings_are_an_error_that_names_them(changes: dict[str, Any], 
 
 
 def test_recipes_take_the_settings_of_a_training_as_keys() -> None:
-    from hfcf.pipeline.recipes import TrainRecipe
+    from hfcf.pipeline.training_recipes import TrainRecipe
     from hfcf.studies.compare.training_settings import TrainingSettings
 
     for name, setting in settings_of(Hyperparameters).items():
@@ -664,7 +665,7 @@ def test_a_recipe_trains_a_generator(tiny_model: Tiny, tmp_path: Path) -> None:
     recipe = recipe_of(tmp_path, tiny_model("t5"), train="generator")
     report = train({k: v for k, v in recipe.items() if k not in ("nei", "evaluate", "baselines")}, tmp_path / "out", limit=8)
     assert report["rows"]["train"] == 8
-    assert set(report["scores"]["held out"]["model"]) == {"bleu", "chrf", "copied"}
+    assert set(report["scores"]["held out: jsonl"]["model"]) == {"bleu", "chrf", "copied"}
 
 
 def test_a_recipe_with_rows_of_a_test_set_is_refused_before_training(tiny_model: Tiny, tmp_path: Path) -> None:
