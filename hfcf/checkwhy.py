@@ -9,7 +9,6 @@ one_to_one_linking(E3, Claim)
 from __future__ import annotations
 
 from hfcf.tasks.structures.arrows import parse_arrows, to_arrows
-from hfcf.tasks.structures.drawing import draw
 from hfcf.tasks.structures.legality import problems, repair, stale
 from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program, to_program
@@ -20,7 +19,6 @@ __all__ = [
     "Step",
     "Structure",
     "StructureError",
-    "draw",
     "parse_arrows",
     "parse_program",
     "parse_proof",

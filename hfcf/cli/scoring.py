@@ -21,7 +21,7 @@ Out = Annotated[Path | None, typer.Option(help="A JSON file for the numbers.")]
 
 @app.command()
 def structures(
-    predictions: Annotated[Path, typer.Argument(help="JSON lines: id, and program, arrows or proof; or a label alone.")],
+    predictions: Annotated[Path, typer.Argument(help="JSON lines: id and prediction, a program or a label.")],
     gold: Annotated[str, typer.Option(help="The corpus: NAME=FOLDER or NAME=FILE, or with :SPLIT.")],
     encoder: Annotated[
         str, typer.Option(help="Of the structure similarity: offline, or paper, which is DeBERTa-large.")

@@ -142,10 +142,6 @@ class Task:
         """Make a counterfactual of this task from a counterfactual of the task that it extends."""
         raise NotImplementedError
 
-    def drawing(self, row: Row) -> str:
-        """Return a drawing of a row, an SVG that needs nothing else; "" where there is nothing to draw."""
-        return ""
-
     def as_text(self, row: Row) -> str:
         """Return a row as one text for a sentence encoder."""
         return " ".join(segment.text for segment in self.segments(row) if segment.text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,72 +17,58 @@ from hfcf.corpora.formats.read import json_lines
 from hfcf.metrics.scores.structures import SCORES
 from hfcf.metrics.shared.bootstrap import RESAMPLES, intervals, mean_intervals
 from hfcf.tasks.structures import TASK
-from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.structures.model import CLAIM, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program
 from hfcf.tasks.structures.program_reader import printed_label, read_verdict
-from hfcf.tasks.structures.proof import parse_proof
 from hfcf.tasks.task_inputs import WRITTEN
 from hfcf.tasks.verification import LABELS
 from hfcf.training.scorers import VERDICTS
 from hfcf.training.structure_scorer import NOTHING, StructureScorer, read_answer, to_answer
 
-NOTATIONS = ("program", "arrows", "proof")
-"""The fields of a prediction that may hold its structure."""
 _NAMED = 5
 """Ids that an error names."""
 
 
 def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Read JSON lines of predictions, by id.
+    """Read JSON lines of predictions, by id: the format of `hfcf evaluate --predictions`.
 
-    Each line has `id`, and `program`, `arrows` or `proof`, or a `label` alone. Without `label` the label is what a program prints.
-    Files of `hfcf evaluate --predictions` are read as well. A line with `names` has a program in its `prediction`. A line with
-    `left_out` has neither a program nor a label. Every other line has a label.
+    Each line has `id` and `prediction`, a program or a label, or `left_out`. `label` is the label of a program; without it, the
+    label is what the program prints. `names`, {name in the program: id of the evidence}, tells what a model was shown.
 
     Raises:
         ValueError: a line is not such an object, an id is there twice, or the lines are of several sets. The message has the
             place.
     """
     predictions: dict[str, dict[str, Any]] = {}
-    first: Any = None
+    sets = set[Any]()
     for record in json_lines(Path(path)):
-        where = f"{path}, {record.place}"
+        where, line = f"{path}, {record.place}", record.value
         if record.unreadable:
             raise ValueError(f"{where}: {record.unreadable}")
-        if not isinstance(line := record.value, dict) or line.get("id") is None:
-            raise ValueError(f"{where}: write an object with id, and program, arrows, proof or label")
-        if "prediction" in line or "left_out" in line:
-            first = line.get("set") if first is None else first
-            if line.get("set") != first:
-                raise ValueError(
-                    f"{where}: the predictions are of several sets, {first} and {line.get('set')}: store each set in a file of its "
-                    "own, by hfcf evaluate with one --corpus"
-                )
-        line = _unpack(line, where)
-        given = [name for name in NOTATIONS if line.get(name) is not None]
-        if len(given) > 1 or not (given or "label" in line or "left_out" in line):
-            found = " and ".join(given) or ", ".join(map(str, line))
-            raise ValueError(f"{where}: write one of {', '.join(NOTATIONS)}, or a label alone, got {found}")
-        if wrong := next((name for name in given if not isinstance(line[name], str)), None):
-            raise ValueError(f"{where}: {wrong} must be a text, got {type(line[wrong]).__name__}")
+        if not isinstance(line, dict) or line.get("id") is None or not line.keys() & {"prediction", "left_out"}:
+            raise ValueError(f"{where}: write an object with id and prediction, which is a program or a label")
+        if not isinstance(line.get("prediction"), str | None):
+            raise ValueError(f"{where}: prediction must be a text, got {type(line['prediction']).__name__}")
         if line.get("label") is not None and read_verdict(str(line["label"])) is None:
             raise ValueError(f"{where}: the label must be one of {', '.join(LABELS)}, got {line['label']!r}")
+        names = line.get("names")
+        if names is not None and not (isinstance(names, dict) and all(isinstance(name, str) for name in names.values())):
+            raise ValueError(f"{where}: names must be an object, {{name in the program: id of the evidence}}, got {names!r}")
+        if len(sets := sets | {line.get("set")}) > 1:
+            raise ValueError(
+                f"{where}: the predictions are of several sets, {' and '.join(sorted(map(str, sets)))}: store each set in a "
+                "file of its own, by hfcf evaluate with one --corpus"
+            )
         if (name := str(line["id"])) in predictions:
             raise ValueError(f"{where}: the id {name!r} is there twice")
         predictions[name] = line
     return predictions
 
 
-def _unpack(line: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return a line of `hfcf evaluate --predictions` with its prediction as a `program` or `label`; any other line as it is."""
-    if "prediction" not in line:
-        return line
-    if (names := line.get("names")) is None:
-        return {**line, "label": line["prediction"]}
-    if not isinstance(names, dict) or not all(isinstance(one, str) for one in names.values()):
-        raise ValueError(f"{where}: names must be an object, {{name in the program: id of the evidence}}, got {names!r}")
-    return {**line, "program": line["prediction"]}
+def _program(line: Mapping[str, Any]) -> str | None:
+    """Return the program of a prediction; None if it is a label, or nothing."""
+    text: str | None = line.get("prediction")
+    return None if text is None or (read_verdict(text) and "names" not in line) else text
 
 
 def score(
@@ -141,7 +126,7 @@ def score(
         if fault:
             unreadable[name] = fault
     places = {**scorer.groups(gold), **_by_label(gold)}
-    asked = any(line.get(name) is not None for line in predictions.values() for name in (*NOTATIONS, "names"))
+    asked = any(_program(line) is not None or "names" in line for line in predictions.values())
     labelled = any(answer["label"] is not None for answer in answers)
     structures = scorer.rows_of(gold, answers) if asked else [None] * len(gold)
     groups = list(map(str, regroup(rows)))
@@ -198,16 +183,11 @@ def _read(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired:
     elif task > WRITTEN[0]:
         conclusions = {step["conclusion"] for step in gold["structure"] or ()} - {CLAIM}
         texts = {name: text for name, text in texts.items() if name not in conclusions}
+    if (program := _program(line)) is None:
+        return to_answer(None, given or read_verdict(line.get("prediction") or "")), None
+    given = given or (None if names is not None and "label" in line else printed_label(program))
     try:
-        if (program := line.get("program")) is not None:
-            given = given or (None if names is not None and "label" in line else printed_label(program))
-            structure = repair_program(program, texts)[0] if repaired else parse_program(program, texts)
-        elif (proof := line.get("proof")) is not None:
-            structure = parse_proof(proof, texts)
-        elif (arrows := line.get("arrows")) is not None:
-            structure = replace(parse_arrows(arrows), texts=texts)
-        else:
-            return to_answer(None, given), None
+        structure = repair_program(program, texts)[0] if repaired else parse_program(program, texts)
     except StructureError as error:
         return to_answer(None, given), str(error)
     if unknown := next((name for name in structure.nodes() if name != CLAIM and name not in structure.texts), None):

@@ -1,10 +1,9 @@
-"""The model, arrows, proofs, legality, repair, what is stale, and the drawing; EntailmentBank's trees through all of them."""
+"""The model, arrows, proofs, legality, repair, what is stale; EntailmentBank's trees through all of them."""
 
 from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +17,6 @@ from hfcf.checkwhy import (
     Step,
     Structure,
     StructureError,
-    draw,
     parse_arrows,
     parse_program,
     parse_proof,
@@ -218,7 +216,6 @@ def test_random_structures_are_legal_and_come_back_in_every_notation() -> None:
         bare = Structure(structure.steps, {name: f"text of {name}" for name in structure.intermediates()})
         assert (parse_proof(to_proof(bare)), parse_proof(to_proof(bare)).texts) == (bare, bare.texts)
         assert Structure.from_columns(structure.to_columns()) == structure
-        ET.fromstring(draw(structure))
 
 
 def test_repairs_are_named() -> None:
@@ -249,54 +246,6 @@ def test_what_hangs_on_an_edited_name() -> None:
     assert stale(structure, ["E3", "E1"]) == ["E3", "E4", "E5", CLAIM]
     assert stale(structure, [CLAIM, "E9"]) == stale(structure, []) == []
     assert stale(parse_arrows("a → b → a"), ["a"]) == ["a", "b"]
-
-
-def boxes(svg: str) -> dict[str, tuple[float, float, float, float]]:
-    """Where each name's box is: left, top, right, bottom."""
-    space = "{http://www.w3.org/2000/svg}"
-    placed = {}
-    for group in ET.fromstring(svg).iter(f"{space}g"):
-        box, name = group.find(f"{space}rect"), group.find(f"{space}text/{space}tspan")
-        assert box is not None
-        assert name is not None
-        left, top, width, height = (float(box.attrib[key]) for key in ("x", "y", "width", "height"))
-        placed[str(name.text)] = (left, top, left + width, top + height)
-    return placed
-
-
-def test_the_drawing() -> None:
-    texts = {
-        CLAIM: "<script>alert(1)</script> & 'x'",
-        "E1": "a " * 400,
-        "E2": "\x00\x07\ud800\uffff",
-        "E3": "雪" * 40,
-        "d": "not used",
-    }
-    structure = Structure(parse_arrows(TABLE_10).steps, {**texts, "d": "not used"})
-    svg = draw(structure, stale=["E3"], title='"><script>')
-    placed = boxes(svg)
-    assert set(placed) == {"Claim", "E1", "E2", "E3?", "E4", "E5", "E6"}
-    assert "<script" not in svg
-    assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
-    assert "not used" not in svg
-    assert "…" in svg
-    root = ET.fromstring(svg)
-    width, height = (float(root.attrib[name]) for name in ("width", "height"))
-    for left, top, right, bottom in placed.values():
-        assert 0 <= left < right <= width
-        assert 0 <= top < bottom <= height
-    for premise, conclusion in (("E1", "E3?"), ("E3?", "E4"), ("E4", "E6"), ("E6", "Claim"), ("E5", "Claim")):
-        assert placed[premise][1] > placed[conclusion][3], "a premise is below its conclusion"
-    names = list(placed)
-    for i, one in enumerate(names):
-        for other in names[:i]:
-            a, b = placed[one], placed[other]
-            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], "boxes stand apart"
-
-
-def test_a_drawing_of_anything() -> None:
-    for text in ("a → b → a b → Claim", "a → a", "", " ".join(f"s{i} → s{i + 1}" for i in range(400))):
-        ET.fromstring(draw(parse_arrows(text)))
 
 
 def through_every_notation(proof: str, texts: dict[str, str]) -> Structure:

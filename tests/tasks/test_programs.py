@@ -87,7 +87,6 @@ REFUSED: dict[str, tuple[str, int, int, str]] = {
     "prose": ("one_to_one_linking(S2, Claim)\n    Hence the claim holds.", 2, 11, "invalid syntax"),
     "NUL": ("a\n b\x00", 2, 3, "NUL"),
     "half a pair": ("\ud800", 1, 1, "half of a pair"),
-    "depth": ("\n" + "(" * 9, 2, 9, "nested more than 8 deep"),
     "length": ("a" * 200_001, 1, 1, "at most 200000 characters to be a program of links, got 200001"),
 }
 

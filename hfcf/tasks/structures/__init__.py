@@ -13,7 +13,6 @@ from hfcf.core.schema import EVIDENCE, EVIDENCE_INFO, NAMES, STRUCTURE, TEXT
 from hfcf.core.segments import Mark, Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.tasks.structures.arrows import arrow_parts
-from hfcf.tasks.structures.drawing import draw
 from hfcf.tasks.structures.legality import problems, stale
 from hfcf.tasks.structures.model import CLAIM, Structure
 from hfcf.tasks.verification import LABELS
@@ -99,11 +98,6 @@ class Structures(Task):
 
     def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
         return VERIFICATION.triplet(source, row, alike)
-
-    def drawing(self, row: Row) -> str:
-        """Draw the row's structure as an SVG, with stale conclusions marked; "" if the row has no readable structure."""
-        structure = _readable(row)
-        return draw(structure, stale=row.get("stale") or ()) if structure.steps else ""
 
 
 def stale_names(source: Row, edits: Iterable[Row]) -> list[str]:

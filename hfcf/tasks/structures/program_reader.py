@@ -27,11 +27,8 @@ VERDICTS = {
 """The words that `print` may write, in capitals, and the label that each means."""
 MAX_LENGTH = 200_000
 """Characters of the longest program: the program of a row with two hundred pieces of evidence has about 40,000."""
-MAX_NESTING = 8
-"""The maximum depth of brackets inside brackets: a linking function with a list has two levels."""
 _HEADER = re.compile(r"\s*def\s+build_tree_proof\s*\(\s*\)\s*(?:->\s*\w+\s*)?:[ \t]*(.*)", re.ASCII)
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*+(\w*)\s*")
-_BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|#.*|(?P<open>[(\[{])|(?P<close>[)\]}])")
 _QUOTED = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|#.*"
 _PRINTED = re.compile(rf"\bprint\s*\(\s*[\"']?\s*\{{?(?P<word>[A-Za-z][A-Za-z_ ]{{0,40}})\}}?\s*[\"']?\s*\)|{_QUOTED}")
 _STATEMENT = re.compile(rf"{_QUOTED}|(?P<end>;)")
@@ -219,7 +216,6 @@ def program_lines(text: str) -> tuple[list[str], list[int]]:
             raise StructureError("build_tree_proof is defined twice: keep one", i + 1)
         program.append(kept.lstrip())
         shifts.append(len(kept) - len(program[-1]))
-    _refuse_nesting(program, shifts)
     return program, shifts
 
 
@@ -235,19 +231,6 @@ def _fenced(lines: Sequence[str]) -> tuple[int, int]:
     [(place, language)] = fences
     # A fence with a language, or after nothing, begins what was cut off; a second fence ends what the prompt began.
     return (place + 1, len(lines)) if language or not "".join(lines[:place]).strip() else (0, place)
-
-
-def _refuse_nesting(lines: Sequence[str], shifts: Sequence[int]) -> None:
-    """Refuse brackets nested so deeply that the parser's stack might not hold them; brackets in quotes and comments do not
-    count."""
-    depth = 0
-    for i, line in enumerate(lines):
-        for match in _BRACKET.finditer(line):
-            depth = max(0, depth + (match["open"] is not None) - (match["close"] is not None))
-            if depth > MAX_NESTING:
-                raise StructureError(
-                    f"brackets are nested more than {MAX_NESTING} deep: {FORMS}", i + 1, match.start() + 1 + shifts[i]
-                )
 
 
 def parse_lines(lines: Sequence[str]) -> ast.Module:
