@@ -121,9 +121,9 @@ def _print_kind(kind: str, *, brief: bool) -> None:
             else:
                 print_hanging(line, hang=width)
             continue
-        for note, fields in entry.brief.items():
+        for note, lines in entry.brief.items():
             console.out.print(Text(name, style="bold").append(f"  {note}".rstrip(), style="not bold"))
-            print_fields(fields)
+            print_fields(lines)
 
 
 def _print_entry(name: str, entry: Entry) -> None:
@@ -131,9 +131,9 @@ def _print_entry(name: str, entry: Entry) -> None:
     if entry.text:
         print_hanging(Text(entry.text), hang=0)
     print_fields(entry.fields, 0)
-    for (heading, note), fields in entry.sections.items():
+    for (heading, note), lines in entry.sections.items():
         print_heading(heading, note)
-        print_fields(fields)
+        print_fields(lines)
 
 
 def _describe_system(name: str) -> Entry:
@@ -219,7 +219,6 @@ def _describe_corpus(name: str) -> Entry:
 def _describe_metric(name: str) -> Entry:
     from hfcf import metrics
     from hfcf.core.docstrings import first_sentence, paragraphs
-
     from hfcf.metrics.shared.metric import about, settings_of_metric
 
     function = metrics.function(name)

@@ -221,7 +221,8 @@ def test_a_metric_of_another_package_is_known_to_recipes_and_reports(made: Datas
     assert load("longer").compute(predictions=["ab"], references=["a"])["longer"] == 1
     assert (low_is_better("marks"), low_is_better("longer"), is_published("longer")) == (True, False, True)
     assert [listing._describe_metric(name).summary for name in ("longer", "marks")] == [
-        "Say whether the text is longer", "Count a mark in the claim"
+        "Say whether the text is longer",
+        "Count a mark in the claim",
     ]
     with pytest.raises(RecipeError, match=r"'marc'.*'mark'"):
         parse_metrics({"marks": {"marc": "?"}}, "verification")
