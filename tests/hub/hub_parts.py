@@ -32,17 +32,14 @@ Tree = dict[str, File]
 class Repository:
     """`heads` has every commit that a branch ever stood at, in order: nobody can have seen another state.
 
-    `members` read it while it is private, and write to it; of a gated one those who were `granted` that read the files, too.
+    `members` read it while it is private, and write to it.
     """
 
     kind: str
     private: bool
     members: set[str] = field(default_factory=set)
-    gated: bool = False
-    granted: set[str] = field(default_factory=set)
     commits: dict[str, Tree] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
     heads: list[str] = field(default_factory=list)
 
     def add(self, branch: str, tree: Tree) -> str:
@@ -90,11 +87,6 @@ Fault = Callable[[Request], Answer | None]
 def refused(status: int, message: str, code: str = "", **headers: str) -> Answer:
     named = {"X-Error-Code": code} if code else {}
     return Answer(status, {"error": message}, {"X-Error-Message": message, **named, **headers})
-
-
-def storage_at(url: str) -> Answer:
-    """Where hf_xet is to send large files, and with which token."""
-    return Answer(body={"casUrl": url, "accessToken": "short-lived", "exp": 4_000_000_000})
 
 
 class Refusal(Exception):

@@ -12,11 +12,10 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
 from urllib.parse import parse_qs
 
 from card_rules import faults_of
-from hub_parts import Answer, Fault, File, Refusal, Repository, Request, Tree, refused, storage_at
+from hub_parts import Answer, Fault, File, Refusal, Repository, Request, Tree, refused
 
 USER, TOKEN = "tester", "hf_localLOCALlocalLOCALlocalLOCAL00"
 OTHER, OTHER_TOKEN = "colleague", "hf_otherOTHERotherOTHERotherOTHER00"
@@ -54,7 +53,7 @@ class LocalHub:
             raise Refusal(replace(told, body={"error": f"not known: Bearer {request.token}"}))
         if repo is None or (repo.private and self.user(request) not in repo.members):
             raise Refusal(refused(401 if request.token is None else 404, "Repository not found", "RepoNotFound"))
-        commit = {**repo.tags, **repo.branches}.get(revision, revision)
+        commit = repo.branches.get(revision, revision)
         if commit not in repo.commits:
             raise Refusal(refused(404, f"Invalid rev id: {revision}", "RevisionNotFound"))
         return repo, commit, repo.commits[commit]
@@ -101,7 +100,7 @@ class LocalHub:
     def info(self, request: Request, body: bytes, kind: str, name: str, revision: str | None) -> Answer:
         repo, commit, tree = self.find(request, kind, name, revision or "main")
         siblings = [{"rfilename": path} for path in sorted(tree)]
-        told = {"id": name, "sha": commit, "private": repo.private, "gated": "manual" if repo.gated else False, "tags": []}
+        told = {"id": name, "sha": commit, "private": repo.private, "gated": False, "tags": []}
         return Answer(body={**told, "siblings": siblings, "downloads": 0, "likes": 0})
 
     def branch(self, request: Request, body: bytes, kind: str, name: str, branch: str) -> Answer:
@@ -109,18 +108,8 @@ class LocalHub:
         self.writable(request, repo)
         if branch in repo.branches:
             return refused(409, "Reference already exists")
-        if branch in repo.tags or re.fullmatch("[0-9a-f]{40}", branch):
-            return refused(400, f"Invalid reference for a branch: {branch}")
         repo.branches[branch] = commit
         return Answer(body={})
-
-    def refs(self, request: Request, body: bytes, kind: str, name: str) -> Answer:
-        repo, _, _ = self.find(request, kind, name)
-        told = {
-            where: [{"name": one, "ref": f"refs/{at}/{one}", "targetCommit": commit} for one, commit in refs.items()]
-            for where, at, refs in (("branches", "heads", repo.branches), ("tags", "tags", repo.tags))
-        }
-        return Answer(body={**told, "converts": []})
 
     def listing(self, request: Request, body: bytes, kind: str, name: str, revision: str, inside: str | None) -> Answer:
         _, _, tree = self.find(request, kind, name, revision)
@@ -145,17 +134,13 @@ class LocalHub:
 
     def preupload(self, request: Request, body: bytes, kind: str, name: str, revision: str) -> Answer:
         _, _, tree = self.find(request, kind, name, revision)
-        # Of the syntax of these files only whole names of files and folders, and endings.
-        asked = json.loads(body)
-        text = asked.get("gitIgnore") or (tree[".gitignore"].content.decode() if ".gitignore" in tree else "")
-        rules = [line for line in text.splitlines() if line and not line.startswith("#")]
         files = [
             {
                 "path": one["path"], "uploadMode": "lfs" if one["path"].endswith(LARGE) else "regular",
-                "shouldIgnore": any(fnmatch(part, rule.strip("/")) for part in one["path"].split("/") for rule in rules),
+                "shouldIgnore": False,
                 "oid": _oid(tree[one["path"]]) if one["path"] in tree else None,
             }
-            for one in asked["files"]
+            for one in json.loads(body)["files"]
         ]  # fmt: skip
         return Answer(body={"files": files})
 
@@ -166,11 +151,6 @@ class LocalHub:
             if one["oid"] not in self.large:
                 one["actions"] = {"upload": {"href": f"{self.url}/_large/{one['oid']}?signed=S3CR3T"}}
         return Answer(body={"transfer": "basic", "objects": objects})
-
-    def xet_token(self, request: Request, body: bytes, kind: str, name: str, revision: str) -> Answer:
-        repo, _, _ = self.find(request, kind, name, revision)
-        self.writable(request, repo)
-        return storage_at(f"{self.url}/_cas")
 
     def upload(self, request: Request, body: bytes, sha256: str) -> Answer:
         if hashlib.sha256(body).hexdigest() != sha256:
@@ -202,12 +182,7 @@ class LocalHub:
         return Answer(body={"success": True, "commitOid": commit, "commitUrl": f"{self.url}/{name}/commit/{commit}"})
 
     def resolve(self, request: Request, body: bytes, prefix: str | None, name: str, revision: str, path: str) -> Answer:
-        repo, commit, tree = self.find(request, "dataset" if prefix else "model", name, revision)
-        if repo.gated and self.user(request) not in repo.members | repo.granted:
-            told = f"Access to dataset {name} is restricted"
-            if request.token is None:
-                return refused(401, f"{told}. You must have access to it and be authenticated to access it.", "GatedRepo")
-            return refused(403, f"{told} and you are not in the authorized list.", "GatedRepo")
+        _, commit, tree = self.find(request, "dataset" if prefix else "model", name, revision)
         if path not in tree:
             return refused(404, "Entry not found", "EntryNotFound", **{"X-Repo-Commit": commit})
         file = tree[path]
@@ -224,8 +199,6 @@ ROUTES: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
     ("POST", f"/api/{KIND}/{NAME}/commit/(.+)", LocalHub.commit),
     ("POST", f"/api/{KIND}/{NAME}/branch/(.+)", LocalHub.branch),
     ("POST", f"/api/{KIND}/{NAME}/paths-info/(.+)", LocalHub.paths),
-    ("GET", f"/api/{KIND}/{NAME}/refs", LocalHub.refs),
-    ("GET", f"/api/{KIND}/{NAME}/xet-write-token/(.+)", LocalHub.xet_token),
     ("GET", f"/api/{KIND}/{NAME}/tree/([^/]+)(/.*)?", LocalHub.listing),
     ("GET", f"/api/{KIND}/{NAME}(?:/revision/(.+))?", LocalHub.info),
     ("POST", r"/(?:datasets/)?([^/]+/[^/]+)\.git/info/lfs/objects/batch", LocalHub.batch),
