@@ -73,6 +73,8 @@ def find_spans(before: str, after: str, old: Sequence[Mark] = (), new: Sequence[
     >>> [tuple(span[:2]) for span in find_spans("a red box", "a blue box")]
     [('same', 'a'), ('out', ' red'), ('in', ' blue'), ('same', ' box')]
     """
+    if before == after and not new:
+        return [Span("same", after)] if after else []
     spans: list[Span] = []
     i = j = 0
     for kind, text in [("same", after)] if before == after else diff(before, after):
@@ -109,10 +111,19 @@ class Block(NamedTuple):
     """As "claim" or "evidence 0"."""
     title: Sequence[Span]
     spans: Sequence[Span]
-    before: str
-    """The source's text, its title and its marks in brackets."""
-    after: str
-    """The new text in the same form."""
+    old: Sequence[Segment]
+    """The source's."""
+    new: Sequence[Segment]
+
+    @property
+    def before(self) -> str:
+        """The source's text, its title and its marks in brackets."""
+        return write_text(self.old)
+
+    @property
+    def after(self) -> str:
+        """The new text in the same form."""
+        return write_text(self.new)
 
     @property
     def changed(self) -> bool:
@@ -140,8 +151,7 @@ def compare_texts(before: Iterable[Segment], after: Iterable[Segment]) -> list[B
         for field in dict.fromkeys([*sides[0], *sides[1]]):
             was, now = (side.get(field) or Segment(field, -1, "", name) for side in sides)
             spans[now.is_title] += find_spans(was.text, now.text, was.marks, now.marks)
-        written = (write_text(side.get(name, ())) for side in (old, new))
-        compared.append(Block(name, spans[True], spans[False], *written))
+        compared.append(Block(name, spans[True], spans[False], old.get(name, []), new.get(name, [])))
     return compared
 
 

@@ -26,18 +26,18 @@ def html(spans: Iterable[Span], kinds: Iterable[str] = ("same", "out", "in"), *,
         kinds: those that are shown.
         hints: whether a mark is explained by its sign, such as the type of an entity, and not by its name.
     """
-    shown = Markup("")
+    shown = []
     for kind, group in groupby((span for span in spans if span.kind in kinds), key=lambda span: span.kind):
-        inside, space = Markup(""), ""
+        inside, space = "", ""
         for n, span in enumerate(group):
             text = CONTROL.sub("�", span.text)
             if n == 0 and kind in _TAGS:
                 space, text = text[: len(text) - len(text.lstrip())], text.lstrip()
             hint = span.sign if hints else span.mark
-            title = Markup(' title="{}"').format(hint) if hint else ""
-            inside += Markup('<mark class="{}"{}>{}</mark>').format(span.mark, title, text) if span.mark else escape(text)
-        shown += Markup("{}<{tag}>{}</{tag}>").format(space, inside, tag=_TAGS[kind]) if kind in _TAGS else inside
-    return shown
+            title = f' title="{escape(hint)}"' if hint else ""
+            inside += f'<mark class="{escape(span.mark)}"{title}>{escape(text)}</mark>' if span.mark else str(escape(text))
+        shown.append(f"{space}<{_TAGS[kind]}>{inside}</{_TAGS[kind]}>" if kind in _TAGS else inside)
+    return Markup("".join(shown))
 
 
 def block_html(block: Block, *, marked: bool = False) -> Markup:
@@ -51,14 +51,13 @@ def block_html(block: Block, *, marked: bool = False) -> Markup:
     sides: dict[str, Iterable[str]] = {name: ("same", "out", "in")}
     if not block.is_alike and block.before and block.after:
         sides = {f"{block.name}, {side}": kinds for side, kinds in SIDES.items()}
-    shown = Markup("")
-    for name, kinds in sides.items():
-        title = Markup("<b>{}</b> ").format(html(block.title, hints=marked)) if any(span.text for span in block.title) else ""
-        line = Markup('<p class="where">{}</p><p class="{}" dir="auto">{}{}</p>')
-        shown += line.format(
-            name, "text" if block.changed or marked else "text soft", title, html(block.spans, kinds, hints=marked)
-        )
-    return shown
+    style = "text" if block.changed or marked else "text soft"
+    title = f"<b>{html(block.title, hints=marked)}</b> " if any(span.text for span in block.title) else ""
+    lines = (
+        f'<p class="where">{escape(name)}</p><p class="{style}" dir="auto">{title}{html(block.spans, kinds, hints=marked)}</p>'
+        for name, kinds in sides.items()
+    )
+    return Markup("".join(lines))
 
 
 def printable(line: Text) -> Text:

@@ -79,7 +79,7 @@ def share_page(accepted: int, rejected: int, limit: int) -> tuple[int, int]:
 
 def is_changed(block: Block) -> bool:
     """Return whether a block has another text or other marks than the source's."""
-    return block.changed or block.before != block.after
+    return block.old != block.new
 
 
 def outcome_of(row: Mapping[str, Any]) -> str | None:
