@@ -19,7 +19,7 @@ import transformers
 from huggingface_hub.file_download import repo_folder_name
 from tokenizers.pre_tokenizers import ByteLevel
 
-from hfcf.core.checkpoints import Checkpoint, checkpoints
+from hfcf.core.public_models import Checkpoint, checkpoints
 from hfcf.engines.base import Usage, usage
 from hfcf.engines.chat.engine import ChatModel
 

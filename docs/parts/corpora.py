@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hfcf.core.checkpoints import checkpoints
+from hfcf.core.public_models import checkpoints
 from hfcf.corpora import builder_class
 from hfcf.corpora import names as corpus_names
 from hfcf.corpora.base import CorpusInfo

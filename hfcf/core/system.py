@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
-from hfcf.core.checkpoints import SIZE, sized
+from hfcf.core.public_models import SIZE, sized
 from hfcf.core.columns import without_format
 from hfcf.core.dedup import reject_duplicates
 from hfcf.core.mapping import first_rows, map_stage
@@ -70,7 +70,7 @@ class System:
     """The classes of its stages, in order."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
     """Named sets of settings. "paper" is what the paper used. "hub" has public checkpoints that need no training
-    (`hfcf.core.checkpoints`). "offline" needs only models from the package registry."""
+    (`hfcf.core.public_models`). "offline" needs only models from the package registry."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Defaults that differ from the defaults of the stages."""
     by_task: ClassVar[Mapping[str, Mapping[str, Any]]] = {}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hfcf.core import offline
-from hfcf.core.checkpoints import checkpoint_of
+from hfcf.core.public_models import checkpoint_of
 from hfcf.core.model import Model, is_remote, source_of, weights_of
 from hfcf.core.model_checks import FOLDERS, is_package
 from hfcf.core.weight_files import count_numbers, is_complete, licence_in, licence_of, memory_of, setting_names, sizes, weight_names
@@ -89,7 +89,7 @@ def list_weights(system: Any, more: Mapping[str, Model] | None = None) -> list[W
     Returns:
         One `Weights` for each model, in the order of the stages.
 
-    Source: `Model` and its settings; the Hub's cache; `hfcf.core.checkpoints`; `huggingface_hub.model_info`.
+    Source: `Model` and its settings; the Hub's cache; `hfcf.core.public_models`; `huggingface_hub.model_info`.
 
     >>> from hfcf.systems import system_class
     >>> weights = list_weights(system_class("masked_lm").preset("offline"))

@@ -1,7 +1,6 @@
-"""Load and store networks: adapters over a base model, patches, and an encoder with layers of our own.
+"""Load and store networks: PEFT adapters over a base model, and an encoder with layers of our own.
 
-An adapter is PEFT's, or a patch, which stores the changes of training in low-rank form at half precision. Its folder also holds
-the `config.json` of the tuned model, which names its classes.
+The folder of an adapter also holds the `config.json` of the tuned model, which names its classes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ import torch
 from hfcf.core.model import Model, find_file
 from hfcf.core.pretrained import PEFT, read_adapter, read_tuned_config, read_weights
 
-PATCH = "patch.safetensors"
+PEFT_HEADS = ("classifier", "score", "qa_outputs")
+"""Last layers that PEFT stores whole for tasks with a head, whatever its configuration says."""
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 
@@ -35,9 +35,7 @@ def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...]
     with quiet_weights(report=adapter is None):
         network, loading = read_weights(auto, model, dtype=dtype, output_loading_info=True, **kwargs)
     _check_complete([name for name in loading["missing_keys"] if not name.startswith(unread)], adapter, model)
-    if adapter and (Path(adapter) / PATCH).exists():
-        _patch(network, Path(adapter) / PATCH)
-    elif adapter:
+    if adapter:
         with quiet_peft():
             network = read_adapter(network, adapter, str(model.adapter)).merge_and_unload()
     network = network.to(dtype=dtype).eval()
@@ -51,9 +49,9 @@ def _check_complete(missing: Iterable[str], adapter: str | None, model: Model) -
     from safetensors import safe_open
 
     brought: list[str] = []
-    for path in (Path(adapter, name) for name in (PATCH, PEFT) if adapter and Path(adapter, name).exists()):
+    if adapter and (path := Path(adapter, PEFT)).exists():
         with safe_open(path, "np") as weights:
-            brought += [f".{name}" for name in weights.keys()]  # noqa: SIM118, not a mapping
+            brought = [f".{name}" for name in weights.keys()]  # noqa: SIM118, not a mapping
     if lacking := [name for name in sorted(missing) if not any(key.endswith(f".{name}") for key in brought)]:
         if adapter is None:
             raise ValueError(
@@ -113,45 +111,78 @@ def quiet_peft() -> Iterator[None]:
         yield
 
 
-def save_patch(network: Any, before: Mapping[str, Any], out: Path, rank: int, head: tuple[str, ...]) -> None:
-    """Store the changes of training, with the network's configuration."""
-    import torch
-    from safetensors.torch import save_file
+def save_changes(
+    network: Any, before: Mapping[str, Any], out: Path, *, base: str, rank: int, head: tuple[str, ...], task_type: str
+) -> Any:
+    """Store the changes of a training of all weights as a LoRA adapter, with the network's configuration; return the network that
+    has these changes.
 
-    tensors: dict[str, Any] = {}
-    for name, tensor in network.state_dict().items():
-        change = tensor - before[name]
-        if name.startswith(head):
-            tensors[name] = tensor
-        elif not change.any():
+    The change of a matrix is stored as its best form of a rank, at half precision; biases, norms and new layers are stored whole.
+
+    Args:
+        network: the trained network; its input embeddings were not trained.
+        before: its tensors before the training.
+        out: the folder of the adapter.
+        base: the name of the base model, for the adapter's configuration.
+        rank: the highest rank of a change.
+        head: layers that the base lacks.
+        task_type: PEFT's name of the task.
+    """
+    from peft import LoraConfig, get_peft_model
+    from peft.tuners.lora import LoraLayer
+    from peft.utils import ModulesToSaveWrapper
+
+    trained = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    layers, matrices = dict(network.named_modules()), dict[str, int]()
+    head = (*head, *PEFT_HEADS)
+    others = {name for name in head if name in layers}
+    frozen = network.get_input_embeddings().weight
+    for name, module in layers.items():
+        if name.startswith(head) or getattr(module, "weight", None) is frozen:  # a tied output layer too
             continue
-        elif change.dim() == 2 and rank < min(change.shape) // 2:
-            left, values, right = torch.linalg.svd(change.float(), full_matrices=False)
-            tensors[f"{name}:left"], tensors[f"{name}:right"] = left[:, :rank] * values[:rank], right[:rank]
-        else:
-            tensors[f"{name}:change"] = change
-    halves = {name: tensor.to(torch.float16).contiguous() for name, tensor in tensors.items()}
-    save_file(halves, out / PATCH, metadata={"format": "pt"})
+        if isinstance(module, torch.nn.Linear | torch.nn.Embedding):
+            matrices[name] = min(rank, *module.weight.shape)
+        elif next(module.parameters(recurse=False), None) is not None:
+            others.add(name)
+    config = LoraConfig(
+        task_type=task_type, r=rank, lora_alpha=rank, target_modules=list(matrices), bias="lora_only",
+        rank_pattern={name: its for name, its in matrices.items() if its < rank}, modules_to_save=sorted(others) or None,
+        inference_mode=True,
+    )  # fmt: skip
+    network.load_state_dict(before)
+    with quiet_peft(), torch.no_grad():
+        tuned = get_peft_model(network, config)
+        for name, layer in list(tuned.get_base_model().named_modules()):
+            if isinstance(layer, ModulesToSaveWrapper):
+                whole = layer.modules_to_save["default"]
+                whole.load_state_dict({key: trained[f"{name}.{key}"] for key in whole.state_dict()})
+            elif isinstance(layer, LoraLayer):
+                _set_change(layer, trained[f"{name}.weight"] - before[f"{name}.weight"])
+                if (bias := getattr(layer.get_base_layer(), "bias", None)) is not None:
+                    bias.copy_(trained[f"{name}.bias"])
+        return save_adapter(tuned, out, base)
+
+
+def _set_change(layer: Any, change: torch.Tensor) -> None:
+    """Set the two matrices of a LoRA layer to the best form of a change that their rank allows, at half precision."""
+    rank = layer.r["default"]
+    left, values, right = torch.linalg.svd(change.float(), full_matrices=False)
+    left, right = (left * values / layer.scaling["default"])[:, :rank].half(), right[:rank].half()
+    if isinstance(layer.get_base_layer(), torch.nn.Embedding):
+        layer.lora_embedding_A["default"].data, layer.lora_embedding_B["default"].data = left.T.contiguous(), right.T.contiguous()
+    else:
+        layer.lora_A["default"].weight.data, layer.lora_B["default"].weight.data = right.contiguous(), left.contiguous()
+
+
+def save_adapter(tuned: Any, out: Path, base: str) -> Any:
+    """Store a PEFT adapter and the configuration of its network; return the network with the adapter merged in."""
+    tuned.peft_config["default"].base_model_name_or_path = base
+    with quiet_peft():
+        tuned.save_pretrained(out)
+        (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores
+        network = tuned.float().merge_and_unload()
     network.config.save_pretrained(out)
-
-
-def _patch(network: Any, path: Path) -> None:
-    import torch
-    from safetensors.torch import load_file
-
-    state, patch = network.state_dict(), load_file(os.fspath(path))
-    with torch.no_grad():
-        for key, stored in patch.items():
-            name, _, kind = key.partition(":")
-            if name not in state:
-                raise ValueError(f"{path} does not fit this model, which has no {name!r}")
-            # state_dict() shares the network's memory, so writing there changes the network.
-            if kind == "left":
-                state[name] += (stored.float() @ patch[f"{name}:right"].float()).to(state[name].dtype)
-            elif kind == "change":
-                state[name] += stored.to(state[name].dtype)
-            elif not kind:
-                state[name].copy_(stored)
+    return network
 
 
 def name_classes(encoder: Any, labels: Sequence[str]) -> None:

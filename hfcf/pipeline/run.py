@@ -13,7 +13,7 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
-from hfcf.core.checkpoints import SIZE
+from hfcf.core.public_models import SIZE
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check

@@ -17,7 +17,7 @@ from hfcf.core.pretrained import PEFT
 from hfcf.core.splits import group_safe_split
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.networks import PATCH, load_network
+from hfcf.engines.networks import load_network
 from hfcf.training.classifier import predict
 
 log = logging.getLogger(__name__)
@@ -132,13 +132,9 @@ def divide_logits(model: Model, out: Path, temperature: float) -> None:
         with safe_open(path, "pt") as file:
             metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
         changed = {name: _own_name(name) for name in tensors if _own_name(name) in scaled}
-        if path.name == PATCH:  # tensors that it lacks are the base model's
-            changed |= {name: name for name in scaled}
         if changed:
-            dtype = next(iter(tensors.values())).dtype
             kept = {name: tensor for name, tensor in tensors.items() if name not in changed}
-            # A patch holds a whole tensor instead of its change.
-            new = {name.partition(":")[0]: scaled[own].to(dtype).contiguous() for name, own in changed.items()}
+            new = {name: scaled[own].to(tensors[name].dtype).contiguous() for name, own in changed.items()}
             files[path] = {**kept, **new}, metadata
             missing -= set(changed.values())
     if missing:
@@ -149,15 +145,12 @@ def divide_logits(model: Model, out: Path, temperature: float) -> None:
 
 
 def _files(out: Path) -> list[str]:
-    for names in ([PATCH], [PEFT]):
-        if (out / names[0]).exists():
-            return names
-    return [path.name for path in out.glob("model*.safetensors")]
+    return [PEFT] if (out / PEFT).exists() else [path.name for path in out.glob("model*.safetensors")]
 
 
 def _own_name(stored: str) -> str:
-    """Return the network's name of a stored tensor: PEFT puts its own before it, a patch the kind of a change after it."""
-    return stored.removeprefix("base_model.model.").partition(":")[0]
+    """Return the network's name of a stored tensor: PEFT puts its own before it."""
+    return stored.removeprefix("base_model.model.")
 
 
 def _last_layer(network: Any) -> str:

@@ -23,7 +23,7 @@ from hfcf.core.progress import Bar, is_shown, time_left
 from hfcf.core.redact import short_path
 from hfcf.core.settings import Positive, Seed, Share, check_fields
 from hfcf.engines.base import counted, has_bfloat16, process_device
-from hfcf.engines.networks import PATCH, quiet_peft, save_patch
+from hfcf.engines.networks import quiet_peft, save_adapter, save_changes
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training import steps
 from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, last_checkpoint
@@ -31,7 +31,7 @@ from hfcf.training.checkpoints import Order, checkpoint_callback, data_digest, l
 log = logging.getLogger(__name__)
 
 WEIGHTS = (
-    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json", PATCH,
+    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "generation_config.json",
     "adapter_model.safetensors", "adapter_config.json", "rbert.safetensors", "graph.safetensors", OPEN_DOMAIN,
 )  # fmt: skip
 """Files of a training that a second training into the same folder may not overwrite."""
@@ -60,8 +60,9 @@ class Hyperparameters:
             error.
         warmup: share of the steps in which the learning rate rises.
         weight_decay: of AdamW.
-        tune: "full" trains and stores all weights; "lora" trains and stores low-rank adapters. "lowrank" trains all weights but
-            the embeddings and stores the best low-rank form of what changed, which keeps more of a small encoder's gain.
+        tune: "full" trains and stores all weights; "lora" trains and stores a LoRA adapter. "lowrank" trains all weights but the
+            input embeddings and stores the best low-rank form of what changed as such an adapter, which keeps more of a small
+            encoder's gain.
         rank: of the stored matrices, with "lora" or "lowrank".
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
             half of the time; devices without it take longer.
@@ -376,16 +377,11 @@ def fit(
     remove_weights(out)
     out.mkdir(parents=True, exist_ok=True)
     steps.write_steps(out, hp, trainer.state.global_step, len(rows))
+    name = short_path(hp.model.name)  # not the folder that it was loaded from on this machine
     if hp.tune == "lora":
-        # Not the folder that it was loaded from on this machine.
-        network.peft_config["default"].base_model_name_or_path = short_path(hp.model.name)
-        with quiet_peft():
-            network.half().save_pretrained(out)
-            (out / "README.md").unlink(missing_ok=True)  # PEFT's empty card; ours is written from the scores
-            network = network.float().merge_and_unload()
-        network.config.save_pretrained(out)
+        network = save_adapter(network.half(), out, name)
     elif hp.tune == "lowrank":
-        save_patch(network, before, out, hp.rank, head=head)
+        network = save_changes(network, before, out, base=name, rank=hp.rank, head=head, task_type=task_type)
     else:
         network.save_pretrained(out)
         tokenizer.save_pretrained(out)

@@ -13,7 +13,7 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoTokenizer
 
-from hfcf.core.checkpoints import SIZES, Checkpoint, chat_model, checkpoint_of, checkpoints, pinned, sized
+from hfcf.core.public_models import SIZES, Checkpoint, chat_model, checkpoint_of, checkpoints, pinned, sized
 from hfcf.core.model import Model
 from hfcf.core.model_checks import longest_input
 from hfcf.core.settings import models_in

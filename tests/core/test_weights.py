@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 
 import hfcf
 from hfcf.core import offline, weights
-from hfcf.core.checkpoints import checkpoint_of
+from hfcf.core.public_models import checkpoint_of
 from hfcf.core.hub_http import httpx
 from hfcf.core.model import Model
 from hfcf.core.weight_files import count_numbers, is_complete, licence_of, memory_of, weight_names

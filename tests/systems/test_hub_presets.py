@@ -21,7 +21,7 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core import offline, recipe
-from hfcf.core.checkpoints import checkpoints
+from hfcf.core.public_models import checkpoints
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.system import System

@@ -81,7 +81,7 @@ def test_the_error_is_that_of_equal_bins() -> None:
 @pytest.mark.parametrize("tune", ["full", "lora", "lowrank"])
 @pytest.mark.parametrize("start", ["classifier", "base"])
 def test_every_stored_form_holds_the_temperature(tiny_model: Callable[[str], str], tmp_path: Path, tune: str, start: str) -> None:
-    """`start`: a model with the three classes already, whose head a patch stores as a change; or one whose head is new."""
+    """`start`: a model with the three classes already, whose head is tuned; or one whose head is new."""
     if start == "base":
         network, tokenizer = own_models.bert(2)
         network.bert.save_pretrained(tmp_path / "base")
@@ -191,7 +191,7 @@ def test_a_recipe_calibrates_and_says_so(tiny_model: Callable[[str], str], tmp_p
     assert "are not calibrated" in (tmp_path / "two" / "README.md").read_text(encoding="utf-8")
     changes = [f"data_dir={tmp_path}", f"model={tiny_model('classifier')}"]
     assert_near(calibrate_trained(tmp_path / "two", changes)["scores"]["calibration"], found)
-    one, two = (load_file(tmp_path / name / "patch.safetensors") for name in ("one", "two"))
+    one, two = (load_file(tmp_path / name / "adapter_model.safetensors") for name in ("one", "two"))
     assert one.keys() == two.keys()
     assert all(torch.allclose(tensor, two[name], atol=1e-5) for name, tensor in one.items())
     assert yaml.safe_load((tmp_path / "two" / "recipe.yaml").read_text(encoding="utf-8"))["calibrate"] is True

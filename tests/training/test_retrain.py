@@ -17,9 +17,8 @@ from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import train_verifier
 
 PAIRS = [["Claim 1.", "Piece 2."], ["Claim 3.", "Piece 4."]]
-STORED = {
-    "lowrank": {"patch.safetensors"}, "lora": {"adapter_model.safetensors", "adapter_config.json"}, "full": {"model.safetensors"},
-}  # fmt: skip
+ADAPTER = {"adapter_model.safetensors", "adapter_config.json"}
+STORED = {"lowrank": ADAPTER, "lora": ADAPTER, "full": {"model.safetensors"}}
 
 pytestmark = [
     pytest.mark.usefixtures("on_cpu"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hfcf.core.checkpoints import chat_model
+from hfcf.core.public_models import chat_model
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
 from hfcf.core.system import System

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hfcf.core.checkpoints import ENCODER, chat_model, pinned
+from hfcf.core.public_models import ENCODER, chat_model, pinned
 from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
