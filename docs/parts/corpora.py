@@ -1,8 +1,8 @@
-"""Tables of corpora and of public checkpoints."""
+"""Tables of corpora and of public models."""
 
 from __future__ import annotations
 
-from hfcf.core.public_models import checkpoints
+from hfcf.core.public_models import public_models
 from hfcf.corpora import builder_class
 from hfcf.corpora import names as corpus_names
 from hfcf.corpora.base import CorpusInfo
@@ -26,7 +26,7 @@ def corpora_table(task: str) -> str:
 
 
 def checkpoints_table() -> str:
-    """List the public checkpoints of the presets `hub`, with the pages where their facts stand."""
+    """List the public models of the presets `hub`, with the pages where their facts stand."""
     header = ("checkpoint, commit", "what for", "licence", "parameters", "download", "reads", "classes in order", "pages")
     rows = [
         (
@@ -39,6 +39,6 @@ def checkpoints_table() -> str:
             ", ".join(one.labels) or "none",
             "; ".join(f"[{what}]({address})" for what, address in one.pages),
         )
-        for one in checkpoints()
+        for one in public_models()
     ]
     return table(header, rows)

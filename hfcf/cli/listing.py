@@ -15,7 +15,7 @@ from rich.text import Text
 
 from hfcf.cli import console
 from hfcf.cli.console import Set, print_fields, print_hanging, print_heading
-from hfcf.cli.weights import print_models
+from hfcf.cli.tables import print_preset_models
 
 Fields = list[tuple[str, str]]
 _KINDS = {
@@ -54,7 +54,7 @@ def list_(
         if preset is None or not of_system:
             raise ValueError("--preset and --set go with a system: hfcf list SYSTEM --preset NAME --set settings.NAME=VALUE")
         _find_kinds(system := name or what, ["systems"])
-        print_models(system, preset, set_ or [])
+        print_preset_models(system, preset, set_ or [])
     elif name is None and kind in (*_KINDS, "all"):
         for listed in _KINDS if kind == "all" else [kind]:
             _print_kind(listed, brief=kind == "all")

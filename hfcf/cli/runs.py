@@ -13,8 +13,7 @@ import typer
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Preset, Set, print_lines, print_path
 from hfcf.cli.launch import launch, must_launch
-from hfcf.cli.tables import print_funnel, print_plan, print_push
-from hfcf.cli.weights import print_weights
+from hfcf.cli.tables import print_funnel, print_models, print_plan, print_push
 from hfcf.core.workers import launched_processes, process_number
 
 PAIRS = 3
@@ -77,7 +76,7 @@ def run(
     if dry_run:
         from hfcf.pipeline.dry_run import dry_run as try_recipe
 
-        print_plan(try_recipe(recipe, changes=changes, limit=limit, show=print_weights), marks=_marks())
+        print_plan(try_recipe(recipe, changes=changes, limit=limit, show=print_models), marks=_marks())
         return
     if out is None:
         raise ValueError("--out is missing: give the folder for the result, --out DIR")

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.table import Column, Table
 from rich.text import Text
 
 from hfcf.cli import console
 from hfcf.cli.console import data_text, print_fields, print_hanging, print_lines
 
+if TYPE_CHECKING:
+    from hfcf.core.model_facts import ModelFacts
+
+_COMMIT = re.compile(r"@([0-9a-f]{7})[0-9a-f]{33}\b")
 _TITLES = {"macro_f1": "macro-F1", "micro_f1": "micro-F1"}
 _WIDE = 6
 """Scores that fit next to a corpus's name on 80 columns."""
@@ -39,6 +45,48 @@ def print_funnel(report: dict[str, Any]) -> None:
         if reason := commonest({**entry["candidate_reasons"], **entry["reasons"]}, entry.get("examples") or {}):
             reason.stylize("dim")
             print_hanging(reason, indent=4)
+
+
+def print_preset_models(name: str, preset: str, changes: Sequence[str]) -> None:
+    """Print the models of a system's preset: one table, or one for each task whose rows need other models."""
+    from hfcf.core import recipe as recipes
+    from hfcf.core.model_facts import list_models
+    from hfcf.pipeline.run import make_system
+    from hfcf.systems import system_class
+
+    content = recipes.apply_changes({"preset": preset}, changes)
+    recipes.check(content, ("preset", "settings"), "--set")
+    settings: Mapping[str, Any] = content.get("settings") or {}
+    tables: dict[tuple[ModelFacts, ...], list[str]] = {}
+    for task in [settings["task"]] if "task" in settings else system_class(name).works_on():
+        others = {key: value for key, value in settings.items() if key != "task"}
+        system = make_system(name, preset=preset, settings=others, task=task)
+        tables.setdefault(tuple(list_models(system)), []).append(task)
+    for models, of_rows in tables.items():
+        rows = f" on {', '.join(of_rows)} rows" if len(tables) > 1 else ""
+        print_models(models, f"Models of {name}, preset {preset}{rows}")
+
+
+def print_models(models: Sequence[ModelFacts], title: str = "Models that will load") -> None:
+    """Print a table of models, and below it how to get what is not there."""
+    from hfcf.core.model_facts import write_number
+
+    if not models:
+        console.out.print(Text(f"{title}: none", style="bold"))
+        return
+    table = Table(
+        Column("model, and what for", overflow="fold"), Column("licence", overflow="fold", max_width=12),
+        Column("parameters", justify="right", no_wrap=True), Column("where", max_width=12), title=title, box=box.SIMPLE,
+    )  # fmt: skip
+    for facts in models:
+        name = data_text(_COMMIT.sub(r"@\1", facts.model), "bold").append(f"\n{', '.join(facts.used_by)}", style="not bold dim")
+        if facts.classes:
+            reads = f", reads {facts.inputs}" if facts.inputs else ""
+            name.append(f"\nclasses {', '.join(facts.classes)}{reads}", style="not bold dim")
+        table.add_row(name, data_text(facts.licence or "unknown"), write_number(facts.parameters), facts.place)
+    console.out.print(table)
+    for note in dict.fromkeys(facts.note for facts in models if facts.note):
+        print_hanging(data_text(note, "dim"))
 
 
 def print_scores(results: Mapping[str, Mapping[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -11,13 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.model_folders import find_base, find_module
 from hfcf.core.names import check_settings
 
 REMOTE = "llm:"
 """The prefix of the name of a model behind an endpoint."""
 CHAT = "chat:"
 """The prefix of the name of a model that runs in this process and answers prompts, as a model behind an endpoint does."""
+INPUTS_KEY = "hfcf_inputs"
+"""The key of a configuration in which our trainings write the order of a verifier's inputs."""
 SEEN = "seen.npy"
 """The file in a model's folder with hashes of what it was trained on: see `hfcf.core.contamination`."""
 
@@ -28,16 +30,16 @@ class Model:
 
     Args:
         name: a Hub id ("me/roberta-hover"), a local folder, or "offline:NAME" (`hfcf.core.offline` lists the names). The folder may
-            hold a PEFT adapter, which names its base, or a cross-encoder in modules of sentence-transformers. Some settings of
-            systems also take a language model that answers prompts. "llm:NAME" is a model behind an endpoint
-            (`hfcf.engines.remote.engine.Remote`). "chat:NAME" is a model in this process, where NAME is a Hub id, a folder or
-            offline:NAME.
+            hold a PEFT adapter, which names its base. Some settings of systems also take a language model that answers prompts:
+            "llm:NAME" is a model behind an endpoint (`hfcf.engines.remote.engine.Remote`), and "chat:NAME" is a model in this
+            process, where NAME is a Hub id, a folder or offline:NAME.
         revision: the Hub revision; pin it, or a new upload changes your results.
         adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one of the package hfcf-offline.
         dtype: "auto" (bfloat16 where the GPU has it, else float32), "float32", "bfloat16" or "float16".
         labels: for a classifier whose classes have names of its own: {its name: our name}, such as {"LABEL_0": "REFUTES", …}.
             Stored as pairs, because a reference must be hashable.
-        inputs: the input format of your own classifier, if it differs from ours.
+        inputs: what your own classifier reads, if it differs from ours: for a verifier "claim-evidence", "evidence-claim" or a text
+            such as "{claim} [SEP] {evidence}"; for a relation classifier see `hfcf.engines.markers`.
         samples: for "llm:NAME" as a judge, the number of answers to request if the server gives no log-probabilities. The
             probability of a label is its share of the answers; with 1 answer, its label has the probability 1. "chat:NAME" always
             has log-probabilities.
@@ -73,26 +75,18 @@ class Model:
             object.__setattr__(self, "prompts", os.path.expanduser(self.prompts))
         if self.samples < 1 or (self.samples > 1 and not is_prompted(self)):
             raise ValueError(f"samples must be 1, or more for {REMOTE}NAME or {CHAT}NAME, got {self.samples}")
-        if self.adapter is None and os.path.isdir(self.name.removeprefix(CHAT)):
-            self._unfold()
+        if self.adapter is None and (base := find_base(folder := self.name.removeprefix(CHAT))) is not None:
+            name, revision = base
+            for field, value in (("adapter", folder), ("name", (CHAT if is_chat(self) else "") + name), ("revision", revision)):
+                object.__setattr__(self, field, value)
         if self.labels is not None:
             if isinstance(self.labels, list | str):
                 raise ValueError(
                     f"labels must map the model's classes to labels, got {self.labels!r}: write {{'LABEL_0': 'REFUTES', …}}; a "
                     "class without a name has the number of its output, '0'"
                 )
-            pairs = sorted((str(own), str(label)) for own, label in dict(self.labels).items())
+            pairs = sorted((str(name), str(label)) for name, label in dict(self.labels).items())
             object.__setattr__(self, "labels", tuple(pairs))
-
-    def _unfold(self) -> None:
-        """Point to the base of a PEFT adapter's folder, or to the classifier in a folder of modules."""
-        prefix, folder = CHAT if is_chat(self) else "", self.name.removeprefix(CHAT)
-        if (base := find_base(folder)) is not None:
-            name, revision = base
-            for field, value in (("adapter", folder), ("name", prefix + name), ("revision", revision)):
-                object.__setattr__(self, field, value)
-        elif (module := find_module(self.name)) is not None:
-            object.__setattr__(self, "name", module)
 
     @classmethod
     def of(cls, value: Model | str | dict[str, Any]) -> Model:
@@ -134,7 +128,6 @@ class Model:
             parts[0] = CHAT + parts[0]
         if (adapter := self.adapter_source()) is not None:
             parts.append(_identity(adapter, None))
-        # Only if they are set: the keys of other models must not change.
         samples = self.samples if self.samples > 1 else None
         prompts = folder_hash(self.prompts) if self.prompts else None
         settings = (("labels", self.labels), ("inputs", self.inputs), ("samples", samples), ("prompts", prompts))
@@ -144,8 +137,6 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         # A folder that was trained again in place must not find the old rows in the map cache.
         state: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        if self.prompts is None:
-            del state["prompts"]  # rows that were made before it was a setting are found again
         local = [source for source in (self.source(), self.adapter_source(), self.prompts) if source and os.path.isdir(source)]
         return {**state, "contents": [_identity(source, None) for source in local]}
 
@@ -153,6 +144,22 @@ class Model:
         for name, value in state.items():
             if name != "contents":
                 object.__setattr__(self, name, value)
+
+
+def find_base(folder: str) -> tuple[str, str | None] | None:
+    """Return the base of a PEFT adapter's folder, and its revision; None for another folder, or if no base is named.
+
+    A folder with weights of its own is a model, although an adapter may lie in it.
+    """
+    path = Path(folder, "adapter_config.json")
+    if not path.is_file() or Path(folder, "model.safetensors").is_file():
+        return None
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    base = settings.get("base_model_name_or_path") if isinstance(settings, dict) else None
+    return (str(base), settings.get("revision")) if base else None
 
 
 def is_remote(model: Model) -> bool:
@@ -178,11 +185,11 @@ def weights_of(model: Model) -> Model:
 def _check_prompted(name: str) -> None:
     """Raise `ValueError` for the name of a language model that has only a prefix, or an unusable name after it."""
     prefix = REMOTE if name.startswith(REMOTE) else CHAT
-    own = name.removeprefix(prefix)
-    if not own.strip():
+    rest = name.removeprefix(prefix)
+    if not rest.strip():
         what = "the name by which the server knows it" if prefix == REMOTE else "a Hub id, a folder or offline:NAME"
         raise ValueError(f"{name!r} names no model: write {prefix}NAME, where NAME is {what}")
-    if prefix == CHAT and own.startswith((REMOTE, CHAT)):
+    if prefix == CHAT and rest.startswith((REMOTE, CHAT)):
         raise ValueError(f"{name!r} has two prefixes: {REMOTE} is for a model behind an endpoint, {CHAT} for one in this process")
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from hfcf.core import offline
 from hfcf.core.model import CHAT, Model, is_chat, is_prompted, is_remote, source_of
-from hfcf.core.model_folders import explain_folder
 from hfcf.core.pretrained import UnsafeModel, read_tokenizer, refuse_pickles
 
 
@@ -25,6 +24,8 @@ class NotCached(ValueError):
 
 FOLDERS = ("/", "./", "../", "~", "out/")
 """The beginnings of names that are folders and not Hub ids; the last is where this library's commands write."""
+_CONFIGS = ("config.json", "adapter_config.json", "explainer.json", "config.cfg")
+"""The configurations of models, PEFT's adapters, our explainers and spaCy's pipelines: one of them is in every folder."""
 _NO_LIMIT = ("t5", "mt5", "umt5", "longt5", "xlnet", "deberta-v2")
 """Types of models with relative positions: the length in their configuration is not a limit."""
 _TOKENIZER = ("tokenizer", "vocab", "spiece", "sentencepiece", "spm", "merges")
@@ -37,72 +38,59 @@ _PADDED = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet")
 
 def check_weights(model: Model, where: str) -> None:
     """Raise an error unless the weights and the adapter exist, without a request to the Hub."""
-    if model.prompts is not None:
-        try:
+    try:
+        if model.prompts is not None:
             resolve_name("hfcf.prompts.own:check_folder")(model.prompts)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
-    if is_remote(model):
-        return
-    name = model.name.removeprefix(CHAT)
-    _check_source(name, f"{where}: the base of the adapter {model.adapter}" if model.adapter else where)
-    if model.adapter:
-        _check_source(model.adapter, f"{where}: adapter", adapter=True)
-    _check_tokenizer(model, where)  # converts an offline model, which takes seconds
-    _check_pickles(model.source(), name, where)
-    if is_chat(model):
-        _check_template(model, where)
-    if model.adapter:
-        _check_pickles(str(model.adapter_source()), model.adapter, f"{where}: adapter")
-
-
-def _check_source(name: str, where: str, *, adapter: bool = False) -> None:
-    try:
-        if name.startswith("offline:"):
-            offline.check_installed(name.removeprefix("offline:"))
+        if is_remote(model):
             return
-        folder = Path(source_of(name))
-    except (ValueError, FileNotFoundError) as error:
-        raise type(error)(f"{where}: {error}") from None
-    if folder.is_dir():
-        if not any(path.suffix in (".json", ".cfg") for path in folder.iterdir()):
-            raise ValueError(f"{where}: the folder {name} holds no model: there is no config.json in it")
-        if why := None if adapter else explain_folder(str(folder)):
-            raise ValueError(f"{where}: the folder {name} holds no model: {why}")
-    elif folder.is_file():
-        raise ValueError(f"{where}: {name} is a file; a model is a folder, a Hub id or offline:NAME")
-    elif name.startswith(FOLDERS):
-        raise NoFolder(f"{where}: there is no folder {name}")
-    elif not is_package(name):  # pipelines of spaCy are packages
-        check_hub_id(name, where)
+        name = model.name.removeprefix(CHAT)
+        _check_source(name)
+        if model.adapter:
+            _check_source(model.adapter, "adapter: ")
+        folder = Path(model.source())  # converts an offline model, which takes seconds
+        if folder.is_dir():
+            _check_folder(model, folder)
+        if model.adapter:
+            refuse_pickles(str(model.adapter_source()), model.adapter)
+    except (NoFolder, NotCached, UnsafeModel, FileNotFoundError) as error:
+        raise type(error)(f"{where}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
 
 
-def _check_pickles(source: str, name: str, where: str) -> None:
-    try:
-        refuse_pickles(source, name)
-    except UnsafeModel as error:
-        raise UnsafeModel(f"{where}: {error}") from None
-
-
-def _check_tokenizer(model: Model, where: str) -> None:
-    """Raise `ValueError` for weights without a tokenizer: Transformers would make an empty tokenizer and wrong answers."""
-    folder = Path(model.source())
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    if "model.safetensors" in names and not any(part in name for name in names for part in _TOKENIZER):
-        raise ValueError(
-            f"{where}: the folder {model.name} has weights and no tokenizer: save the tokenizer of the training there, "
-            f'tokenizer.save_pretrained("{model.name}")'
-        )
-
-
-def _check_template(model: Model, where: str) -> None:
-    """Raise `ValueError` for the folder of a chat model without a chat template; one on the Hub may have it there."""
-    name, folder = model.name.removeprefix(CHAT), Path(model.source())
-    if not folder.is_dir() or any(folder.glob("chat_template.*")):
+def _check_source(name: str, title: str = "") -> None:
+    if name.startswith("offline:"):
+        offline.check_installed(name.removeprefix("offline:"))
         return
-    settings = folder / "tokenizer_config.json"
-    if not settings.is_file() or not json.loads(settings.read_text(encoding="utf-8")).get("chat_template"):
-        raise ValueError(f"{where}: {explain_template(name)}")
+    folder = Path(source_of(name))
+    if folder.is_dir():
+        if not any((folder / config).is_file() for config in _CONFIGS):
+            nested = sorted(str(path.parent) for path in folder.glob("*/config.json"))
+            cure = f"; give {' or '.join(nested[:3])}" if nested else ""
+            raise ValueError(f"{title}the folder {name} holds no model: there is no config.json in it{cure}")
+    elif folder.is_file():
+        raise ValueError(f"{title}{name} is a file; a model is a folder, a Hub id or offline:NAME")
+    elif name.startswith(FOLDERS):
+        raise NoFolder(f"{title}there is no folder {name}")
+    elif not is_package(name):  # pipelines of spaCy are packages
+        check_hub_id(name, title)
+
+
+def _check_folder(model: Model, folder: Path) -> None:
+    """Raise `ValueError` for a folder without safe weights, a tokenizer, the template of a chat model or an adapter's base."""
+    names = {path.name for path in folder.iterdir()}
+    if "adapter_config.json" in names and "model.safetensors" not in names and not model.adapter:
+        raise ValueError(
+            f'{folder} is a PEFT adapter whose adapter_config.json names no base: give it, Model("BASE", adapter="{folder}")'
+        )
+    # Transformers would make an empty tokenizer and wrong answers.
+    if "model.safetensors" in names and not any(part in name for name in names for part in _TOKENIZER):
+        raise ValueError(f'{folder} has weights and no tokenizer: save it there, tokenizer.save_pretrained("{folder}")')
+    refuse_pickles(str(folder), model.name)
+    if is_chat(model) and not any(name.startswith("chat_template.") for name in names):
+        settings = folder / "tokenizer_config.json"
+        if not settings.is_file() or not json.loads(settings.read_text(encoding="utf-8")).get("chat_template"):
+            raise ValueError(explain_template(model.name.removeprefix(CHAT)))
 
 
 def explain_template(name: str) -> str:
@@ -113,7 +101,7 @@ def explain_template(name: str) -> str:
     )
 
 
-def check_hub_id(name: str, where: str) -> None:
+def check_hub_id(name: str, title: str = "") -> None:
     """Raise `ValueError` for a name that the Hub can't have or, in offline mode, that its cache lacks."""
     from huggingface_hub import constants
     from huggingface_hub.utils import HFValidationError, validate_repo_id
@@ -121,20 +109,24 @@ def check_hub_id(name: str, where: str) -> None:
     try:
         validate_repo_id(name)
     except HFValidationError as error:
-        raise ValueError(f"{where}: there is no folder {name}, and the Hub has no such names") from error
-    if constants.HF_HUB_OFFLINE and not in_cache(name):
+        raise ValueError(f"{title}there is no folder {name}, and the Hub has no such names") from error
+    if constants.HF_HUB_OFFLINE and find_cached(name) is None:
         raise NotCached(
-            f"{where}: there is no folder {name}; offline mode is on and the Hub's cache does not have it: unset "
+            f"{title}there is no folder {name}; offline mode is on and the Hub's cache does not have it: unset "
             "HF_HUB_OFFLINE, give a folder or offline:NAME"
         )
 
 
-def in_cache(name: str) -> bool:
-    """Return whether the Hub's cache has files of a model."""
-    from huggingface_hub import constants
-    from huggingface_hub.file_download import repo_folder_name
+def find_cached(name: str, revision: str | None = None) -> Path | None:
+    """Return the path of a repository's configuration in the Hub's cache; None if it is not there."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.utils import HFValidationError
 
-    return (Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")).is_dir()
+    try:
+        paths = [try_to_load_from_cache(name, config, revision=revision) for config in _CONFIGS]
+    except HFValidationError:
+        return None
+    return next((Path(path) for path in paths if isinstance(path, str)), None)
 
 
 def is_package(name: str) -> bool:
@@ -146,7 +138,7 @@ def can_configure(model: Model) -> bool:
     """Return whether a classifier's configuration can be read: it is on this machine, or the Hub may be reached."""
     from huggingface_hub import constants
 
-    return not is_prompted(model) and (bool(_config(model)) or not constants.HF_HUB_OFFLINE)
+    return not is_prompted(model) and (bool(_read_config(model)) or not constants.HF_HUB_OFFLINE)
 
 
 def longest_input(model: Model) -> int | None:
@@ -154,7 +146,7 @@ def longest_input(model: Model) -> int | None:
 
     It is None for an encoder-decoder, whose input the engines cut.
     """
-    config = _config(model)
+    config = _read_config(model)
     positions = config.get("max_position_embeddings", config.get("n_positions"))
     kind = config.get("model_type")
     unbound = kind in _NO_LIMIT or config.get("position_biased_input") is False or config.get("is_encoder_decoder")
@@ -180,40 +172,34 @@ def read_length(model: Model, max_length: int | None = None) -> int:
     if max_length is not None:
         check_length(model, max_length)
         return max_length
-    own = int(read_tokenizer(model).model_max_length)  # converts an offline model, whose configuration is read next
+    stated = int(read_tokenizer(model).model_max_length)  # converts an offline model, whose configuration is read next
     longest = longest_input(model)
-    if own >= _ANY_LENGTH:
+    if stated >= _ANY_LENGTH:
         return longest or _USUAL
-    return min(own, longest or own)
+    return min(stated, longest or stated)
 
 
-def _config(model: Model) -> dict[str, Any]:
-    """Read `config.json` if it is on this machine."""
-    from huggingface_hub import try_to_load_from_cache
-
+def _read_config(model: Model) -> dict[str, Any]:
+    """Read `config.json` if it is on this machine; convert nothing."""
     if is_remote(model):
         return {}
     name = model.name.removeprefix(CHAT)
     if name.startswith("offline:") and not offline.is_converted(name.removeprefix("offline:")):
         return {}
-    if os.path.isdir(source := model.source()):
-        path: Any = Path(source) / "config.json"
-    else:
-        path = try_to_load_from_cache(source, "config.json", revision=model.revision)
-    content = json.loads(Path(path).read_text(encoding="utf-8")) if isinstance(path, str | Path) and Path(path).is_file() else {}
+    source = model.source()
+    path = Path(source, "config.json") if os.path.isdir(source) else find_cached(source, model.revision)
+    if path is None or path.name != "config.json" or not path.is_file():
+        return {}
+    content = json.loads(path.read_text(encoding="utf-8"))
     return content if isinstance(content, dict) else {}
 
 
 def is_whole(path: Path) -> bool:
     """Return whether a safetensors file has the length that its header declares: a file cut by a disk fault is shorter."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if 8 + length > size:
-            return False
-        try:
-            tensors = json.loads(file.read(length))
-            ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
-        except (ValueError, TypeError, KeyError, AttributeError):
-            return False
-    return 8 + length + max(ends, default=0) == size
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "np"):
+            return True
+    except SafetensorError:
+        return False

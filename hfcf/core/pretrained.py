@@ -25,14 +25,7 @@ _WEIGHTS = ("pytorch_model", "adapter_model", "tf_model", "flax_model")
 """The beginnings of the names of files that Transformers and PEFT take for weights."""
 _NO_CODE = ("peft_type", "XLORA"), ("megatron_config", None)
 """Settings of an adapter that make PEFT read further adapters, or import a module that the adapter names."""
-_CONVERT = (
-    "from transformers import AutoModelFor…; "
-    'AutoModelFor….from_pretrained("{name}", use_safetensors=False).save_pretrained("{name}")'
-)
-_CONVERT_ADAPTER = (
-    "import torch; from safetensors.torch import save_file; "
-    'save_file(torch.load("{file}", weights_only=True), "{folder}/adapter_model.safetensors")'
-)
+_CURE = "give safetensors or GGUF; if you trust its author, load it with Transformers once and save it again (save_pretrained)"
 
 
 class UnsafeModel(ValueError):
@@ -116,12 +109,7 @@ def refuse_pickles(source: str, name: str) -> None:
     pickles = [path for path in paths if path.suffix in PICKLES and path.name.startswith(_WEIGHTS)]
     if not pickles or any(path.suffix in _SAFE for path in paths):
         return
-    adapter = pickles[0].name.startswith("adapter_model")
-    line = _CONVERT_ADAPTER.format(file=pickles[0], folder=source) if adapter else _CONVERT.format(name=source)
-    raise UnsafeModel(
-        f"{name}: its weights are a pickle ({pickles[0].name}), which may run code when it is read; give safetensors or GGUF. "
-        f"If you trust its author, convert it once: python -c '{line}'"
-    )
+    raise UnsafeModel(f"{name}: its weights are a pickle ({pickles[0].name}), which may run code when it is read; {_CURE}")
 
 
 @contextmanager
@@ -138,6 +126,5 @@ def _refuse_code(name: str) -> Iterator[None]:
         if "safetensors" not in str(error):
             raise
         raise UnsafeModel(
-            f"{name}: there is no model.safetensors, and weights in a pickle (pytorch_model.bin) are not read; if you trust its "
-            f"author, convert it once: python -c '{_CONVERT.format(name=name)}'"
+            f"{name}: there is no model.safetensors, and weights in a pickle (pytorch_model.bin) are not read; {_CURE}"
         ) from error

@@ -1,4 +1,4 @@
-"""The public checkpoints of the presets `hub`: facts from their pages, pinned revisions and the pages themselves."""
+"""The public models of the presets `hub`: facts from their pages, pinned revisions and the pages themselves."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SIZE, SIZES = "size", ("1.5b", "7b")
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """Hold what the pages of a checkpoint state. Nothing here was measured, because no checkpoint was loaded here.
+class PublicModel:
+    """Hold what the pages of a model state. Nothing here was measured, because no public model was loaded here.
 
     Args:
         name: its Hub id.
@@ -54,39 +54,39 @@ class Checkpoint:
 
 
 @cache
-def checkpoints() -> tuple[Checkpoint, ...]:
-    """Return every checkpoint of the presets `hub`.
+def public_models() -> tuple[PublicModel, ...]:
+    """Return every public model of the presets `hub`.
 
-    >>> sum(checkpoint.name.startswith("Qwen/") for checkpoint in checkpoints())
+    >>> sum(model.name.startswith("Qwen/") for model in public_models())
     2
     """
-    found = json.loads(FACTS.read_text(encoding="utf-8"))
-    return tuple(Checkpoint(**{**one, "labels": tuple(one["labels"]), "pages": tuple(one["pages"].items())}) for one in found)
+    facts = json.loads(FACTS.read_text(encoding="utf-8"))
+    return tuple(PublicModel(**{**of, "labels": tuple(of["labels"]), "pages": tuple(of["pages"].items())}) for of in facts)
 
 
-def checkpoint_of(name: str) -> Checkpoint | None:
-    """Return the checkpoint of a model's name, with or without "chat:"; None if the model is not in the table.
+def public_model(name: str) -> PublicModel | None:
+    """Return the public model of a name, with or without "chat:"; None if it is not in the table.
 
-    >>> checkpoint_of("chat:Qwen/Qwen2.5-7B-Instruct").licence
+    >>> public_model("chat:Qwen/Qwen2.5-7B-Instruct").licence
     'apache-2.0'
-    >>> checkpoint_of("me/verifier") is None
+    >>> public_model("me/verifier") is None
     True
     """
-    return next((one for one in checkpoints() if one.name == name.removeprefix(CHAT)), None)
+    return next((model for model in public_models() if model.name == name.removeprefix(CHAT)), None)
 
 
 def pinned(name: str) -> Model:
-    """Return the model of a checkpoint with its pinned revision; a classifier also gets its class names and its input order.
+    """Return a public model with its pinned revision; a classifier also gets its class names and its input order.
 
     Raises:
-        ValueError: the name is not in the table of checkpoints.
+        ValueError: the name is not in the table of public models.
     """
-    if (one := checkpoint_of(name)) is None:
+    if (model := public_model(name)) is None:
         raise ValueError(
-            f"{name} must be one of the checkpoints of the presets hub: {', '.join(each.name for each in checkpoints())}"
+            f"{name} must be one of the public models of the presets hub: {', '.join(model.name for model in public_models())}"
         )
-    labels = {own: label for own in one.labels if (label := label_of(own))}
-    return Model(name, revision=one.revision, labels=labels or None, inputs=one.inputs if labels else None)
+    labels = {name: label for name in model.labels if (label := label_of(name))}
+    return Model(name, revision=model.revision, labels=labels or None, inputs=model.inputs if labels else None)
 
 
 def chat_model(size: str = SIZES[0]) -> Model:

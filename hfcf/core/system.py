@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
-from hfcf.core.public_models import SIZE, sized
 from hfcf.core.columns import without_format
 from hfcf.core.dedup import reject_duplicates
 from hfcf.core.mapping import first_rows, map_stage
@@ -21,6 +20,7 @@ from hfcf.core.names import check_names, did_you_mean
 from hfcf.core.parts import Part, collect_settings, merged, signature
 from hfcf.core.preflight import CURE, check, check_rows, warn_of_language
 from hfcf.core.prepare import clear_outputs, prepare
+from hfcf.core.public_models import SIZE, sized
 from hfcf.core.recipe import locate
 from hfcf.core.settings import Flat, GoesWith, Setting, TrainedBy, Trains, plain, settings_of
 from hfcf.core.stage import Stage, StageError

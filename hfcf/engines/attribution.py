@@ -50,9 +50,9 @@ class Attribution(Engine):
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         _, tokenizer = loaded
         reading = read_spec(self.model)
-        rows = encode_spans(tokenizer, requests, self.max_length, reading.form)
+        rows = encode_spans(tokenizer, requests, self.max_length, reading.inputs)
         lengths = [len(row["input_ids"]) for row, _ in rows]
-        cut = cut_pairs(tokenizer, requests, self.max_length, reading.form, lengths=lengths)
+        cut = cut_pairs(tokenizer, requests, self.max_length, reading.inputs, lengths=lengths)
         classes = {name: i for i, name in enumerate(reading.names)}
         return [
             Encoded(row, (spans, classes[label], text), cut=each)

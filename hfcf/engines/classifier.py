@@ -101,7 +101,7 @@ class Classifier(Engine):
 
     def count_cut(self, requests: Sequence[Sequence[str]]) -> int:
         """Count the requests of which a part is not read."""
-        return sum(cut_pairs(read_tokenizer(self.model), requests, self.max_length, read_spec(self.model).form))
+        return sum(cut_pairs(read_tokenizer(self.model), requests, self.max_length, read_spec(self.model).inputs))
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), **read_spec(self.model).settings()}
@@ -110,9 +110,9 @@ class Classifier(Engine):
         return load_classifier(self.model, device, self.dtype())
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        tokenizer, form = loaded[1], read_spec(self.model).form
-        rows = model_inputs(tokenizer, encode_pairs(tokenizer, requests, self.max_length, form))
-        cut = cut_pairs(tokenizer, requests, self.max_length, form, lengths=[len(row["input_ids"]) for row in rows])
+        tokenizer, inputs = loaded[1], read_spec(self.model).inputs
+        rows = model_inputs(tokenizer, encode_pairs(tokenizer, requests, self.max_length, inputs))
+        cut = cut_pairs(tokenizer, requests, self.max_length, inputs, lengths=[len(row["input_ids"]) for row in rows])
         return [Encoded(row, cut=each) for row, each in zip(rows, cut, strict=True)]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:

@@ -188,7 +188,7 @@ class Cure(Engine):
         return network, tokenizer, load_gates(self.explainer, self.verifier, network)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        return encode_pieces(loaded[1], requests, self.max_length, read_spec(self.verifier).form)
+        return encode_pieces(loaded[1], requests, self.max_length, read_spec(self.verifier).inputs)
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, gates = loaded
@@ -199,10 +199,10 @@ class Cure(Engine):
         return [_answer(*row) for row in zip(tokens, sentences, encoded, strict=True)]
 
 
-def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int, form: InputFormat = OURS) -> list[Encoded]:
+def encode_pieces(tokenizer: Any, requests: Sequence[Any], max_length: int, inputs: InputFormat = OURS) -> list[Encoded]:
     """Tokenise `[claim, text, parts]` requests; `extra` is (the piece of every token, its characters, text)."""
-    items, rows = [], encode_spans(tokenizer, requests, max_length, form)
-    cut = cut_pairs(tokenizer, requests, max_length, form, lengths=[len(row["input_ids"]) for row, _ in rows])
+    items, rows = [], encode_spans(tokenizer, requests, max_length, inputs)
+    cut = cut_pairs(tokenizer, requests, max_length, inputs, lengths=[len(row["input_ids"]) for row, _ in rows])
     for (_, text, parts), (row, spans), each in zip(requests, rows, cut, strict=True):
         pieces = [OUTSIDE if span is None else _piece(parts, span) for span in spans]
         items.append(Encoded(row, (pieces, spans, text), cut=each))

@@ -12,8 +12,10 @@ from hfcf.core.model import Model
 from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import label_probabilities, load_classifier
-from hfcf.engines.classifier_spec import ClassifierSpec, check_relation, encode_sentences, is_rbert, relation_spec, rename_classes
+from hfcf.engines.classifier_spec import ClassifierSpec, check_relation, is_rbert, relation_spec, rename_classes
+from hfcf.engines.markers import parse_markers
 from hfcf.engines.rbert import RBert, encode_marked, load_rbert, longest, rbert_logits
+from hfcf.engines.verifier_inputs import model_inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,3 +74,16 @@ class RelationClassifier(Engine):
                 return label_probabilities(reading.merge(logits(items).float()), reading.names)
 
         return skip_empty(encoded, answer)
+
+
+def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[Any]]) -> list[dict[str, list[int]]]:
+    """Tokenise `[tokens, head, tail]` requests with the model's markers; sentences are not cut."""
+    markers = parse_markers(model.inputs or "")
+    types = {tuple((*span, None)[2] for span in request[1:3]) for request in requests}
+    for marker in sorted({marker for pair in types for marker in markers.markers(pair)}):
+        ids = tokenizer(f" {marker}", add_special_tokens=False)["input_ids"]
+        if not ids or tokenizer.unk_token_id in ids:
+            raise ValueError(
+                f"{model.name}: its tokenizer does not know {marker!r} of inputs={model.inputs!r}; write those of its training"
+            )
+    return model_inputs(tokenizer, tokenizer([markers.render(*request) for request in requests], verbose=False))

@@ -1,31 +1,26 @@
-"""The input formats of verifiers: whether claim or evidence comes first, what separates them, and whether titles are read."""
+"""What verifiers read: claim and evidence in one of two orders, or a text with both."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hfcf.core.model import Model
-from hfcf.text.evidence import Part, join
-
-CLAIM_FIRST, EVIDENCE_FIRST = "claim-evidence", "evidence-claim"
-PAIRS = (CLAIM_FIRST, EVIDENCE_FIRST, "claim-text", "text-claim")
-"""Formats of two texts, between which the tokenizer puts its own separators; "text" is the evidence without its titles."""
-ALIASES: Mapping[str, str] = {"premise-hypothesis": EVIDENCE_FIRST, "hypothesis-premise": CLAIM_FIRST}
+CLAIM_FIRST, EVIDENCE_FIRST = ORDERS = ("claim-evidence", "evidence-claim")
+"""Two texts in an order, between which the tokenizer puts its own separators."""
 _FIELD = re.compile(r"\{(\w*)\}")
 
 
 @dataclass(frozen=True)
 class InputFormat:
-    """How a verifier reads a row; `parse_form` makes it from its name."""
+    """How a verifier reads a row; `parse_inputs` makes it from its name."""
 
     name: str = CLAIM_FIRST
     claim_first: bool = True
-    titles: bool = True
     around: tuple[str, str, str] | None = None
+    """Of a text: what comes before the first field, between the two, and after the second."""
 
 
 OURS = InputFormat()
@@ -33,36 +28,25 @@ OURS = InputFormat()
 
 
 @lru_cache(maxsize=64)
-def parse_form(name: str) -> InputFormat:
-    """Make the format of a setting `inputs`."""
-    name = ALIASES.get(name, name)
-    if name in PAIRS:
-        return InputFormat(name, claim_first=name.startswith("claim"), titles="text" not in name)
-    fields = [match for match in _FIELD.finditer(name) if match[1] != "sep"]
-    names = [match[1] for match in fields]
-    if sorted(names) not in (["claim", "evidence"], ["claim", "text"]):
-        raise ValueError(
-            f"inputs={name!r} is not an input format of a verifier. Give one of {', '.join(PAIRS)}, or a text with {{claim}} and "
-            "{evidence}: '{claim} [SEP] {evidence}'. {text} is the evidence without titles, {sep} the "
-            "tokenizer's separator"
-        )
+def parse_inputs(name: str) -> InputFormat:
+    """Make the format of a setting `inputs`.
+
+    Raises:
+        ValueError: it is neither of `ORDERS`, nor a text with {claim} and {evidence}, each once.
+    """
+    if name in ORDERS:
+        return InputFormat(name, claim_first=name == CLAIM_FIRST)
+    fields = list(_FIELD.finditer(name))
+    if sorted(field[1] for field in fields) != ["claim", "evidence"]:
+        choices = f"{', '.join(ORDERS)} or a text with {{claim}} and {{evidence}}, such as '{{claim}} [SEP] {{evidence}}'"
+        raise ValueError(f"inputs must be {choices}, got {name!r}")
     first, second = fields
     around = (name[: first.start()], name[first.end() : second.start()], name[second.end() :])
-    return InputFormat(name, claim_first=names[0] == "claim", titles="text" not in names, around=around)
-
-
-def join_for(model: Model, evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
-    """Join pieces of evidence to the text that a verifier reads: with their titles, unless its `inputs` say otherwise."""
-    return join(evidence, titles=reads_titles(model))
-
-
-def reads_titles(model: Model) -> bool:
-    """Return whether a verifier reads the titles of evidence: it does unless its `inputs` leave them out."""
-    return model.inputs is None or parse_form(model.inputs).titles
+    return InputFormat(name, claim_first=first[1] == "claim", around=around)
 
 
 def encode_pairs(
-    tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, form: InputFormat = OURS, **kwargs: Any
+    tokenizer: Any, requests: Sequence[Sequence[str]], max_length: int, inputs: InputFormat = OURS, **kwargs: Any
 ) -> Any:
     """Tokenise `[claim, evidence]` pairs. Evidence is cut at `max_length`; a claim is cut only if it fills half of it.
 
@@ -71,28 +55,28 @@ def encode_pairs(
     """
     claims = cut_firsts(tokenizer, [request[0] for request in requests], max_length // 2)
     evidence = [request[1] for request in requests]
-    if form.around is not None:
-        return tokenizer([text for text, _, _ in _render(tokenizer, form, claims, evidence, max_length)], **kwargs)
-    first, second = (claims, evidence) if form.claim_first else (evidence, claims)
-    cut = "only_second" if form.claim_first else "only_first"
+    if inputs.around is not None:
+        return tokenizer([text for text, _, _ in _render(tokenizer, inputs, claims, evidence, max_length)], **kwargs)
+    first, second = (claims, evidence) if inputs.claim_first else (evidence, claims)
+    cut = "only_second" if inputs.claim_first else "only_first"
     return tokenizer(first, second, truncation=cut, max_length=max_length, **kwargs)
 
 
 def cut_pairs(
-    tokenizer: Any, requests: Sequence[Sequence[Any]], max_length: int, form: InputFormat = OURS, *, lengths: Sequence[int] = ()
+    tokenizer: Any, requests: Sequence[Sequence[Any]], max_length: int, inputs: InputFormat = OURS, *, lengths: Sequence[int] = ()
 ) -> list[bool]:
     """Return for each `[claim, evidence]` pair whether `encode_pairs` cuts it; `lengths` of its results save time."""
     if lengths:  # a claim is cut at half of the length, so shorter inputs are whole
         long = [i for i, length in enumerate(lengths) if length > max_length // 2]
-        cut = dict(zip(long, cut_pairs(tokenizer, [requests[i] for i in long], max_length, form), strict=True))
+        cut = dict(zip(long, cut_pairs(tokenizer, [requests[i] for i in long], max_length, inputs), strict=True))
         return [cut.get(i, False) for i in range(len(requests))]
     if not requests:
         return []
     claims, evidence = ([request[i] for request in requests] for i in (0, 1))
-    if form.around is None:
-        whole = tokenizer(*((claims, evidence) if form.claim_first else (evidence, claims)), verbose=False)["input_ids"]
+    if inputs.around is None:
+        whole = tokenizer(*((claims, evidence) if inputs.claim_first else (evidence, claims)), verbose=False)["input_ids"]
     else:
-        texts = [_fill(tokenizer, form, *pair)[0] for pair in zip(claims, evidence, strict=True)]
+        texts = [_fill_text(inputs, *pair)[0] for pair in zip(claims, evidence, strict=True)]
         whole = tokenizer(texts, verbose=False)["input_ids"]
     kept = cut_firsts(tokenizer, claims, max_length // 2)
     return [len(ids) > max_length or claim != short for ids, claim, short in zip(whole, claims, kept, strict=True)]
@@ -105,13 +89,13 @@ def cut_firsts(tokenizer: Any, texts: Sequence[str], tokens: int) -> list[str]:
 
 
 def encode_spans(
-    tokenizer: Any, requests: Sequence[Any], max_length: int, form: InputFormat = OURS
+    tokenizer: Any, requests: Sequence[Any], max_length: int, inputs: InputFormat = OURS
 ) -> list[tuple[dict[str, list[int]], list[Any]]]:
     """Tokenise `[claim, evidence]` pairs: the model's inputs, and each token's characters in the evidence (None outside)."""
-    if form.around is not None:
-        return _template_spans(tokenizer, requests, max_length, form)
-    encoded = encode_pairs(tokenizer, requests, max_length, form, return_offsets_mapping=True)
-    evidence = 1 if form.claim_first else 0
+    if inputs.around is not None:
+        return _template_spans(tokenizer, requests, max_length, inputs)
+    encoded = encode_pairs(tokenizer, requests, max_length, inputs, return_offsets_mapping=True)
+    evidence = 1 if inputs.claim_first else 0
     tokens = [zip(encoded["offset_mapping"][i], encoded.sequence_ids(i), strict=True) for i in range(len(requests))]
     spans = [[span if part == evidence and span[0] < span[1] else None for span, part in row] for row in tokens]
     return list(zip(model_inputs(tokenizer, encoded), spans, strict=True))
@@ -123,9 +107,9 @@ def model_inputs(tokenizer: Any, encoded: Any) -> list[dict[str, list[int]]]:
     return [{name: encoded[name][i] for name in names} for i in range(len(encoded["input_ids"]))]
 
 
-def _template_spans(tokenizer: Any, requests: Sequence[Any], max_length: int, form: InputFormat) -> list[Any]:
+def _template_spans(tokenizer: Any, requests: Sequence[Any], max_length: int, inputs: InputFormat) -> list[Any]:
     claims = cut_firsts(tokenizer, [request[0] for request in requests], max_length // 2)
-    rendered = _render(tokenizer, form, claims, [request[1] for request in requests], max_length)
+    rendered = _render(tokenizer, inputs, claims, [request[1] for request in requests], max_length)
     encoded = tokenizer([text for text, _, _ in rendered], return_offsets_mapping=True)
     spans = [
         [_inside(span, start, end) for span in offsets]
@@ -141,14 +125,14 @@ def _inside(span: Sequence[int], start: int, end: int) -> tuple[int, int] | None
 
 
 def _render(
-    tokenizer: Any, form: InputFormat, claims: Sequence[str], evidence: Sequence[str], max_length: int
+    tokenizer: Any, inputs: InputFormat, claims: Sequence[str], evidence: Sequence[str], max_length: int
 ) -> list[tuple[str, int, int]]:
     """Fill the template; return each text, and where its evidence starts and ends, cut so that all fits."""
     kept, cut = list(evidence), list(range(len(claims)))
     results: list[tuple[str, int, int]] = [("", 0, 0)] * len(claims)
     while cut:
         for i in cut:
-            results[i] = _fill(tokenizer, form, claims[i], kept[i])
+            results[i] = _fill_text(inputs, claims[i], kept[i])
         encoded = tokenizer([results[i][0] for i in cut], return_offsets_mapping=True, verbose=False)["offset_mapping"]
         longer = []
         for i, offsets in zip(cut, encoded, strict=True):
@@ -162,15 +146,9 @@ def _render(
     return results
 
 
-def _fill(tokenizer: Any, form: InputFormat, claim: str, evidence: str) -> tuple[str, int, int]:
+def _fill_text(inputs: InputFormat, claim: str, evidence: str) -> tuple[str, int, int]:
     """Fill the template; return the text, and where the evidence starts and ends in it."""
-    before, between, after = (_separate(tokenizer, form, part) for part in form.around or ())
-    first, second = (claim, evidence) if form.claim_first else (evidence, claim)
-    start = len(before) + (len(first) + len(between) if form.claim_first else 0)
+    before, between, after = inputs.around or ("", "", "")
+    first, second = (claim, evidence) if inputs.claim_first else (evidence, claim)
+    start = len(before) + (len(first) + len(between) if inputs.claim_first else 0)
     return before + first + between + second + after, start, start + len(evidence)
-
-
-def _separate(tokenizer: Any, form: InputFormat, part: str) -> str:
-    if "{sep}" in part and tokenizer.sep_token is None:
-        raise ValueError(f"inputs={form.name!r}: the tokenizer has no separator: write a text instead of {{sep}}")
-    return part.replace("{sep}", tokenizer.sep_token or "")

@@ -16,8 +16,6 @@ from hfcf.core.model import Model, commit, named, named_part
 from hfcf.core.recipe import locate
 from hfcf.core.safe_yaml import read_yaml
 from hfcf.core.task import get_task
-from hfcf.engines.classifier_spec import MARK
-from hfcf.engines.verifier_inputs import CLAIM_FIRST, parse_form
 from hfcf.hub.dataset_card import numbers
 from hfcf.hub.render import citation, render, render_text
 from hfcf.hub.source import read_restriction, read_source
@@ -76,7 +74,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
         library_name=_choose_library(settings.tune, full=full, own=own_head or kind in _OWN or recipe.get("kind") in _OWN),
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
         tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
-        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None, **_inputs(kind, start),
+        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
     unused |= {"epochs"} if settings.max_steps else set()
@@ -106,11 +104,6 @@ def _describe_kind(kind: str, values: Mapping[str, Any]) -> dict[str, str]:
     """Return what the card says of a kind of training, from `templates/model_kinds.yaml`."""
     kinds = read_yaml(files(__package__).joinpath("templates/model_kinds.yaml").read_text(encoding="utf-8"))
     return {name: render_text(text, **values) for name, text in {**_ANY_KIND, **kinds[kind]}.items()}
-
-
-def _inputs(kind: str, start: Model) -> dict[str, Any]:
-    """Record in a verifier's front matter how it reads a row, for `hfcf.engines.classifier_spec`."""
-    return {MARK: parse_form(start.inputs or CLAIM_FIRST).name} if kind == "verifier" else {}
 
 
 def _find_base(name: str) -> str | None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from hfcf import corpora
 from hfcf.core.funnel import funnel, short
+from hfcf.core.model_facts import ENDPOINT, ModelFacts, list_models
 from hfcf.core.system import System, check_limit
 from hfcf.core.task import task_of
-from hfcf.core.weights import ENDPOINT, Weights, list_weights, models_in_metrics
 from hfcf.engines.remote.endpoint import concurrency
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
@@ -27,7 +27,7 @@ FIT_ON = 200  # rows that a system is fitted to; the run fits it to all
 
 def dry_run(
     recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None,
-    show: Callable[[list[Weights]], None] = lambda _: None,
+    show: Callable[[list[ModelFacts]], None] = lambda _: None,
 ) -> dict[str, Any]:  # fmt: skip
     """Run the first rows that could be read through a recipe without writing anything, and estimate the cost of all rows.
 
@@ -47,18 +47,20 @@ def dry_run(
     """
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
-    weights: list[Weights] = []
+    models: list[ModelFacts] = []
 
     def first(system: System) -> None:
-        weights.extend(list_weights(system, models_in_metrics(select_metrics(parsed.metrics, system))))
-        show(weights)
+        metrics = select_metrics(parsed.metrics, system)
+        read = {f"{name}.{setting}": model for name, metric in metrics.items() for setting, model in metric.read_models().items()}
+        models.extend(list_models(system, read))
+        show(models)
 
     ds, system = load_inputs(parsed, first=first)
     total = min(len(ds), limit or parsed.limit or len(ds))
     statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
     readable = [i for i, status in enumerate(statuses) if not _rejects(status)]
     good = [i for i in readable if i < total]
-    remote = any(one.cached == ENDPOINT for one in weights)
+    remote = any(facts.place == ENDPOINT for facts in models)
     batch = (good or range(total))[: max(ROWS, concurrency()) if remote else TRIED]
     fitted = [*batch, *(i for i in readable if i not in batch)][: len(batch) if system.limit_first else max(FIT_ON, len(batch))]
     clock = Clock()
@@ -98,7 +100,7 @@ def dry_run(
     loading = round(sum(map(loading_seconds, clock.stages)), 1)
     return {
         "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(batch), "stages": stages, "examples": examples,
-        "rejected": total - len(good), "reason": next(iter(reasons), None), "weights": weights, "loading": loading,
+        "rejected": total - len(good), "reason": next(iter(reasons), None), "models": models, "loading": loading,
         "seconds": sum(entry["seconds"] for entry in stages if entry["seconds"] is not None),
     }  # fmt: skip
 

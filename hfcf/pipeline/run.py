@@ -13,10 +13,10 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
-from hfcf.core.public_models import SIZE
 from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
 from hfcf.core.preflight import check
+from hfcf.core.public_models import SIZE
 from hfcf.core.settings import models_in
 from hfcf.core.system import Runner, System, Watch, check_limit
 from hfcf.core.task import Task, task_of

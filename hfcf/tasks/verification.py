@@ -126,9 +126,8 @@ class Verification(Task):
 
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.classifier import Classifier
-        from hfcf.engines.verifier_inputs import join_for
 
-        pairs = [[row["claim"], join_for(model, row["evidence"])[0]] for row in rows]
+        pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
         return list(Classifier(model=model, max_length=max_length).run(pairs))
 
     def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:

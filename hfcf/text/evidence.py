@@ -15,12 +15,12 @@ class Part(NamedTuple):
     end: int
 
 
-def join(evidence: Sequence[dict[str, Any]], titles: bool = True) -> tuple[str, list[Part]]:
-    """Join all pieces to one text, each as "title: text" (or its text alone), and return the place of every field in it."""
+def join(evidence: Sequence[dict[str, Any]]) -> tuple[str, list[Part]]:
+    """Join all pieces to one text, each as "title: text", and return the place of every field in it."""
     text, parts = "", []
     for i, piece in enumerate(evidence):
         text += " " if text else ""
-        if titles and piece["title"]:
+        if piece["title"]:
             parts.append(Part("evidence.title", i, len(text), len(text) + len(piece["title"])))
             text += piece["title"] + ": "
         parts.append(Part("evidence", i, len(text), len(text) + len(piece["text"])))

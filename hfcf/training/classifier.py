@@ -9,13 +9,14 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.model import Model
+from hfcf.core.model import INPUTS_KEY, Model
 from hfcf.core.pretrained import read_tokenizer, read_tuned_config, read_weights
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.classifier_spec import MARK, check_head, output_names, rename_classes, verdicts
+from hfcf.engines.classifier_spec import check_head, output_names, rename_classes, verdicts
 from hfcf.engines.networks import load_network
 from hfcf.engines.token_cuts import cut_texts
-from hfcf.engines.verifier_inputs import CLAIM_FIRST, cut_pairs, encode_pairs, join_for, parse_form
+from hfcf.engines.verifier_inputs import CLAIM_FIRST, cut_pairs, encode_pairs, parse_inputs
+from hfcf.text.evidence import join
 from hfcf.training.trainer import Hyperparameters, Loss, fit
 
 log = logging.getLogger(__name__)
@@ -30,19 +31,19 @@ def train_classifier(
     A classifier that already has these labels keeps the order of its outputs, unless `loss` is given: its `columns` follow
     `labels`.
     """
-    form = parse_form(hp.model.inputs or CLAIM_FIRST)
+    inputs = parse_inputs(hp.model.inputs or CLAIM_FIRST)
     if _has_head(hp.model):
         _check_verdicts(hp.model, labels)
     labels = _order(hp.model, labels, verdicts) if loss is None else labels
 
     def encode(tokenizer: Any, batch: Mapping[str, list[Any]]) -> Any:
-        pairs = _pairs(hp.model, batch["claim"], batch["evidence"], claim_only)
-        return encode_pairs(tokenizer, pairs, hp.max_length, form)
+        pairs = _pairs(batch["claim"], batch["evidence"], claim_only)
+        return encode_pairs(tokenizer, pairs, hp.max_length, inputs)
 
     def is_cut(tokenizer: Any) -> list[bool]:
-        return cut_pairs(tokenizer, _pairs(hp.model, rows["claim"], rows["evidence"], claim_only), hp.max_length, form)
+        return cut_pairs(tokenizer, _pairs(rows["claim"], rows["evidence"], claim_only), hp.max_length, inputs)
 
-    _train(rows, hp, out, labels, encode, is_cut, {MARK: form.name}, loss, columns or {})
+    _train(rows, hp, out, labels, encode, is_cut, {INPUTS_KEY: inputs.name}, loss, columns or {})
 
 
 def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], column: str) -> None:
@@ -110,12 +111,12 @@ def _train(
 
 
 def predict(rows: Dataset, engine: Classifier, *, claim_only: bool = False) -> list[dict[str, float]]:
-    return list(engine.run(pairs_of(rows, engine.model, claim_only=claim_only)))
+    return list(engine.run(pairs_of(rows, claim_only=claim_only)))
 
 
-def pairs_of(rows: Dataset, model: Model, *, claim_only: bool = False) -> list[list[str]]:
+def pairs_of(rows: Dataset, *, claim_only: bool = False) -> list[list[str]]:
     """Return the pairs of claim and evidence that a verifier reads, as `Classifier` takes them."""
-    return _pairs(model, rows["claim"], rows["evidence"], claim_only)
+    return _pairs(rows["claim"], rows["evidence"], claim_only)
 
 
 def _order(model: Model, labels: Sequence[str], read: Callable[[Model, Sequence[str]], Sequence[str]]) -> Sequence[str]:
@@ -166,6 +167,6 @@ def _load_tuned(hp: Hyperparameters, classes: Mapping[str, int]) -> Any:
     return network
 
 
-def _pairs(model: Model, claims: Sequence[str], evidence: Sequence[Any], claim_only: bool) -> list[list[str]]:
-    texts = ["" if claim_only else join_for(model, pieces)[0] for pieces in evidence]
+def _pairs(claims: Sequence[str], evidence: Sequence[Any], claim_only: bool) -> list[list[str]]:
+    texts = ["" if claim_only else join(pieces)[0] for pieces in evidence]
     return [[claim, text] for claim, text in zip(claims, texts, strict=True)]

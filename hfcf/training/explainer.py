@@ -54,8 +54,8 @@ from hfcf.engines.cure import (
     spread,
     weights_key,
 )
-from hfcf.engines.verifier_inputs import join_for
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
+from hfcf.text.evidence import join
 from hfcf.training import steps
 from hfcf.training.trainer import Hyperparameters, in_bfloat16
 
@@ -244,9 +244,9 @@ def explained_rows(reading: ClassifierSpec, logits: torch.Tensor) -> torch.Tenso
 
 def encode(tokenizer: Any, rows: Dataset, hp: Hyperparameters) -> list[Encoded]:
     """Encode rows as the verifier takes them, with the piece of every token."""
-    joined = [join_for(hp.model, evidence) for evidence in rows["evidence"]]
+    joined = [join(evidence) for evidence in rows["evidence"]]
     requests = [[claim, text, parts] for claim, (text, parts) in zip(rows["claim"], joined, strict=True)]
-    return encode_pieces(tokenizer, requests, hp.max_length, read_spec(hp.model).form) if requests else []
+    return encode_pieces(tokenizer, requests, hp.max_length, read_spec(hp.model).inputs) if requests else []
 
 
 def pad_batch(tokenizer: Any, items: Sequence[Encoded], device: torch.device) -> tuple[dict[str, torch.Tensor], torch.Tensor]:

@@ -14,9 +14,9 @@ from hfcf.core.edits import diff, words
 from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
-from hfcf.engines.verifier_inputs import join_for
 from hfcf.metrics.scores.translation import bleu_chrf
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
+from hfcf.text.evidence import join
 from hfcf.text.normalise import normalise
 
 KINDS = ("negative", "paraphrase")
@@ -86,7 +86,7 @@ def evaluate_rewriter(
         "words changed": statistics.median(sum(map(max, spans)) for spans in changes),
     }
     if judge is not None:
-        texts = [join_for(judge.model, evidence)[0] for evidence in pairs["evidence"]]
+        texts = [join(evidence)[0] for evidence in pairs["evidence"]]
         verdicts = [choose(answer, LABELS) for answer in judge.run([list(pair) for pair in zip(claims, texts, strict=True)])]
         report |= {f"judged {label}": _share(verdict == label for verdict in verdicts) for label in LABELS}
     return {**report, "model": bleu_chrf(claims, targets), "copy": bleu_chrf(sources, targets)}

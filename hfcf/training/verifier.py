@@ -168,7 +168,7 @@ def evaluate_verifier(rows: Dataset, engine: Classifier, *, ways: int | None = N
     """
     labels, left_out = choose_labels(rows, engine.labels, ways)
     kept = [i for i in range(len(rows)) if i not in left_out]
-    requests = pairs_of(rows.select(kept), engine.model, claim_only=claim_only)
+    requests = pairs_of(rows.select(kept), claim_only=claim_only)
     answers = engine.run(requests)
     cut = engine.count_cut(requests)
     return _evaluation(rows, kept, answers, labels, left_out, engine.labels, cut=cut, max_length=engine.max_length)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,7 +36,7 @@ def empty_cache(cache: Path) -> Path:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'bert'.*minilm, mlm, smollm2, spacy, t5, wordnet"):
+    with pytest.raises(ValueError, match=r"'bert'.*minilm"):
         offline.folder("bert")
 
 
@@ -93,17 +90,7 @@ def test_a_model_is_converted_once(package: Path, empty_cache: Path, monkeypatch
     assert list((empty_cache / "offline").iterdir()) == [folder]
 
 
-def test_a_conversion_draws_no_bar(
-    package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pretend(monkeypatch, lambda source, out: (print("100%", file=sys.stderr), copy(source, out))[1])
-    offline.folder("pretend")
-    assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(
-    "error", [OSError("disk full"), ValueError("odd graph"), KeyboardInterrupt()], ids=lambda e: type(e).__name__
-)
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=lambda error: type(error).__name__)
 def test_a_failed_conversion_leaves_nothing_behind(
     error: BaseException, package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,53 +104,6 @@ def test_a_failed_conversion_leaves_nothing_behind(
     assert list((empty_cache / "offline").iterdir()) == []
     pretend(monkeypatch, copy)
     assert (offline.folder("pretend") / "weights").read_text() == "1"
-
-
-def test_another_process_may_finish_first(package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(source: Path, out: Path) -> None:
-        copy(source, out)
-        target = empty_cache / "offline" / f"pretend-{offline._FORM}"
-        target.mkdir()
-        (target / "weights").write_text("theirs")
-
-    pretend(monkeypatch, late)
-    folder = offline.folder("pretend")
-    assert (folder / "weights").read_text() == "theirs"
-    assert list((empty_cache / "offline").iterdir()) == [folder]
-
-
-KILLED = """
-from pathlib import Path
-from hfcf.core import offline
-from hfcf.core.model import folder_hash
-
-def convert(source, out):
-    (out / "weights").write_text("half")
-    print("half", flush=True)
-    time.sleep(600)
-
-offline._MODELS["pretend"] = ("pretend_model", ".", convert)
-offline.folder("pretend")
-"""
-
-
-def test_a_killed_conversion_leaves_no_half_model(package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    assert process.stdout.readline() == "half\n"
-    process.kill()
-    process.communicate()
-    pretend(monkeypatch, copy)
-    assert (offline.folder("pretend") / "weights").read_text() == "1"
-
-
-def test_a_converted_model_can_be_read_by_other_users(package: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, copy)
-    mask = os.umask(0o022)
-    try:
-        assert offline.folder("pretend").stat().st_mode & 0o777 == 0o755
-    finally:
-        os.umask(mask)
 
 
 # --- the models
@@ -213,26 +153,6 @@ def test_the_head_of_t5_is_not_tied_to_its_embeddings(have: Callable[[str], Path
     assert torch.equal(network.get_input_embeddings().weight, stored["shared.weight"])
     assert network.lm_head.weight.data_ptr() != network.shared.weight.data_ptr()
     assert (network.lm_head.weight - network.shared.weight).abs().mean() > 0.1
-
-
-def test_t5_finds_a_fitting_title_likelier_than_another(have: Callable[[str], Path]) -> None:
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-    folder = have("t5")
-    network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
-    stories = {
-        "The Eiffel Tower in Paris": "The Eiffel Tower stands in Paris. It was built in 1889 by Gustave Eiffel.",
-        "New bridge over the Danube": "A new bridge was opened over the Danube on Monday; it took ten years to build.",
-        "Goalkeeper leaves the club": "The goalkeeper said that he leaves the club at the end of the season.",
-    }
-    losses = []
-    for story in stories.values():
-        inputs = tokenizer(story, return_tensors="pt")
-        labels = [tokenizer(text_target=title, return_tensors="pt")["input_ids"] for title in stories]
-        with torch.no_grad():
-            losses.append([network(**inputs, labels=ids).loss.item() for ids in labels])
-    assert all(min(row) == row[i] for i, row in enumerate(losses))
-    assert max(row[i] for i, row in enumerate(losses)) < 5
 
 
 def test_every_weight_of_t5_comes_from_the_conversion(have: Callable[[str], Path]) -> None:

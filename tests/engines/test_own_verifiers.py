@@ -13,12 +13,12 @@ import torch
 from own_models import ROWS, save
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from hfcf.core.model import Model
+from hfcf.core.model import INPUTS_KEY, Model
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.engines.classifier_spec import MARK, check_classifier, read_spec
+from hfcf.engines.classifier_spec import check_classifier, read_spec
 from hfcf.engines.cure import Cure
-from hfcf.engines.verifier_inputs import encode_spans, join_for, parse_form
+from hfcf.engines.verifier_inputs import encode_spans, parse_inputs
 from hfcf.tasks.verification import LABELS, TASK
 from hfcf.text.evidence import join
 
@@ -79,11 +79,11 @@ def plain(folder: str, order: tuple[int, int], pairs: Any) -> list[list[float]]:
 
 
 ARCHITECTURES = ("bert", "cross-encoder", "bart", "gpt2", "llama")
-# Every vocabulary with every architecture; the number of classes and the order of the texts alternate, so that all pairs occur.
+# Every vocabulary and every architecture with both numbers of classes and both orders of the texts.
 CELLS = [
-    (vocabulary, 2 + (i + j) % 2, architecture, ("claim-evidence", "evidence-claim")[(i + j // 2) % 2])
+    (vocabulary, 2 + (i + j) % 2, ARCHITECTURES[(i + 2 * j) % 5], ("claim-evidence", "evidence-claim")[(i // 2 + j) % 2])
     for i, vocabulary in enumerate(VOCABULARIES)
-    for j, architecture in enumerate(ARCHITECTURES)
+    for j in range(2)
 ]
 CELLS.append(("LABEL_n", 2, "bart", "claim-evidence"))  # whose classes Transformers does not store
 
@@ -102,7 +102,7 @@ def test_the_same_weights_answer_the_same_under_any_names(
     same = stored(architecture, LABELS[:ways], range(ways))
     if (vocabulary, ways, architecture) == ("LABEL_n", 2, "bart"):
         # Transformers doesn't store the names that it gives itself, and reads a BART without names as one of three classes.
-        with pytest.raises(ValueError, match="its classes are LABEL_0, LABEL_1, LABEL_2; what LABEL_2 means is not known"):
+        with pytest.raises(ValueError, match="LABEL_2"):
             TASK.judge(ROWS, Model(own, labels=labels, inputs=inputs), 128)
         return
     order = (0, 1) if inputs == "claim-evidence" else (1, 0)
@@ -113,10 +113,10 @@ def test_the_same_weights_answer_the_same_under_any_names(
         assert answer == pytest.approx(right, abs=2e-4)
     # Nothing that is not said is taken for granted.
     if labels:
-        with pytest.raises(ValueError, match=r"what .* is not known. Write one of SUPPORTS, REFUTES, NOT ENOUGH INFO"):
+        with pytest.raises(ValueError, match="labels="):
             TASK.judge(ROWS, Model(own, inputs=inputs), 128)
     if vocabulary in ("supported", "true and false", "LABEL_n", "unknown"):
-        with pytest.raises(ValueError, match="which text it reads first is not known"):
+        with pytest.raises(ValueError, match="inputs="):
             TASK.judge(ROWS, Model(own, labels=labels or None), 128)
 
 
@@ -150,36 +150,24 @@ def test_two_classes_of_one_label_add_up(stored: Saved) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "settings", "message"),
+    ("names", "settings", "written"),
     [
-        (
-            ["entailment", "not_entailment"],
-            {},
-            r"its classes are entailment, not_entailment; what not_entailment means is not known",
-        ),
-        (["LABEL_0", "LABEL_1"], {}, r'labels=\{"LABEL_0": "\?", "LABEL_1": "\?"\}, inputs="\?"\)'),
-        (["LABEL_0", "LABEL_1"], {}, r'for hfcf evaluate --labels "LABEL_0=\?" --labels "LABEL_1=\?" --inputs "\?"'),
-        (["LABEL_0", "LABEL_1"], {"labels": {"LABEL_0": "SUPPORTS"}}, r'labels=\{"LABEL_0": "SUPPORTS", "LABEL_1": "\?"\}'),
-        (
-            ["LABEL_0", "LABEL_1"],
-            {"labels": {"LABEL_7": "SUPPORTS"}},
-            r"labels names the class 'LABEL_7', but its classes are LABEL_0",
-        ),
-        (
-            ["LABEL_0", "LABEL_1"],
-            {"labels": {"0": "maybe", "1": "REFUTES"}},
-            r"the class '0' the label 'maybe'; give one of SUPPORTS",
-        ),
-        (["entailment", "neutral"], {}, r"none of them is REFUTES: a verifier must distinguish SUPPORTS and REFUTES"),
-        (["true", "false"], {}, r"which text it reads first is not known.*inputs=\"\?\""),
-        (["true", "false"], {"inputs": "{claim} {premise}"}, r"is not an input format of a verifier"),
+        (["entailment", "not_entailment"], {}, '"not_entailment": "?"'),
+        (["LABEL_0", "LABEL_1"], {}, 'labels={"LABEL_0": "?", "LABEL_1": "?"}, inputs="?")'),
+        (["LABEL_0", "LABEL_1"], {"labels": {"LABEL_0": "SUPPORTS"}}, 'labels={"LABEL_0": "SUPPORTS", "LABEL_1": "?"}'),
+        (["LABEL_0", "LABEL_1"], {"labels": {"LABEL_7": "SUPPORTS"}}, "'LABEL_7'"),
+        (["LABEL_0", "LABEL_1"], {"labels": {"0": "maybe", "1": "REFUTES"}}, "'maybe'"),
+        (["entailment", "neutral"], {}, "REFUTES"),
+        (["true", "false"], {}, 'inputs="?"'),
+        (["true", "false"], {"inputs": "{claim} {premise}"}, "'{claim} {premise}'"),
     ],
 )
-def test_a_refusal_says_what_to_type(names: list[str], settings: dict[str, Any], message: str, stored: Saved) -> None:
+def test_a_refusal_says_what_to_type(names: list[str], settings: dict[str, Any], written: str, stored: Saved) -> None:
     model = Model(stored("bert", names, range(len(names))), **settings)
     for ask in (lambda: check_classifier(model), lambda: Classifier(model=model, max_length=64).run(PAIRS[:1])):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is checked below
             ask()
+        assert written in str(error.value)
 
 
 def test_one_score_is_no_verdict(tmp_path: Path) -> None:
@@ -203,7 +191,7 @@ def test_no_weights_are_read_to_check(tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
     check_classifier(Model(str(folder), labels={"0": "REFUTES", "1": "SUPPORTS"}, inputs="evidence-claim"))
     check_classifier(Model("llm:any"))
-    with pytest.raises(ValueError, match="is not known"):
+    with pytest.raises(ValueError, match="labels="):
         check_classifier(Model(str(folder)))
 
 
@@ -215,40 +203,25 @@ def test_an_answer_of_other_labels_has_no_verdict() -> None:
 # --- which form is read
 
 
-def test_where_the_form_comes_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_where_the_order_comes_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     nli = Path(save(tmp_path / "nli", "bert", ["contradiction", "neutral", "entailment"], range(3)))
-    assert read_spec(Model(str(nli))).form == parse_form("evidence-claim")
-    assert "is read as evidence-claim" in caplog.text
-    assert read_spec(Model(str(nli), inputs="hypothesis-premise")).form == parse_form("claim-evidence")
-    (nli / "README.md").write_text(f"---\n{MARK}: claim-evidence\n---\n# A card\n")
-    config = json.loads((nli / "config.json").read_text())
-    (nli / "config.json").write_text(json.dumps({**config, "changed": True}))
+    assert read_spec(Model(str(nli))).inputs == parse_inputs("evidence-claim")
+    ours = Model(save(tmp_path / "ours", "bert", LABELS, range(3)))
+    assert read_spec(ours).inputs == parse_inputs("claim-evidence")
+    assert caplog.text.count("set its inputs=") == 2, "a guess is logged"
     caplog.clear()
-    assert read_spec(Model(str(nli))).form == parse_form("claim-evidence")
-    (nli / "config.json").write_text(json.dumps({**config, MARK: "evidence-claim"}))
-    assert read_spec(Model(str(nli))).form == parse_form("evidence-claim")
+    assert read_spec(Model(str(nli), inputs="claim-evidence")).inputs == parse_inputs("claim-evidence")
+    config = json.loads((nli / "config.json").read_text())
+    (nli / "config.json").write_text(json.dumps({**config, INPUTS_KEY: "claim-evidence"}))
+    assert read_spec(Model(str(nli))).inputs == parse_inputs("claim-evidence")
     assert not caplog.text
-    assert read_spec(Model(save(tmp_path / "ours", "bert", LABELS, range(3)))).form == parse_form("claim-evidence")
-    assert "is read as claim-evidence, because its classes are named as in this library" in caplog.text
-
-
-def test_a_form_without_titles_is_a_setting(tmp_path: Path) -> None:
-    folder = save(tmp_path, "bert", LABELS, range(3), **{MARK: "claim-text"})
-    with pytest.raises(ValueError, match=r'trained without titles: type .*inputs="claim-text"'):
-        read_spec(Model(folder))
-    same = Classifier(model=Model(folder, inputs="claim-evidence"), max_length=64).run(
-        [[ROWS[0]["claim"], ROWS[0]["evidence"][0]["text"]]]
-    )
-    assert TASK.judge(ROWS[:1], Model(folder, inputs="claim-text"), 64) == same
-    assert join_for(Model(folder, inputs="{text} and {claim}"), ROWS[0]["evidence"])[0].startswith("The bridge")
 
 
 @pytest.mark.parametrize(
     ("inputs", "text"),
     [
         ("{claim} [SEP] {evidence}", "[CLS] {0} [SEP] {1} [SEP]"),
-        ("{evidence}{sep}{claim}", "[CLS] {1}[SEP]{0} [SEP]"),
         ("claim: {claim} evidence: {evidence} verdict", "[CLS] claim: {0} evidence: {1} verdict [SEP]"),
     ],
 )
@@ -269,7 +242,7 @@ def test_the_evidence_is_cut_and_never_the_claim(inputs: str, stored: Saved) -> 
     tokenizer = AutoTokenizer.from_pretrained(stored("bert", LABELS, range(3)))
     claim, evidence = "the bridge was built", "river Paris " * 60
     for length in (16, 24, 40):
-        [(features, spans)] = encode_spans(tokenizer, [[claim, evidence]], length, parse_form(inputs))
+        [(features, spans)] = encode_spans(tokenizer, [[claim, evidence]], length, parse_inputs(inputs))
         pieces = tokenizer.convert_ids_to_tokens(features["input_ids"])
         assert len(pieces) == length
         assert [piece for piece in pieces if piece in ("bridge", "was", "built")] == ["bridge", "was", "built"]
@@ -332,16 +305,6 @@ def test_padding_changes_no_answer(architecture: str, stored: Saved, monkeypatch
     monkeypatch.setenv("HFCF_TOKEN_BUDGET", "1")
     for one, other in zip(together, engine.run(PAIRS), strict=True):
         assert one == pytest.approx(other, abs=1e-4)
-
-
-# --- keys
-
-
-def test_our_own_keys_stay_as_they_were(stored: Saved) -> None:
-    engine = Classifier(model=Model(stored("bert", LABELS, range(3))), max_length=64)
-    assert engine.settings() == {"model": engine.model.key(), "max_length": 64}
-    nli = Classifier(model=Model(stored("bert", ["contradiction", "neutral", "entailment"], [1, 2, 0])), max_length=64)
-    assert nli.settings()["means"] == (REFUTES, NOT_ENOUGH_INFO, SUPPORTS)
 
 
 # --- the command line, recipes and training
@@ -413,4 +376,4 @@ def test_a_verifier_is_read_as_it_was_trained(tiny_model: Callable[[str], str], 
         train_verifier(rows, hp, out)
         for model in (Model(str(out)), trained_model(hp, out)):
             reading = read_spec(model)
-            assert (reading.form.name, reading.labels) == (inputs or "claim-evidence", LABELS)
+            assert (reading.inputs.name, reading.labels) == (inputs or "claim-evidence", LABELS)

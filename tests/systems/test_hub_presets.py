@@ -15,14 +15,14 @@ from typing import Any, NoReturn
 import near_misses
 import pytest
 import scripted_llm
-import tiny_checkpoints
+import tiny_public_models
 from datasets import Dataset, Features, List
 from offline_models import installed
 
 import hfcf
 from hfcf.core import offline, recipe
-from hfcf.core.public_models import checkpoints
 from hfcf.core.model import Model
+from hfcf.core.public_models import public_models
 from hfcf.core.schema import TEXT
 from hfcf.core.system import System
 from hfcf.core.task import get_task
@@ -64,12 +64,12 @@ def hub(shared: Callable[[str, Callable[[Path], object]], Path], monkeypatch: py
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     usage().clear()
-    return tiny_checkpoints.use(shared, monkeypatch)
+    return tiny_public_models.use(shared, monkeypatch)
 
 
 @pytest.fixture
 def by_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny_checkpoints.answer_by_rule(monkeypatch)
+    tiny_public_models.answer_by_rule(monkeypatch)
 
 
 def rows(name: str, demo: Dataset) -> Dataset:
@@ -121,7 +121,7 @@ def test_a_preset_is_there_before_anything_loads(name: str) -> None:
 
 
 def test_the_chat_models_name_their_sizes(hub: Path) -> None:
-    names = {one.name for one in checkpoints() if one.architecture == "Qwen2ForCausalLM"}
+    names = {one.name for one in public_models() if one.architecture == "Qwen2ForCausalLM"}
     for size in ("1.5b", "7b"):
         model = make("crossaug", size=size).generator
         assert model.name.removeprefix("chat:") in names

@@ -211,7 +211,7 @@ def test_from_training_to_a_result(tmp_path: Path, tiny_model: Callable[[str], s
 def test_a_classifier_of_other_classes_gets_a_new_head(tmp_path: Path, tiny_model: Callable[[str], str]) -> None:
     data = [{"corpus": "texts", "data_files": str(sentiment(8, tmp_path, "train"))}]
     train({"train": "model", "model": tiny_model("verifier"), "data": data, "epochs": 1, "max_length": 32}, tmp_path / "model")
-    assert text_spec(Model(str(tmp_path / "model"))).own == ("negative", "positive")
+    assert text_spec(Model(str(tmp_path / "model"))).labels == ("negative", "positive")
     recipe = {"train": "model", "model": tiny_model("verifier"), "data": data, "epochs": 1, "max_length": 32, "tune": "lora"}
     with pytest.raises(ValueError, match="has 3 classes, and the rows have 2 labels: tune='lora' stores no new head"):
         train(recipe, tmp_path / "lora")

@@ -17,7 +17,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hfcf.core.decisions import best
-from hfcf.engines.verifier_inputs import reads_titles
 from hfcf.metrics.shared.texts import stop_words
 from hfcf.text.evidence import join
 
@@ -156,12 +155,11 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     Raises:
         ValueError: a span lies outside the evidence, or there are not as many rationales as rows.
     """
-    titles = reads_titles(engine.model)
     requests: list[list[str]] = []
     for row, spans in zip(rows, rationales, strict=True):
         text_words = words(row["evidence"], spans)
-        parts = (_text(row["evidence"], text_words, marked, titles) for marked in (True, False))
-        texts = (join(row["evidence"], titles)[0], *parts)
+        parts = (_text(row["evidence"], text_words, marked) for marked in (True, False))
+        texts = (join(row["evidence"])[0], *parts)
         requests += [[row["claim"], text] for text in texts]
     answers = engine.run(requests)
     results = []
@@ -174,10 +172,10 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     return results
 
 
-def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool, titles: bool = True) -> str:
+def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool) -> str:
     """Keep only the words of the verifier's evidence that are marked, or only the words that are not."""
-    if all(word.marked == marked for word in text_words if titles or word.field == "evidence"):
-        return join(evidence, titles)[0]
+    if all(word.marked == marked for word in text_words):
+        return join(evidence)[0]
     pieces = [{column: piece[column] or "" for column in _FIELDS} for piece in evidence]
     for column, field in _FIELDS.items():
         for i, group in groupby((word for word in text_words if word.field == field), key=lambda word: word.piece):
@@ -186,9 +184,9 @@ def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool, titles: 
             if len(remaining) < len(of_piece):
                 pieces[i][column] = " ".join(pieces[i][column][word.start : word.end] for word in remaining)
     for piece in pieces:
-        if not piece["text"].strip() and titles:
+        if not piece["text"].strip():
             piece["title"], piece["text"] = "", piece["title"]  # a title alone announces nothing: no colon
-    return join([piece for piece in pieces if piece["text"].strip()], titles)[0]
+    return join([piece for piece in pieces if piece["text"].strip()])[0]
 
 
 def marked_share(rationales: Spans, evidence: Evidence, *, titles: bool = False) -> float:

@@ -19,7 +19,7 @@ from hfcf.core.stage import Reject
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.classifier_spec import read_spec
-from hfcf.engines.verifier_inputs import encode_spans, join_for
+from hfcf.engines.verifier_inputs import encode_spans
 from hfcf.metrics.scores.rationales import (
     SCORES,
     agreement,
@@ -34,6 +34,7 @@ from hfcf.studies.compare.recipe import RationaleComparison
 from hfcf.studies.compare.tables import table
 from hfcf.systems.race.explain import Explain, placed
 from hfcf.tasks.verification import NOT_ENOUGH_INFO
+from hfcf.text.evidence import join
 from hfcf.training.data import load_rows
 
 Row = Mapping[str, Any]
@@ -60,7 +61,7 @@ def cure(rows: Sequence[Row], verifier: Model, explainer: Model, max_length: int
 
 def gradient(rows: Sequence[Row], budgets: Sequence[Marks], verifier: Model, max_length: int) -> list[Marks]:
     """Mark the words with the highest gradient × input of the row's label, and the pieces with the highest mean over words."""
-    joined = [join_for(verifier, row["evidence"]) for row in rows]
+    joined = [join(row["evidence"]) for row in rows]
     requests = [[row["claim"], text, row["label"]] for row, (text, _) in zip(rows, joined, strict=True)]
     attributions = Attribution(model=verifier, max_length=max_length).run(requests)
     results = []
@@ -168,15 +169,13 @@ def pick(rows: list[dict[str, Any]], number: int | None) -> list[dict[str, Any]]
 
 def shorten(rows: Sequence[dict[str, Any]], engine: Classifier) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Keep the pieces of evidence that the verifier reads whole, and the rows with a human rationale in them; count losses."""
-
-    tokenizer = read_tokenizer(engine.model)
-    form = read_spec(engine.model).form
+    tokenizer, inputs = read_tokenizer(engine.model), read_spec(engine.model).inputs
     shortened, lost, gold_lost = [], 0, 0
     for row in rows:
         if row["label"] == NOT_ENOUGH_INFO or not row["rationales"]:
             continue
-        text, parts = join_for(engine.model, row["evidence"])
-        [(_, spans)] = encode_spans(tokenizer, [[row["claim"], text]], engine.max_length, form)
+        text, parts = join(row["evidence"])
+        [(_, spans)] = encode_spans(tokenizer, [[row["claim"], text]], engine.max_length, inputs)
         read = max((span[1] for span in spans if span is not None), default=0)
         number = len(row["evidence"])
         if text[read:].strip():

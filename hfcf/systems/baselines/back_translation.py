@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from hfcf.core.candidates import settle
-from hfcf.core.public_models import TRANSLATOR, pinned
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
+from hfcf.core.public_models import TRANSLATOR, pinned
 from hfcf.core.settings import NeedsWeights, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from hfcf.core import edits
 from hfcf.core.candidates import settle
-from hfcf.core.public_models import MASKED, pinned
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
+from hfcf.core.public_models import MASKED, pinned
 from hfcf.core.settings import Positive, Share
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import log_probability, reject, settle
-from hfcf.core.public_models import chat_model
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.parts import Part
+from hfcf.core.public_models import chat_model
 from hfcf.core.settings import Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System

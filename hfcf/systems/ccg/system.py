@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hfcf.core.public_models import chat_model
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
+from hfcf.core.public_models import chat_model
 from hfcf.core.system import System
 from hfcf.engines.parser import Constituents, Parser
 from hfcf.systems._shared.judge import JudgeCandidates

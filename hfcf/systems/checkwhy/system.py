@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hfcf.core.public_models import ENCODER, chat_model, pinned
 from hfcf.core.model import Model
+from hfcf.core.public_models import ENCODER, chat_model, pinned
 from hfcf.core.system import System
 from hfcf.engines.parser import Parser
 from hfcf.systems.checkwhy.add_distractors import AddDistractors

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hfcf.core import edits, schema
-from hfcf.core.public_models import JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.model import Model
 from hfcf.core.parts import Part
+from hfcf.core.public_models import JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner

@@ -20,10 +20,9 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
 from hfcf.engines.llm_backend import ask, failure
-from hfcf.engines.verifier_inputs import join_for
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
-from hfcf.text.evidence import locate
+from hfcf.text.evidence import join, locate
 from hfcf.text.phrase_match import WORD_END, WORD_START
 
 PROMPT = "deciding_words"
@@ -122,7 +121,7 @@ class Explain(Stage):
             labelled = [row for row in rows if row["label"] != NOT_ENOUGH_INFO]
             named = iter(self._named(labelled))
             return [Reject(NO_LABEL) if row["label"] == NOT_ENOUGH_INFO else next(named) for row in rows]
-        joined = [join_for(self.verifier, row["evidence"]) for row in rows]
+        joined = [join(row["evidence"]) for row in rows]
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
         score, mark = (self._gates, self._gated) if self.explainer == CURE else (self._scores, self._attributed)
         answers = dict(zip(two_way, score([(rows[i], *joined[i]) for i in two_way]), strict=True))

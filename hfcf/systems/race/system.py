@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from hfcf.core.public_models import ENCODER, JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.model import Model
+from hfcf.core.public_models import ENCODER, JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.system import System
 from hfcf.engines.ner import Ner
 from hfcf.systems._shared.tag_entities import TagEntities

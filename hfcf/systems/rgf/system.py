@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import MISSING
 from typing import Any, ClassVar, Self
 
-from hfcf.core.public_models import READERS, chat_model, pinned
 from hfcf.core.model import Model
+from hfcf.core.public_models import READERS, chat_model, pinned
 from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise, warn_of_phrases
 from hfcf.systems.rgf.generate_question import GenerateQuestion

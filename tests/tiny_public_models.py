@@ -1,6 +1,6 @@
-"""Tiny random models of the classes, class names and tokenizers of the presets' public checkpoints, in a Hub's cache of their own.
+"""Tiny random models of the classes, class names and tokenizers of the presets' public models, in a Hub's cache of their own.
 
-They lie under the names and the pinned commits of the checkpoints, so a preset loads them as it is, and nothing from elsewhere.
+They lie under the names and the pinned commits of the public models, so a preset loads them as it is, and nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import transformers
 from huggingface_hub.file_download import repo_folder_name
 from tokenizers.pre_tokenizers import ByteLevel
 
-from hfcf.core.public_models import Checkpoint, checkpoints
+from hfcf.core.public_models import PublicModel, public_models
 from hfcf.engines.base import Usage, usage
 from hfcf.engines.chat.engine import ChatModel
 
@@ -80,16 +80,16 @@ def _tokenizer(kind: str) -> Any:
     return made(vocab=_unigrams(["<unk>", "<pad>", "</s>", "<2de>", "<2en>"]), extra_ids=0)
 
 
-def save(checkpoint: Checkpoint, folder: Path) -> None:
+def save(model: PublicModel, folder: Path) -> None:
     """Save a tiny random model of a checkpoint's classes, class names and length."""
-    torch.manual_seed(len(checkpoint.name))
-    tokenizer = _tokenizer(checkpoint.tokenizer)
-    tokenizer.model_max_length = checkpoint.max_length or 512
-    names = dict(enumerate(checkpoint.labels))
+    torch.manual_seed(len(model.name))
+    tokenizer = _tokenizer(model.tokenizer)
+    tokenizer.model_max_length = model.max_length or 512
+    names = dict(enumerate(model.labels))
     own = {"id2label": names, "label2id": {name: i for i, name in names.items()}} if names else {}
-    family = next(family for family in _FORMS if checkpoint.architecture.startswith(family))
+    family = next(family for family in _FORMS if model.architecture.startswith(family))
     config = getattr(transformers, f"{family}Config")(vocab_size=len(tokenizer), **_FORMS[family], **own)
-    network = getattr(transformers, checkpoint.architecture)(config)
+    network = getattr(transformers, model.architecture)(config)
     if family == "Qwen2":
         network.generation_config = transformers.GenerationConfig(
             eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=True, temperature=0.7, top_p=0.8
@@ -98,23 +98,23 @@ def save(checkpoint: Checkpoint, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def place(checkpoint: Checkpoint, cache: Path) -> Path:
-    """The folder in which the Hub's cache has the pinned commit of a checkpoint."""
-    assert checkpoint.revision is not None
-    return cache / repo_folder_name(repo_id=checkpoint.name, repo_type="model") / "snapshots" / checkpoint.revision
+def place(model: PublicModel, cache: Path) -> Path:
+    """The folder in which the Hub's cache has the pinned commit of a model."""
+    assert model.revision is not None
+    return cache / repo_folder_name(repo_id=model.name, repo_type="model") / "snapshots" / model.revision
 
 
 def fill(cache: Path) -> None:
-    """Fill a Hub's cache with all checkpoints."""
-    for checkpoint in checkpoints():
-        folder = place(checkpoint, cache)
+    """Fill a Hub's cache with all public models."""
+    for model in public_models():
+        folder = place(model, cache)
         folder.mkdir(parents=True)
-        save(checkpoint, folder)
+        save(model, folder)
 
 
 def use(shared: Callable[[str, Callable[[Path], object]], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let the test read the tiny checkpoints as if they had been downloaded."""
-    cache = shared("tiny_checkpoints", fill)
+    """Let the test read the tiny models as if they had been downloaded."""
+    cache = shared("tiny_public_models", fill)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     return cache
