@@ -196,13 +196,8 @@ def _ask_hub(name: str, revision: str | None, title: str) -> ModelFacts:
         return ModelFacts(title, place=HUB)
     try:
         info = model_info(name, revision=revision, timeout=TIMEOUT)
-    except HFValidationError:
-        return ModelFacts(title, place=ABSENT, note=f"there is no folder {name}, and the Hub has no such names")
-    except GatedRepoError:
-        return ModelFacts(title, place=HUB, note=f"{name} is gated: accept its terms on the Hub, and log in (hf auth login)")
-    except RepositoryNotFoundError:
-        return ModelFacts(title, place=ABSENT, note=f"the Hub has no model {name} for you")
-    except (HfHubHTTPError, httpx.HTTPError, OSError) as error:
-        return ModelFacts(title, place=HUB, note=f"the Hub could not be asked for {name}: {type(error).__name__}")
+    except (HfHubHTTPError, HFValidationError, httpx.HTTPError, OSError) as error:
+        missing = isinstance(error, HFValidationError | RepositoryNotFoundError) and not isinstance(error, GatedRepoError)
+        return ModelFacts(title, place=ABSENT if missing else HUB, note=f"the Hub said of {name}: {type(error).__name__}")
     licence = _licence_in(info.card_data.to_dict()) if info.card_data else None
     return ModelFacts(title, (), HUB, licence, info.safetensors.total if info.safetensors else None)

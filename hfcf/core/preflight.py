@@ -129,7 +129,7 @@ def check_trained(system: Any) -> None:
 
 def check_columns(stages: Iterable[Stage], ds: Any) -> None:
     """Raise unless each column that a stage reads is in the rows or is filled by a stage."""
-    there, readers, declared = dict(ds.features), dict[str, str](), dict[str, Any]()
+    columns, readers, declared = dict(ds.features), dict[str, str](), dict[str, Any]()
     stages = list(stages)
     filled = {column for stage in stages for column in stage.outputs}
     for stage in stages:
@@ -137,15 +137,13 @@ def check_columns(stages: Iterable[Stage], ds: Any) -> None:
             if column not in filled:
                 readers.setdefault(column, stage.name)
                 declared.setdefault(column, feature)
-    if missing := [column for column in declared if column not in there]:
-        names = ", ".join(map(repr, missing))
-        column = "column" if len(missing) == 1 else "columns"
+    if missing := [column for column in declared if column not in columns]:
         raise StageError(
-            f"the rows lack the {column} {names}, which {readers[missing[0]]} and later stages read; there are "
-            f"{', '.join(there)}. hfcf.load(…) makes rows that have them; {CURE}"
+            f"the rows lack the column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}, which {readers[missing[0]]} and "
+            f"later stages read; there are {', '.join(columns)}. hfcf.load(…) makes rows that have them; {CURE}"
         )
     for column, feature in declared.items():
-        if why := _mismatch(there[column], feature):
+        if why := _mismatch(columns[column], feature):
             raise StageError(f"the column {column!r} {why}, as {readers[column]} reads it; {CURE}")
 
 
@@ -162,12 +160,10 @@ def check_labels(task: Task, ds: Any) -> None:
             return
         if not row.get("status") or row["status"]["accepted"] is not False:
             present.add(row["label"])
-    if present - {None}:
-        own = ", ".join(sorted(map(repr, present - {None}))[:10])
-        ours = ", ".join(task.labels)
+    if found := sorted(map(repr, present - {None})):
         raise StageError(
-            f"no row has a label of {task.name} ({ours}); the labels here are {own}. Say what they mean: "
-            f"hfcf.from_dataset(ds, labels={{{sorted(map(repr, present - {None}))[0]}: {task.labels[0]!r}, …}})"
+            f"no row has a label of {task.name} ({', '.join(task.labels)}); the labels here are {', '.join(found[:10])}. Say "
+            f"what they mean: hfcf.from_dataset(ds, labels={{{found[0]}: {task.labels[0]!r}, …}})"
         )
 
 

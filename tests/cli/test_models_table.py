@@ -40,7 +40,7 @@ def test_the_table_fits_and_has_every_fact(capsys: pytest.CaptureFixture[str], m
     print_models(MODELS)
     text = " ".join(capsys.readouterr().out.split())
     for fact in (
-        "me/base-of-a-long-name@0123456 + me/adapter", "verifier, judges[0]", "184 M", HUB, "unknown", ENDPOINT, "./absent",
+        "me/base-of-a-long-name@0123456 + me/adapter", "verifier, judges[0]", "184 M", HUB, "unknown", "HFCF_LLM_URL", "./absent",
         "classes entailment, neutral, contradiction, reads evidence-claim", "there is no folder ./absent",
     ):  # fmt: skip
         assert fact in text, fact

@@ -141,7 +141,7 @@ def test_a_verifier_whose_classes_mean_nothing_known_is_refused(tmp_path: Path) 
         "id2label": {"0": "LABEL_0", "1": "LABEL_1"},
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"LABEL_0.*labels="):
+    with pytest.raises(ValueError, match=r"labels=.*LABEL_0"):
         preflight.check(race(verifier=str(tmp_path)))
 
 

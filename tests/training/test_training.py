@@ -628,7 +628,7 @@ def test_a_head_whose_classes_nobody_named_is_not_trained_on(tiny_model: Tiny, t
     network.config.id2label = dict(enumerate(("no", "unclear", "yes")))
     network.save_pretrained(tmp_path / "mine")
     AutoTokenizer.from_pretrained(tiny_model("classifier")).save_pretrained(tmp_path / "mine")
-    with pytest.raises(ValueError, match="its classes are no, unclear, yes; what no and unclear and yes mean is not known"):
+    with pytest.raises(ValueError, match=r'labels=.*"unclear"'):
         train(recipe_of(tmp_path, str(tmp_path / "mine")), tmp_path / "out")
 
 
