@@ -71,7 +71,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     front = ModelCardData(
         license=_licence({info.licence for info in infos}, start.name), language=sorted(languages) or None, base_model=base,
         base_model_relation=None if base is None else "finetune" if full else "adapter", pipeline_tag=pipeline,
-        library_name=_choose_library(settings.tune, full=full, own=own_head or kind in _OWN or recipe.get("kind") in _OWN),
+        library_name="hfcf" if own_head or {kind, recipe.get("kind")} & {*_OWN} else "transformers" if full else "peft",
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
         tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
         model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
@@ -115,13 +115,6 @@ def _find_base(name: str) -> str | None:
     except HFValidationError:
         return None
     return None if Path(name).exists() else name
-
-
-def _choose_library(tune: str, *, full: bool, own: bool) -> str:
-    """Name the library that reads the folder; only this library reads patches and models with their own head."""
-    if not full:
-        return "peft" if tune == "lora" else "hfcf"
-    return "hfcf" if own else "transformers"
 
 
 def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline: str) -> list[EvalResult]:

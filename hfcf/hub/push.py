@@ -27,7 +27,7 @@ from hfcf.hub.run_folder import check_name, data_files, is_own_card, list_tags, 
 FILES = {
     "dataset": re.compile(rf"README\.md|run\.json|recipe\.yaml|report\.html|data/([^/]+/)?{ROWS}"),
     "model": re.compile(
-        r"README\.md|scores\.json|(generation_|adapter_)?config\.json|(patch|rbert|graph|explainer)\.safetensors|explainer\.json"
+        r"README\.md|scores\.json|(generation_|adapter_)?config\.json|(rbert|graph|explainer)\.safetensors|explainer\.json"
         r"|open_domain\.json|seen\.npy"
         r"|(adapter_)?model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?"
         r"|tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.(txt|json)|merges\.txt|bpe\.codes"

@@ -127,7 +127,7 @@ def test_the_hub_says_the_rest_where_it_may_be_asked(hub_cache: Path, monkeypatc
         (
             RepositoryNotFoundError("404", response=httpx.Response(404, request=httpx.Request("GET", "https://hub"))),
             ABSENT,
-            "no model",
+            "RepositoryNotFoundError",
         ),
     ],
 )
