@@ -10,7 +10,7 @@ from typing import Any
 from griffe import Class, Extension, Function, Module, Object, Parameter, ParameterKind, Parameters
 
 from hfcf.core import describe
-from hfcf.core.parts import OWN
+from hfcf.core.bound_stage import COMMON_SETTINGS
 from hfcf.core.settings import Setting, settings_of
 from hfcf.core.system import System
 from hfcf.systems import system_class, systems
@@ -33,7 +33,7 @@ class Settings(Extension):
         del loader, kwargs
         if pkg.name != "hfcf":
             return
-        set_signature(pkg["core.system.System"], [*map(declared, OWN.values())])
+        set_signature(pkg["core.system.System"], [*map(declared, COMMON_SETTINGS.values())])
         for cls in {*classes()}:
             shown = pkg[f"{cls.__module__}.{cls.__qualname__}".removeprefix("hfcf.")]
             set_signature(shown, [*parameters(cls)])

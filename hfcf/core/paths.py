@@ -1,8 +1,7 @@
-"""Files that can be made again: the folder that holds them, safe writing, and the quarantine of damaged files."""
+"""Files that can be made again: the folder that holds them, safe writing, locked folders, and damaged files set aside."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -12,12 +11,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import SystemRandom
 
+from filelock import FileLock, Timeout
+
+from hfcf.core.workers import process_number
+
 log = logging.getLogger(__name__)
 
-DAMAGED = ".damaged"
-"""The ending of the name of a quarantined file."""
-SEAL = ".sizes.json"
-"""The file in a folder that records the sizes of its files."""
+LOCK = ".hfcf.lock"
+"""The locked file in a folder. The operating system frees it when its process ends, also after a kill: the file may stay."""
 
 
 def cache_dir() -> Path:
@@ -59,16 +60,14 @@ def inside(folder: str | Path, path: str) -> Path:
 def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     """Make and fill a folder unless it exists, and return it.
 
-    The folder is filled under a hidden name and then renamed, so that neither a kill nor a second process leaves half a folder. A
-    folder whose files were cut off or removed since is quarantined, and filled again.
+    The folder is filled under a hidden name and then renamed, so that neither a kill nor a second process leaves half a folder.
     """
-    if not is_intact(target):
+    if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=target.parent))
         part = work / target.name  # inside, because `mkdtemp` makes what no other user may read
         try:
             fill(part)
-            seal(part)
             os.rename(part, target)
         except OSError:
             if not target.exists():
@@ -78,49 +77,42 @@ def fill_once(target: Path, fill: Callable[[Path], object]) -> Path:
     return target
 
 
-def seal(folder: Path, *patterns: str) -> None:
-    """Record the sizes of a folder's files, or of the files that match patterns, for `is_intact`."""
-    files = [path for pattern in patterns or ["*"] for path in folder.rglob(pattern) if path.is_file()]
-    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
-    with replace_file(folder / SEAL) as part:
-        part.write_text(json.dumps(sizes), encoding="utf-8")
-
-
-def is_sealed(folder: Path) -> bool:
-    """Say whether the sizes of a folder's files are recorded."""
-    return (folder / SEAL).is_file()
-
-
-def is_intact(folder: Path) -> bool:
-    """Say whether a folder exists and, if it is sealed, has its files as they were sealed; quarantine a folder that does not."""
-    if name := changed_file(folder):
-        quarantine(folder, f"{name} is not as it was written")
-    return folder.exists()
-
-
-def changed_file(folder: Path) -> str | None:
-    """Return the name of a sealed folder's file that is absent or has another size; later files are not looked at."""
-    try:
-        sizes = json.loads((folder / SEAL).read_text(encoding="utf-8"))
-        return next(
-            (name for name, size in sizes.items() if not (folder / name).is_file() or (folder / name).stat().st_size != size), None
-        )
-    except FileNotFoundError:
-        return None
-    except (ValueError, AttributeError):
-        return SEAL
-
-
-def quarantine(path: Path, why: object, *others: Path) -> Path:
+def quarantine(path: Path, why: object) -> None:
     """Rename a damaged file or folder to NAME.damaged, replacing an older NAME.damaged, and warn."""
-    target = path
-    for old in (path, *others):
-        new, number = old.with_name(old.name + DAMAGED), 1
-        while new.is_dir() or (old.is_dir() and new.exists()):  # a folder can't be replaced
-            number += 1
-            new = old.with_name(f"{old.name}{DAMAGED}{number}")
-        with suppress(FileNotFoundError):  # another process was faster
-            old.replace(new)
-        target = new if old is path else target
+    target = path.with_name(f"{path.name}.damaged")
+    if target.is_dir():
+        shutil.rmtree(target)
+    path.replace(target)
     log.warning("%s is damaged (%s): it is now %s, and what it held is computed again", path, why, target.name)
-    return target
+
+
+class FolderInUseError(ValueError):
+    """Another process is writing to the folder."""
+
+
+@contextmanager
+def hold_folder(folder: str | Path) -> Iterator[None]:
+    """Hold a folder, which is made if it does not exist: two runs that write to one folder at once would mix their files.
+
+    The processes of one launch share it. Entering it also shows, before hours of work, that the folder can be written to.
+    """
+    if process_number():  # of a launcher, whose first process holds the folder
+        yield
+        return
+    path = Path(folder) / LOCK
+    made = [parent for parent in path.parents if not parent.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        cure = "wait until it ends, stop it, or give another folder"
+        raise FolderInUseError(f"{folder} is in use by another process of hfcf: {cure}") from None
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        lock.release()
+        with suppress(OSError):  # there is something in it
+            for parent in made:
+                parent.rmdir()

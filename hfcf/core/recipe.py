@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from hfcf.core.docstrings import arguments
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
 from hfcf.core.redact import short_path, short_paths
-from hfcf.core.safe_yaml import PlainLoader, read_yaml, read_yaml_file, yaml_problem
-from hfcf.core.settings import BOUNDS, problem, quote, settings_of
+from hfcf.core.safe_yaml import read_yaml, read_yaml_file, yaml_problem
+from hfcf.core.settings import explain_invalid, quote, settings_of
 
 
 class RecipeError(ValueError):
@@ -65,9 +63,9 @@ def _model(value: Any) -> Any:
     if isinstance(value, Mapping):
         check(map(str, value), Model.__dataclass_fields__, "")
         if "name" not in value:
-            raise ValueError(": the key 'name' is missing")
+            raise ValueError("the key 'name' is missing")
     if not value or not isinstance(value, Mapping | str | Model):
-        raise ValueError(f" must be a name, or a mapping such as {{name: t5-base, revision: …}}, got {quote(value)}")
+        raise ValueError(f"must be a name, or a mapping such as {{name: t5-base, revision: …}}, got {quote(value)}")
     return Model.of(dict(value) if isinstance(value, Mapping) else value)
 
 
@@ -110,106 +108,7 @@ def parse(model: type[R], content: Any, where: str) -> R:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        details = error.errors(include_url=False)[0]
-        raise RecipeError(_message(model, details, where)) from error
-
-
-def _message(model: type[BaseModel], error: ErrorDetails, where: str) -> str:
-    """Write an error of pydantic as one line: the place, the key, the allowed values, and the value."""
-    *_, (path, annotation) = [((), model), *_steps(model, error["loc"])]
-    kind, value = error["type"], error["input"]
-    if kind == "missing":
-        return f"{_at(where, path[:-1])}: the key {path[-1]!r} is missing"
-    if kind == "unknown_key":
-        return f"{_at(where, path)}{error['msg']}"
-    if kind == "value_error":
-        text = str(error["ctx"]["error"])
-        return _at(where, path) + (text if text.startswith((":", " ")) else f": {text}")
-    if error["loc"][-1:] == ("[key]",):
-        return f"{_at(where, path)}: its keys must be texts, got {quote(value)}: put it in quotes"
-    if not path:
-        return f"{where} must be a mapping of keys to values, got {quote(value)}"
-    choices = [str(name) for option in _options(annotation) if get_origin(option) is Literal for name in get_args(option)]
-    if kind == "literal_error" and choices:
-        return f"{_at(where, path)} must be one of {', '.join(choices)}, got {quote(value)}{did_you_mean(value, choices)}"
-    if len(error["loc"]) > len(path) or kind.endswith(("_type", "_float", "sequence_str", "is_instance_of")):
-        return f"{_at(where, path)} must be of type {type_name(annotation)}, got {quote(value)}"
-    if kind in BOUNDS:
-        return f"{_at(where, path)} {problem(error, '')}"
-    return f"{_at(where, path)} {error['msg'].removeprefix('Input ')}, got {quote(value)}"
-
-
-def _at(where: str, path: Sequence[str | int]) -> str:
-    return where + "".join(f"[{part}]" if isinstance(part, int) else f": {part}" for part in path)
-
-
-def _steps(model: Any, loc: Iterable[str | int]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the keys on the way to an error with their types; the names that pydantic gives to members of a union are left out."""
-    path: tuple[str | int, ...] = ()
-    member = False  # whether the name of the member of a union has been read
-    for part in loc:
-        options = [option for option in _options(model) if option is not NoneType]
-        if part == "[key]" or (len(options) > 1 and not member):
-            member = True
-            continue
-        member = False
-        for option in options:
-            if isinstance(option, type) and issubclass(option, BaseModel):
-                fields = {field.alias or name: field.annotation for name, field in option.model_fields.items()}
-                if part not in fields:
-                    continue
-                model = fields[str(part)]
-            elif isinstance(part, int) and get_origin(option) in (list, tuple, Sequence):
-                model = get_args(option)[0]
-            elif isinstance(part, str) and get_origin(option) in (dict, Mapping):
-                model = get_args(option)[1]
-            else:
-                continue
-            path = (*path, part)
-            yield path, model
-            break
-
-
-def _options(annotation: Any) -> Iterator[Any]:
-    """Yield the members of a union, or the type itself, without `Annotated`."""
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) in (Union, UnionType):
-        for option in get_args(annotation):
-            yield from _options(option)
-    else:
-        yield annotation
-
-
-def type_name(annotation: Any) -> str:
-    """Name a type in the words of errors."""
-    names = []
-    for option in _options(annotation):
-        origin, args = get_origin(option), get_args(option)
-        if option is NoneType:
-            names.append("None")
-        elif origin is Literal:
-            names.append(" or ".join(map(str, args)))
-        elif origin in (list, tuple, Sequence):
-            names.append(f"list of {type_name(args[0])}")
-        elif (origin or option) in (dict, Mapping) or issubclass(option, BaseModel):
-            names.append("mapping")
-        else:
-            names.append(option.__name__)
-    return " | ".join(dict.fromkeys(names))
-
-
-class Loader(PlainLoader):
-    """Reads two kinds of values as YAML 1.2 does: 5e-5 is a number, which version 1.1 reads as a text. The labels yes, no, on and
-    off are texts, which version 1.1 reads as true and false."""
-
-
-_BOOL = "tag:yaml.org,2002:bool"
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in forms if tag != _BOOL] for first, forms in Loader.yaml_implicit_resolvers.items()
-}
-Loader.add_implicit_resolver(_BOOL, re.compile(r"(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
-Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789"))
+        raise RecipeError(explain_invalid(error, content, where)) from error
 
 
 def find(name: str) -> Path:
@@ -238,41 +137,23 @@ def folder() -> Path:
 def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """Read a recipe's content, and apply its preset and the changes from the command line."""
     try:
-        recipe = read_yaml_file(path, Loader)
+        recipe = read_yaml_file(path)
     except ValueError as error:
         raise RecipeError(str(error)) from error
     if not isinstance(recipe, dict):
         raise RecipeError(f"{path} holds no mapping of keys to values, such as system: race")
-    _refuse_addresses(recipe, path)
     return apply_changes(recipe, changes)
 
 
-_ADDRESS = re.compile(r"\s*(?:\S*::)?[A-Za-z][\w+.-]+:/")
-"""`https://…`, `hf://…`, `zip://…::https://…`, and `http:/…`, which `datasets` may make of an address; not a drive of Windows."""
-
-
-def addresses(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the addresses in nested values, each with its keys."""
-    return ((keys, value) for keys, value in _leaves(content) if isinstance(value, str) and _ADDRESS.match(value))
-
-
-def _leaves(value: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _keys(value: Any) -> Iterator[str]:
+    """Yield every key in nested values."""
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _leaves(part, *keys, str(key))
+            yield str(key)
+            yield from _keys(part)
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from _leaves(part, *keys)
-    else:
-        yield keys, value
-
-
-def _refuse_addresses(content: Mapping[str, Any], path: Path) -> None:
-    """Raise on an address in a file: a stranger may have written the file, and it would send requests from this machine."""
-    for keys, text in addresses(content):
-        key = ".".join(keys[2:] if keys[0] == "presets" else keys)
-        cure = f"if you trust it, give it yourself: --set {key}=…"
-        raise RecipeError(f"{path}: {': '.join(keys)}: {quote(text)} is an address, and a recipe names files and models; {cure}")
+            yield from _keys(part)
 
 
 def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
@@ -283,7 +164,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         if not equals:
             raise RecipeError(f"--set {change}: write key=value")
         try:
-            assignments.append((key.strip(), read_yaml(value, Loader)))
+            assignments.append((key.strip(), read_yaml(value)))
         except yaml.YAMLError as error:
             quoted = f'{key}="{value}"'
             raise RecipeError(f"--set {change}: the value is not YAML: {yaml_problem(error)}; as a text: '{quoted}'") from error
@@ -305,7 +186,7 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         if not isinstance(target, dict):
             raise RecipeError(f"{key}: there is nothing of that name to set")
         target[last] = value
-    if any("storage_options" in keys for keys, _ in _leaves(recipe)):
+    if "storage_options" in _keys(recipe):
         raise RecipeError("storage_options: a recipe is published, so it holds no access to a server: use hfcf.load in Python")
     return recipe
 
@@ -399,7 +280,7 @@ def without_folders(change: str) -> str:
     """Shorten the paths in a "key=value"; a text without a path stays as it was typed."""
     key, _, text = change.partition("=")
     try:
-        value = read_yaml(text, Loader)
+        value = read_yaml(text)
     except yaml.YAMLError:  # a mistake, which is reported elsewhere
         return f"{key}={short_path(text)}"
     if (shown := short_paths(value)) == value:
@@ -413,7 +294,8 @@ def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     names = sorted(allowed)
     for key in keys:
         if key not in names:
-            raise RecipeError(f"{where}: unknown key {key!r}{did_you_mean(key, names)} (allowed: {', '.join(names)})")
+            at = f"{where}: " if where else ""
+            raise RecipeError(f"{at}unknown key {key!r}{did_you_mean(key, names)} (allowed: {', '.join(names)})")
 
 
 def _merge(recipe: dict[str, Any], changes: Mapping[str, Any]) -> None:

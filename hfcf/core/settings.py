@@ -7,16 +7,16 @@ answers prompts, and names the recipe that trains the model. Systems, recipes, e
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from hfcf.core.model import CHAT, Model, is_chat, is_prompted
-from hfcf.core.names import check_settings
+from hfcf.core.names import check_settings, did_you_mean
 
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 """The seed of a random generator: an integer that NumPy also accepts."""
@@ -98,13 +98,6 @@ class Setting:
         return _type_name(self.annotation)
 
     @property
-    def range(self) -> str:
-        """The declared range of a number in words: "at least 0 and at most 1"; "" if none is declared."""
-        marks = list(_bounds(self.annotation))
-        bounds = {words: getattr(mark, name) for words, name in BOUNDS.values() for mark in marks if hasattr(mark, name)}
-        return " and ".join(f"{words} {bound:g}" for words, bound in bounds.items())
-
-    @property
     def is_number(self) -> bool:
         """Whether it is a number, or several."""
         return bool({int, float} & _scalars(self.annotation))
@@ -126,7 +119,7 @@ class Setting:
         try:
             value = _adapter(self.annotation).validate_python(value)
         except ValidationError as error:
-            raise ValueError(f"{self.name} {problem(error.errors(include_url=False)[0], self.type, self.range)}") from None
+            raise ValueError(explain_invalid(error, value, self.name)) from None
         for model in value if isinstance(value, tuple) else (value,):
             if isinstance(model, Model) and is_prompted(model) and self.marker(Prompted) is None:
                 why = self.marker(NeedsWeights)
@@ -210,13 +203,13 @@ def models_of(name: str, value: Any, *, flat: bool = False) -> Iterator[tuple[st
         yield (name if inner == "model" else f"{name}.{inner}"), model
 
 
-def plain(value: Any) -> Any:
+def to_builtin(value: Any) -> Any:
     """Return the value of a setting as plain data, for cards and `run.json`."""
     if hasattr(value, "__dataclass_fields__"):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: to_builtin(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: to_builtin(item) for key, item in value.items()}
+    return [to_builtin(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @lru_cache(maxsize=1024)
@@ -244,12 +237,6 @@ def _marks(annotation: Any) -> Iterator[Any]:
         yield from _marks(part)
 
 
-def _bounds(annotation: Any) -> Iterator[Any]:
-    for mark in _marks(annotation):
-        yield mark
-        yield from getattr(mark, "metadata", ())
-
-
 def _scalars(annotation: Any) -> set[Any]:
     """Return the types at the leaves of an annotation."""
     if get_origin(annotation) is Annotated:
@@ -272,25 +259,45 @@ def _type_name(annotation: Any) -> str:
     return " | ".join(names)
 
 
-BOUNDS = {
-    "greater_than_equal": ("at least", "ge"), "greater_than": ("above", "gt"),
-    "less_than_equal": ("at most", "le"), "less_than": ("below", "lt"),
+_WORDS = {
+    "Input should be": "must be", "greater than or equal to": "at least", "less than or equal to": "at most",
+    "greater than": "above", "less than": "below", "Value error, ": "",
 }  # fmt: skip
+"""What is shorter than pydantic's words."""
 
 
-def problem(error: ErrorDetails, type_name: str, range_: str = "") -> str:
-    """Say what is wrong with a value: "must be at least 1, got -3"; `range_` is the range of the whole setting."""
-    got, kind = quote(error["input"]), error["type"]
-    if kind in BOUNDS:
-        words, bound = BOUNDS[kind]
-        return f"must be {words} {error['ctx'][bound]:g}, got {got}"
-    if kind == "literal_error":
-        return f"must be one of {error['ctx']['expected']}, got {got}"
-    if kind == "value_error":
-        return f"can't be {got}: {error['ctx']['error']}"
-    if kind == "finite_number":
-        return f"must be finite{' and ' if range_ else ''}{range_}, got {got}"
-    return f"must be of type {type_name}, got {got}{f' ({range_})' if range_ else ''}"
+def explain_invalid(error: ValidationError, content: Any, where: str) -> str:
+    """Write pydantic's errors about a value as one line: the place, pydantic's words, and the value.
+
+    Args:
+        error: what pydantic raised; the errors of all members of a union are one.
+        content: the value as a whole, in which places are found.
+        where: what the value is: the name of a setting, or of a file.
+    """
+    first, *others = error.errors(include_url=False)
+    path, kind, value = _path(first["loc"], content), first["type"], first["input"]
+    at = where + "".join(f"[{part}]" if isinstance(part, int) else f": {part}" for part in path)
+    if kind == "missing":
+        return f"{at}: the key {first['loc'][-1]!r} is missing"
+    words = [first["msg"], *(other["msg"] for other in others if _path(other["loc"], content) == path)]
+    for pydantics, ours in _WORDS.items():
+        words = [text.replace(pydantics, ours) for text in words]
+    text = " or ".join(dict.fromkeys([words[0], *(word.removeprefix("must be ") for word in words[1:])]))
+    if kind in ("value_error", "unknown_key"):
+        text += "" if isinstance(value, Mapping) or quote(value) in text else f", got {quote(value)}"
+        return at + (text if text.startswith((":", " ")) else f" {text}" if text.startswith("must ") else f": {text}")
+    near = did_you_mean(value, re.findall(r"'([^']*)'", first["ctx"]["expected"])) if kind == "literal_error" else ""
+    return f"{at} {text}, got {quote(value)}{near}"
+
+
+def _path(loc: Iterable[str | int], content: Any) -> list[str | int]:
+    """Return the keys on the way to an error, without the names that pydantic gives to members of a union."""
+    path: list[str | int] = []
+    for part in loc:
+        if (isinstance(content, Mapping) and part in content) or (isinstance(content, list | tuple) and isinstance(part, int)):
+            content = content[part]  # type: ignore[index]
+            path.append(part)
+    return path
 
 
 def quote(value: Any) -> str:

@@ -25,7 +25,6 @@ from hfcf.core.names import check_settings
 from hfcf.core.prepare import prepare
 from hfcf.core.settings import Seed, read_models, settings_of
 from hfcf.core.task import nearest_task
-from hfcf.core.workers import bind_workers
 from hfcf.text.check import shorten
 
 
@@ -186,7 +185,7 @@ class Stage:
                 results.append(rejection)
         return results
 
-    def confirming(self) -> tuple[str, list[Model]] | None:
+    def verifiers(self) -> tuple[str, list[Model]] | None:
         """Describe, for cards, the models that must confirm a counterfactual, and list them; None if there are none."""
         return None
 
@@ -312,7 +311,6 @@ class Stage:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and version, which `Dataset.map` hashes and workers receive."""
-        bind_workers()
         return {"VERSION": self.VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

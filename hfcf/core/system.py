@@ -12,17 +12,17 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
+from hfcf.core.bound_stage import BoundStage, collect_settings, merged, signature
 from hfcf.core.columns import without_format
 from hfcf.core.dedup import reject_duplicates
 from hfcf.core.mapping import first_rows, map_stage
 from hfcf.core.model import Model
 from hfcf.core.names import check_names, did_you_mean
-from hfcf.core.parts import Part, collect_settings, merged, signature
 from hfcf.core.preflight import CURE, check, check_rows, warn_of_language
 from hfcf.core.prepare import clear_outputs, prepare
 from hfcf.core.public_models import SIZE, sized
 from hfcf.core.recipe import locate
-from hfcf.core.settings import Flat, GoesWith, Setting, TrainedBy, Trains, plain, settings_of
+from hfcf.core.settings import Flat, GoesWith, Setting, TrainedBy, Trains, settings_of, to_builtin
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import get_task, task_of, tasks
 
@@ -66,7 +66,7 @@ class System:
     """The system's name in recipes, provenance and reports; by default the class name in lower case."""
     task: Any = None
     """The task of its rows. None adds a setting `task`: the system works on every task that declares what may be rewritten."""
-    chain: ClassVar[tuple[type[Stage] | Part, ...]]
+    chain: ClassVar[tuple[type[Stage] | BoundStage, ...]]
     """The classes of its stages, in order."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
     """Named sets of settings. "paper" is what the paper used. "hub" has public checkpoints that need no training
@@ -77,22 +77,22 @@ class System:
     """The defaults that depend on the task, for a system with a setting `task`."""
     flips: ClassVar[bool] = True
     """Whether the label of a counterfactual differs from the label of its source; if not, the system only augments."""
-    several: ClassVar[str] = ""
+    count_setting: ClassVar[str] = ""
     """The setting that says how many counterfactuals a row gets; "" if there is no such setting."""
-    limit_first: ClassVar[bool] = False
+    limit_before_fit: ClassVar[bool] = False
     """Whether a limit applies before fitting: true if stages that cost money run before a stage can learn."""
     VERSION: ClassVar[str] = "1"
     """Increase it when fitting changes for equal rows and no stage's `VERSION` changes."""
     citation: ClassVar[str] = ""
     """The paper's BibTeX, for dataset cards."""
-    parts: ClassVar[Mapping[str, Part]]
+    parts: ClassVar[Mapping[str, BoundStage]]
     """The parts of `chain` by the names of their stages."""
     schema: ClassVar[Mapping[str, Setting]]
     """Its settings by name, collected from the stages."""
 
     def __init_subclass__(cls) -> None:
         cls.name = cls.__dict__.get("name", cls.__name__.lower())
-        parts = [part if isinstance(part, Part) else Part(part) for part in cls.chain]
+        parts = [part if isinstance(part, BoundStage) else BoundStage(part) for part in cls.chain]
         cls.parts = {part.stage.name: part for part in parts}
         cls.schema = collect_settings(cls)
         cls.__signature__ = signature(cls.schema)  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ class System:
         self.__setstate__({"_values": values, "_stages": {name: self._make(part, values) for name, part in cls.parts.items()}})
         self.check()
 
-    def _make(self, part: Part, values: Mapping[str, Any]) -> Stage:
+    def _make(self, part: BoundStage, values: Mapping[str, Any]) -> Stage:
         """Make a stage with the settings of the system."""
         values = {"system": self.name, "task": self.task, **values}
         shared: dict[str, Any] = {}
@@ -197,7 +197,7 @@ class System:
     @property
     def settings(self) -> dict[str, Any]:
         """Return its settings as plain data, for cards and `run.json`."""
-        return plain(self._values)
+        return to_builtin(self._values)
 
     @property
     def fitted(self) -> dict[str, str]:
@@ -209,9 +209,9 @@ class System:
         """List the stages that must run on the whole set before the last stage that learns can learn."""
         return max((self._before(stage) for stage in self.stages if stage.fit_inputs), key=len, default=[])
 
-    def confirming(self) -> tuple[str, list[Model]] | None:
+    def verifiers(self) -> tuple[str, list[Model]] | None:
         """Describe and list the models that must confirm a counterfactual: the models of the last stage that has any."""
-        return next((answer for stage in reversed(self.stages) if (answer := stage.confirming())), None)
+        return next((answer for stage in reversed(self.stages) if (answer := stage.verifiers())), None)
 
     @classmethod
     def trainings(cls) -> dict[str, str]:
@@ -308,7 +308,7 @@ class System:
 
         Args:
             ds: a `Dataset`, a stream, or a dictionary of either by split.
-            limit: the number of rows to work on; fitting reads all rows, unless `limit_first` is true.
+            limit: the number of rows to work on; fitting reads all rows, unless `limit_before_fit` is true.
             watch: called with each stage and the function that runs it, to time it.
             runner: divides the rows over processes or machines; by default everything runs in this process.
             checked: whether `hfcf.core.preflight.check` was called for the system.
@@ -335,7 +335,7 @@ class System:
         ds = clear_outputs(prepare(ds, system), system.stages)
         if runner.main:
             warn_of_language(task_of(ds.features), first_rows(ds, limit))
-        if self.limit_first:
+        if self.limit_before_fit:
             ds = first_rows(ds, limit)
         system, ds, done = system._fit_steps(ds, watch, runner, map_kwargs)
         rest = [stage for name, stage in system._stages.items() if name not in done]

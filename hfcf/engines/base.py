@@ -24,7 +24,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from hfcf.core import progress
 from hfcf.core.decisions import is_alone
-from hfcf.core.faults import NO_DEVICE_MEMORY
+from hfcf.core.errors import NO_DEVICE_MEMORY
 from hfcf.core.model import Model, is_chat, is_prompted
 from hfcf.core.settings import check_numbers
 from hfcf.core.workers import is_worker

@@ -1,213 +1,146 @@
-"""The request cache: store every answer of a model on disk as soon as it comes, so that a rerun repeats no model call."""
+"""The request cache: every answer of a model is stored on disk as soon as it comes, so that a rerun repeats no model call."""
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from hfcf.core.paths import cache_dir, part_name, quarantine
-from hfcf.engines.cache_admin import checksum, forget, keep_limit, make_tables, size_limit
+from hfcf.core.paths import cache_dir, quarantine
 
 log = logging.getLogger(__name__)
 
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_FAULTS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_READONLY: errno.EROFS}
+FILE = "requests.sqlite"
+TABLES = {
+    "requests": "key TEXT PRIMARY KEY, answer TEXT NOT NULL, engine TEXT NOT NULL, second INTEGER NOT NULL",
+    # Partial results of requests that take many batches; they are removed when the answer is stored.
+    "steps": "key TEXT, step TEXT, PRIMARY KEY (key, step)",
+}
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
-_CHECKED = 10_000_000  # characters of answers between two looks at the size
-_Statement = tuple[str, Sequence[tuple[Any, ...]]]
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class RequestCache:
-    """Store answers by key in one SQLite file that several processes can share."""
+    """Store answers by key in one SQLite file that several processes can share.
+
+    A file that SQLite finds damaged is quarantined with a warning, and a new file begun.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._path, self._number = path, 0
-        self._limit, self._stored = size_limit(), 0
-        with _raise_os_errors(path):
-            try:
-                self._connect()
-            except sqlite3.DatabaseError as error:
-                self._start_anew(error)
+        self._path = path
+        try:
+            self._open()
+        except sqlite3.DatabaseError as error:
+            self._start_anew(error)
 
-    def _connect(self) -> None:
+    def _open(self) -> None:
         # Writers of other processes hold the lock for milliseconds; waiting a minute outlasts a slow disk.
         self._db = sqlite3.connect(self._path, timeout=60, isolation_level=None, check_same_thread=False)
-        self._db.text_factory = lambda data: data.decode(errors="replace")  # damaged bytes would end the run
         # Two processes that switch a new file to WAL at once deadlock, and SQLite then fails without waiting.
-        with self._lock():
+        with FileLock(f"{self._path}.lock"):
             self._db.execute("PRAGMA journal_mode=WAL")
-            self._number = self._path.stat().st_ino
         self._db.execute("PRAGMA synchronous=NORMAL")
-        make_tables(self._db)
-        self._db.execute("SELECT key FROM answers LIMIT 1").fetchall()
-
-    def _lock(self) -> FileLock:
-        return FileLock(self._path.with_name(f"{self._path.name}.lock"))
+        for name, columns in TABLES.items():
+            self._db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITHOUT ROWID")
 
     def _start_anew(self, error: sqlite3.DatabaseError) -> None:
-        """Quarantine a damaged file, unless another process already did, and begin a new file."""
-        if _code(error) not in _DAMAGED:
+        """Quarantine a damaged file and begin a new one; raise any other error."""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
             raise error
-        with self._lock():
-            if self._path.exists() and self._path.stat().st_ino == (self._number or self._path.stat().st_ino):
-                self._db.close()
-                quarantine(self._path, error, *self._journals())
-            else:
-                self._leave()
-        self._connect()
-
-    def _follow(self) -> None:
-        """Open the file again if another process has quarantined it."""
-        try:
-            if self._path.stat().st_ino == self._number:
-                return
-        except FileNotFoundError:
-            pass
-        with self._lock():
-            self._leave()
-        self._connect()
-
-    def _leave(self) -> None:
-        """Close a quarantined file: SQLite then removes its journal under the name that now belongs to the new file's journal."""
-        journals = [(path, path.with_name(part_name(path.name))) for path in self._journals() if path.exists()]
-        for path, hidden in journals:
-            path.replace(hidden)
         self._db.close()
-        for path, hidden in journals:
-            hidden.replace(path)
+        quarantine(self._path, error)
+        for journal in ("wal", "shm"):
+            Path(f"{self._path}-{journal}").unlink(missing_ok=True)
+        self._open()
 
-    def _journals(self) -> list[Path]:
-        return [self._path.with_name(f"{self._path.name}-{part}") for part in ("wal", "shm")]
+    def _run(self, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except sqlite3.DatabaseError as error:
+            self._start_anew(error)
+        return action()
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Look answers up; keys without an answer are left out. Damaged answers are removed with a warning."""
-        found = self._read("SELECT key, answer, sum FROM answers LEFT JOIN sums USING (key)", keys)
-        # Answers of older versions have no checksum.
-        answers = {key: _parse(answer) for key, answer, stored in found if stored is None or stored == checksum(answer)}
-        if damaged := [key for key, *_ in found if answers.get(key, _NOTHING) is _NOTHING]:
-            log.warning("%s has %d damaged answers: they are removed, and asked again", self._path, len(damaged))
-            forget(self._db, damaged)
-        return {key: answer for key, answer in answers.items() if answer is not _NOTHING}
+        """Look answers up; keys without an answer are left out."""
+        return {key: json.loads(answer) for key, answer in self._select("SELECT key, answer FROM requests", list(keys))}
 
     def get_steps(self, keys: Iterable[str]) -> dict[str, list[Any]]:
         """Look up the steps of requests without an answer, in any order; keys without a step are left out."""
         steps: dict[str, list[Any]] = {}
-        for key, step in self._read("SELECT key, step FROM steps", keys):
-            if (value := _parse(step)) is not _NOTHING:
-                steps.setdefault(key, []).append(value)
+        for key, step in self._select("SELECT key, step FROM steps", list(keys)):
+            steps.setdefault(key, []).append(json.loads(step))
         return steps
 
-    def _read(self, query: str, keys: Iterable[str]) -> list[tuple[Any, ...]]:
-        requested = list(keys)
-        with _raise_os_errors(self._path):
-            try:
-                return self._select(query, requested)
-            except sqlite3.DatabaseError as error:
-                self._start_anew(error)
-                return self._select(query, requested)
-
-    def _select(self, query: str, requested: list[str]) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = []
-        for i in range(0, len(requested), _LOOKUP):
-            part = requested[i : i + _LOOKUP]
-            found += self._db.execute(f"{query} WHERE key IN ({','.join('?' * len(part))})", part)
-        return found
+    def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+        parts = [keys[i : i + _LOOKUP] for i in range(0, len(keys), _LOOKUP)]
+        places = [f"{query} WHERE key IN ({','.join('?' * len(part))})" for part in parts]
+        return self._run(lambda: [row for text, part in zip(places, parts, strict=True) for row in self._db.execute(text, part)])
 
     def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
         """Store answers in one transaction, and remove their steps; a key that another process stored first keeps its answer."""
-        no_steps = ("DELETE FROM steps WHERE key = ?", [(key,) for key in answers])
-        self._write("INSERT OR IGNORE INTO answers VALUES (?, ?)", answers, engine, no_steps, sums=True)
-
-    def put_steps(self, steps: Mapping[str, Any], engine: str = "") -> None:
-        """Store a step towards the answer of each of some requests, until `put` has the answer; arguments and errors as in
-        `put`."""
-        # A slower process may have a step of a request that another process has answered.
-        open_ones = "INSERT OR IGNORE INTO steps SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?1)"
-        self._write(open_ones, steps, engine)
-
-    def _write(self, insert: str, values: Mapping[str, Any], engine: str, *others: _Statement, sums: bool = False) -> None:
         second = int(time.time())
-        rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
-        origins = [(key, engine, second) for key in values]
-        statements: list[_Statement] = [(insert, rows), ("INSERT OR IGNORE INTO origins VALUES (?, ?, ?)", origins), *others]
-        if sums:
-            statements.append(("INSERT OR IGNORE INTO sums VALUES (?, ?)", [(key, checksum(text)) for key, text in rows]))
-        with _raise_os_errors(self._path):
-            try:
-                self._follow()
-                self._put(statements)
-            except sqlite3.DatabaseError as error:
-                self._start_anew(error)
-                self._put(statements)
+        rows = [(key, json.dumps(answer, ensure_ascii=False), engine, second) for key, answer in answers.items()]
+        self._write(
+            ("INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?)", rows),
+            ("DELETE FROM steps WHERE key = ?", [(key,) for key in answers]),
+        )
 
-    def _put(self, statements: Sequence[_Statement]) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            for statement, rows in statements:
-                self._db.executemany(statement, rows)
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # SQLite itself ends it where the disk is full
-                self._db.execute("ROLLBACK")
-            raise
-        self._stored += sum(len(text) for _, text in statements[0][1])
-        if self._limit is not None and self._stored >= min(self._limit / 100, _CHECKED):
-            self._stored = 0
-            keep_limit(self._db, self._limit)
+    def put_steps(self, steps: Mapping[str, Any]) -> None:
+        """Store a step towards the answer of each of some requests, until `put` has the answer."""
+        rows = [(key, json.dumps(step, ensure_ascii=False)) for key, step in steps.items()]
+        # A slower process may have a step of a request that another process has answered.
+        self._write(("INSERT OR IGNORE INTO steps SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM requests WHERE key = ?1)", rows))
+
+    def _write(self, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
+        def write() -> None:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                for statement, rows in statements:
+                    self._db.executemany(statement, rows)
+
+        self._run(write)
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Return the number of answers and their characters by engine, the largest first."""
+        query = "SELECT engine, count(*), sum(length(answer)) FROM requests GROUP BY engine ORDER BY 3 DESC"
+        return {engine: (number, size) for engine, number, size in self._db.execute(query)}
+
+    def prune(self, *, older_than: float | None = None, engine: str | None = None) -> int:
+        """Remove the answers that are older than so many days, of one engine or of all, and all steps; return their number."""
+        before = time.time() - 86_400 * older_than if older_than is not None else float("inf")
+        removed = self._db.execute(
+            "DELETE FROM requests WHERE second < ? AND engine = coalesce(?, engine)", (before, engine)
+        ).rowcount
+        self._db.execute("DELETE FROM steps")
+        self._db.execute("VACUUM")
+        return int(removed)
 
     def __len__(self) -> int:
-        return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
+        return int(self._db.execute("SELECT count(*) FROM requests").fetchone()[0])
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
 
-_NOTHING = object()
-"""Patterns of a text that JSON can't hold."""
-
-
-def _parse(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        return _NOTHING
-
-
-@contextmanager
-def _raise_os_errors(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors of the disk as errors of the operating system, with the file's name."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if (number := _FAULTS.get(_code(error))) is None:
-            raise
-        raise OSError(number, os.strerror(number), str(path)) from error
-
-
-def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary code of an error; 0 if Python raised the error itself."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
 def open_cache(paid: bool = False) -> RequestCache | None:
-    """Open this process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`."""
+    """Open this process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
+
+    With `HFCF_REQUEST_CACHE=paid`, which a dry run sets, only an engine whose answers cost money (`paid`) has a cache.
+    """
     setting = os.environ.get("HFCF_REQUEST_CACHE")
     if setting == "off" or (setting == "paid" and not paid):
         return None
-    return _open(cache_dir() / "requests.sqlite", os.getpid())
+    return _open(cache_dir() / FILE, os.getpid())
 
 
 @lru_cache(maxsize=4)
@@ -215,13 +148,6 @@ def _open(path: Path, pid: int) -> RequestCache | None:
     # A connection must not cross a fork, so the process is part of the key.
     try:
         return RequestCache(path)
-    except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise
-        why: Exception = error
-    except sqlite3.OperationalError as error:
-        if _code(error) != sqlite3.SQLITE_CANTOPEN:
-            raise
-        why = error
-    log.warning("%s can't be written to (%s): answers are not stored, and a second run asks again", path, why)
-    return None
+    except (OSError, sqlite3.OperationalError) as error:
+        log.warning("%s can't be written to (%s): answers are not stored, and a second run asks again", path, error)
+        return None

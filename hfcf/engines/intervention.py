@@ -122,7 +122,7 @@ class Intervention(Engine):
                 if not search.fills:
                     search.sentence.open.remove(search.word)
             if cache is not None and (steps := _steps(taken)):
-                cache.put_steps(steps, type(self).__name__)
+                cache.put_steps(steps)
             live = [search for search in live if search.fills]
             changes = [_logs(answer) - search.logs for (search, _), answer in zip(trials, answers, strict=True)]
             effects.learn([fill for _, fill in trials], torch.stack(changes))
@@ -136,7 +136,7 @@ class Intervention(Engine):
             margins = self.forward_split(loaded, new)
             if cache is not None:
                 stored = {sentence.key: margin.to_json() for sentence, margin in zip(new, margins, strict=True)}
-                cache.put_steps(stored, type(self).__name__)
+                cache.put_steps(stored)
             for sentence, margin in zip(new, margins, strict=True):
                 sentence.margin = margin
         table = loaded[0].encoder.get_input_embeddings().weight.detach()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from huggingface_hub import constants, errors
-from huggingface_hub.utils import parse_ratelimit_headers
 
 from hfcf.core.hub_http import httpx
 from hfcf.core.redact import mask
@@ -19,7 +18,6 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
 FIRST_DELAY = 1.0  # seconds before the first repetition; each further repetition waits twice as long
-LONGEST_WAIT = 300.0  # seconds: a longer wait is left to the user
 FAILURES = (OSError, RuntimeError, ValueError, httpx.HTTPError)
 """What huggingface_hub raises: OSErrors for refusals, RuntimeErrors for refused uploads, ValueErrors for malformed answers.
 
@@ -41,17 +39,17 @@ class HubError(ValueError):
 
 
 def retry(action: Callable[[], Answer], *, conflicts: bool = False) -> Answer:
-    """Run an action, and retry it after a wait when it fails with a transient error."""
-    for attempt in range(1, ATTEMPTS + 1):
+    """Run an action, and retry it after a wait when it fails with a transient error or, with `conflicts`, with a conflict alone."""
+    for attempt in range(1, ATTEMPTS):
         try:
             return action()
         except FAILURES as error:
-            wait = _conflict_wait(error, attempt) if conflicts else _transient_wait(error, attempt)
-            if wait is None or wait > LONGEST_WAIT or attempt == ATTEMPTS:
+            if not _is_transient(error, conflicts):
                 raise
-            log.warning("the Hub failed (%s); attempt %d of %d in %.0f s", _summarise(error), attempt + 1, ATTEMPTS, wait)
+            wait = FIRST_DELAY * 2.0 ** (attempt - 1)
+            log.warning("the Hub failed (%s); attempt %d of %d in %.0f s", _status(error), attempt + 1, ATTEMPTS, wait)
             time.sleep(wait)
-    raise AssertionError("unreachable")
+    return action()
 
 
 def explain(error: BaseException, repo: str, token: str | None) -> HubError:
@@ -109,34 +107,12 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _conflict_wait(error: BaseException, attempt: int) -> float | None:
-    answer = _http_error(error)
-    return _back_off(attempt) if answer is not None and answer.response.status_code in _CONFLICT else None
-
-
-def _transient_wait(error: BaseException, attempt: int) -> float | None:
-    if isinstance(error, (RuntimeError, ConnectionError)):  # an upload, which huggingface_hub or hf_xet has retried already
-        return None
-    for cause in _causes(error):
-        if isinstance(cause, errors.HfHubHTTPError):
-            wait = _retry_after(cause)
-            return None if cause.response.status_code not in _TRANSIENT else _back_off(attempt) if wait is None else wait
-        if isinstance(cause, (httpx.TransportError, json.JSONDecodeError)):  # the latter: an error page instead of an answer
-            return _back_off(attempt)
-    return None
-
-
-def _back_off(attempt: int) -> float:
-    return FIRST_DELAY * 2.0 ** (attempt - 1)
-
-
-def _retry_after(refusal: errors.HfHubHTTPError) -> float | None:
-    """Read the seconds that the Hub demands to wait: rate limits have their own header, other refusals the usual header."""
-    limit = parse_ratelimit_headers(refusal.response.headers)
-    if limit is not None and limit.remaining == 0:
-        return limit.reset_in_seconds + 1.0
-    value = str(refusal.response.headers.get("retry-after", "")).strip()
-    return float(value) if value.isdigit() else None
+def _is_transient(error: BaseException, conflicts: bool) -> bool:
+    """Return whether the same request may succeed later; huggingface_hub and hf_xet retry uploads themselves."""
+    if conflicts or isinstance(error, (RuntimeError, ConnectionError)):
+        return conflicts and _http_error(error) is not None and _status(error) in _CONFLICT
+    broken = (httpx.TransportError, json.JSONDecodeError)  # the latter: an error page instead of an answer
+    return _status(error) in _TRANSIENT or any(isinstance(cause, broken) for cause in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -147,11 +123,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _http_error(error: BaseException) -> errors.HfHubHTTPError | None:
     return next((cause for cause in _causes(error) if isinstance(cause, errors.HfHubHTTPError)), None)
-
-
-def _summarise(error: BaseException) -> str:
-    answer = _http_error(error)
-    return type(error).__name__ if answer is None else str(answer.response.status_code)
 
 
 def _message(error: BaseException, token: str | None) -> str:

@@ -62,7 +62,7 @@ def dry_run(
     good = [i for i in readable if i < total]
     remote = any(facts.place == ENDPOINT for facts in models)
     batch = (good or range(total))[: max(ROWS, concurrency()) if remote else TRIED]
-    fitted = [*batch, *(i for i in readable if i not in batch)][: len(batch) if system.limit_first else max(FIT_ON, len(batch))]
+    fitted = [*batch, *(i for i in readable if i not in batch)][: len(batch) if system.limit_before_fit else max(FIT_ON, len(batch))]
     clock = Clock()
     # Answers from the cache cost nothing, so the estimate would be 0; only answers that cost money are taken from it.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
@@ -80,7 +80,7 @@ def dry_run(
             stages.append({"stage": name, "reads": "", "fills": "", **cost, "engines": {}})
             continue
         stage, entry = by_name[name], next(entry for entry in clock.stages if entry["stage"] == name)
-        on_all = name in system.before_fit and not system.limit_first
+        on_all = name in system.before_fit and not system.limit_before_fit
         tried = len(fitted) if on_all else len(batch)
         times = (len(readable) if on_all else len(good)) / tried
         columns = {"reads": ", ".join(stage.inputs), "fills": ", ".join(stage.outputs)}

@@ -1,4 +1,4 @@
-"""The processes of a launcher (`accelerate launch`, `torchrun`, `hfcf run --num-gpus`): each runs the stages on its share."""
+"""The processes of a launcher (`accelerate launch`, `torchrun`): each runs the stages on its share."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from accelerate import PartialState
 from datasets import Dataset
 from torch import distributed
 
+from hfcf.core.errors import LostProcessError
 from hfcf.core.mapping import map_stage
 from hfcf.core.stage import Stage
 from hfcf.core.system import Runner, T, Watch
-from hfcf.core.workers import LostProcessError, process_number
+from hfcf.core.workers import process_number
 from hfcf.engines.base import process_device
 from hfcf.pipeline.shards import WORK, Pieces, Shards, divide, piece_size
 from hfcf.pipeline.timing import add_costs

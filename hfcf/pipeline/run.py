@@ -13,8 +13,8 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
-from hfcf.core.lock import hold_folder
 from hfcf.core.model import Model, named
+from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check
 from hfcf.core.public_models import SIZE
 from hfcf.core.settings import models_in
@@ -82,14 +82,12 @@ def run(
     content = parsed.model_dump(exclude_unset=True)
     runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out))
     if parsed.streaming and type(runner) is not Runner:
-        raise recipes.RecipeError(
-            "streaming: true runs in one process: take it out, or leave out the launcher, --num-gpus and --engine"
-        )
+        raise recipes.RecipeError("streaming: true runs in one process: take it out, or leave out the launcher and --engine")
     if parsed.streaming and parsed.forms:
         raise recipes.RecipeError("forms: a counterfactual needs its original, which a stream does not keep: take out streaming")
     limit = parsed.limit if limit is None else limit
     command = recipes.command("run", recipe, out, changes, limit)
-    with hold_folder(out, command):
+    with hold_folder(out):
         return _run(
             parsed, content, Path(out), command, runner, limit=limit, overwrite=overwrite, watch=watch, map_kwargs=map_kwargs
         )  # fmt: skip
@@ -120,7 +118,7 @@ def _run(
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
-            "checked_by": next(iter(system.confirming() or ()), None), **_own_prompts(system, metrics),
+            "checked_by": next(iter(system.verifiers() or ()), None), **_own_prompts(system, metrics),
             "stages": costs,
         },
         recipe=content, corpus=corpus,
@@ -156,7 +154,7 @@ def choose_engine(
     if engine == "local":
         return team
     if launched_processes() > 1:
-        raise ValueError("one process drives a Ray cluster: start it without accelerate launch and --num-gpus")
+        raise ValueError("one process drives a Ray cluster: start it without accelerate launch")
     from hfcf.pipeline.ray_engine import Cluster
 
     return Cluster(out, resources or RayResources())
@@ -290,10 +288,10 @@ def select_metrics(metrics: Metrics | None, system: System) -> dict[str, Metric]
     The flip rate's verifier must not be one of the models that the system filters by.
     """
     selected = read_metrics(metrics, system.task)
-    _, confirming = system.confirming() or ("", [])
-    if "flip_rate" in selected and confirming:
+    _, verifiers = system.verifiers() or ("", [])
+    if "flip_rate" in selected and verifiers:
         given = selected["flip_rate"].get("filtered_by") or []
-        selected["flip_rate"]["filtered_by"] = [*(given if isinstance(given, list | tuple) else [given]), *confirming]
+        selected["flip_rate"]["filtered_by"] = [*(given if isinstance(given, list | tuple) else [given]), *verifiers]
     return parse_metrics(selected, system.task)
 
 

@@ -84,7 +84,7 @@ class Shards:
         """Write the rows from `start` on."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with replace_file(self._path(start, start + len(table))) as part:
-            pq.write_table(table, part, compression="zstd", write_page_checksum=True)
+            pq.write_table(table, part, compression="zstd")
 
     def cut(self, size: Callable[[int], int]) -> Pieces:
         """Cut the rows that no shard has into pieces; `size` returns the rows of a piece, given the number of missing rows."""
@@ -94,13 +94,7 @@ class Shards:
         return self.missing(size(missing)) if missing else []
 
     def missing(self, size: int) -> Pieces:
-        """Cut the rows that no shard has into ranges of at most `size`; a shard that can't be read is set aside."""
-        for _, _, path in self._all():
-            try:
-                pq.read_table(path, page_checksum_verification=True)
-            except (OSError, pa.ArrowException) as error:
-                log.warning("%s can't be read (%s): its rows are computed again", path, str(error).splitlines()[0])
-                path.replace(path.with_name(f"{path.name}.damaged"))
+        """Cut the rows that no shard has into ranges of at most `size`."""
         gaps, place = [], 0
         for start, stop, _ in [*self._tiles(), (self.rows, self.rows, None)]:
             gaps += [(first, min(first + size, start)) for first in range(place, start, size)]

@@ -12,9 +12,9 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.contamination import save_seen, seen_rows
-from hfcf.core.lock import hold_folder
 from hfcf.core.model import SEEN, Model, named
 from hfcf.core.model_checks import check_weights
+from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import apply_changes, parse
 from hfcf.core.recipe import command as command_line
@@ -47,7 +47,7 @@ def train(
     limit = parsed.limit if limit is None else limit
     content = {**parsed.model_dump(exclude_unset=True), **({} if limit is None else {"limit": limit})}
     command = command or command_line("train", recipe, out, limit=limit)
-    with hold_folder(out, command):
+    with hold_folder(out):
         return _train(parsed, content, out, command, limit, overwrite)
 
 

@@ -38,9 +38,9 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
         raise ValueError(f"n must be at least 1, got {n}")
     cls = type(system) if isinstance(system, System) else system_class(system)
     _check(cls)
-    settings = {**settings, "task": _TASK, **({cls.several: n} if cls.several else {})}
+    settings = {**settings, "task": _TASK, **({cls.count_setting: n} if cls.count_setting else {})}
     made = system.replace(**settings) if isinstance(system, System) else cls.preset(preset, **settings)
-    own, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.several else n
+    own, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.count_setting else n
     for i, text in enumerate(own):
         if not isinstance(text, str):
             raise ValueError(

@@ -14,8 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from hfcf.core.model import Model
-from hfcf.core.model_checks import is_whole
-from hfcf.core.paths import cache_dir, is_intact, quarantine, seal
+from hfcf.core.paths import cache_dir
 from hfcf.training.steps import drop_unset, with_steps
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters
 
@@ -38,15 +37,14 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
     folder = _folder(digest)
-    if not _is_stored(folder):
+    if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = folder.with_suffix(".training")  # of this digest alone: so are its checkpoints
         with FileLock(lock := folder.with_suffix(".lock")):
             try:
-                if not _is_stored(folder):
+                if not folder.exists():
                     log.info("training the %s", kind)
                     train(part)
-                    seal(part)
                     part.rename(folder)
             finally:
                 if not any(part.glob(f"{CHECKPOINTS}/*")):  # nothing to continue
@@ -71,20 +69,9 @@ def ensure_steps(hp: Hyperparameters, steps: int, rows: int) -> Hyperparameters:
 def stored_model(digest: str) -> Model:
     """Return the model that `train_once` stored; raise `FileNotFoundError` if its folder no longer exists."""
     folder = _folder(digest)
-    if not _is_stored(folder):
+    if not folder.exists():
         raise FileNotFoundError(f"the trained model {folder} no longer exists: fit the system again")
     return Model(str(folder))
-
-
-def _is_stored(folder: Path) -> bool:
-    """Return whether the folder holds a model; a model with cut-off weights is moved aside."""
-    if not is_intact(folder):
-        return False
-    for path in folder.glob("*.safetensors"):
-        if not is_whole(path):
-            quarantine(folder, f"{path.name} ends too early")
-            return False
-    return True
 
 
 def _folder(digest: str) -> Path:

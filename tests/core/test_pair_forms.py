@@ -179,5 +179,5 @@ def test_a_recipe_publishes_forms_as_configurations(monkeypatch: pytest.MonkeyPa
         assert not list((tmp_path / "out" / "data").glob("triplet/*"))
         with pytest.raises(RecipeError, match="forms: a counterfactual needs its original, which a stream does not keep"):
             hfcf.run({**recipe, "streaming": True}, tmp_path / "stream")
-        with pytest.raises(RecipeError, match=r"forms\[0\] must be one of triplet, preference, got 'triplets'"):
+        with pytest.raises(RecipeError, match=r"forms\[0\] must be 'triplet' or 'preference', got 'triplets'"):
             hfcf.run({**recipe, "forms": ["triplets"]}, tmp_path / "wrong")

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from hfcf.cli import app
+from hfcf.core.artifacts import artifact_path, save_artifact
 from hfcf.engines.cache import RequestCache, open_cache
-from hfcf.engines.cache_admin import prune_answers
 
 WRITER = """
 import sys, time
@@ -43,21 +45,6 @@ def run(code: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-OPENER = """
-import sys, time
-from pathlib import Path
-from hfcf.engines.cache import RequestCache
-path, name = Path(sys.argv[1]), sys.argv[2]
-(path.parent / f"{name}.ready").touch()
-end = time.monotonic() + 60
-for number in range(30):
-    while not (path.parent / f"go{number}").exists() and time.monotonic() < end:
-        pass
-    RequestCache(path.parent / f"{number}.sqlite").put({name: number})
-    (path.parent / f"{name}.{number}").touch()
-"""
-
-
 def wait_for(processes: list[subprocess.Popen[str]], *paths: Path) -> None:
     """Wait until the processes have made their files; one that ends before it has is an error with its own words."""
     end = time.monotonic() + 120
@@ -80,16 +67,6 @@ def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None
     assert cache.get(own) == own
     assert set(cache.get(f"shared-{i}" for i in range(100)).values()) <= {"a", "b"}
     assert len(cache) == 300
-
-
-def test_processes_open_a_new_file_at_once(tmp_path: Path) -> None:
-    openers = [run(OPENER, tmp_path / "n.sqlite", name) for name in ("a", "b")]
-    wait_for(openers, tmp_path / "a.ready", tmp_path / "b.ready")
-    for number in range(30):
-        (tmp_path / f"go{number}").touch()
-        wait_for(openers, tmp_path / f"a.{number}", tmp_path / f"b.{number}")
-    assert [(opener.communicate(timeout=120)[1], opener.returncode) for opener in openers] == [("", 0), ("", 0)]
-    assert len(RequestCache(tmp_path / "7.sqlite")) == 2
 
 
 def test_a_killed_process_leaves_whole_batches(tmp_path: Path) -> None:
@@ -124,25 +101,25 @@ def test_steps_stay_until_the_answer_comes(tmp_path: Path) -> None:
     assert cache.get(["k"]) == {}
     RequestCache(tmp_path / "requests.sqlite").put({"k": "answer"})
     assert [*cache.get_steps(["k", "l"])] == ["l"]
-    assert prune_answers(tmp_path / "requests.sqlite", older_than=-1) == 1
+    assert cache.prune(engine="other") == 0
     assert cache.get_steps(["k", "l"]) == {}
 
 
 def test_a_failed_put_stores_nothing_and_frees_the_lock(tmp_path: Path) -> None:
     cache = RequestCache(tmp_path / "requests.sqlite")
-    with pytest.raises(sqlite3.Error, match="binding"):
+    with pytest.raises(sqlite3.Error):
         cache.put({"good": 1, ("not", "a", "key"): 2})  # type: ignore[dict-item]
     other = RequestCache(tmp_path / "requests.sqlite")
     other.put({"k": 1})
     assert cache.get(["good", "k"]) == {"k": 1}
 
 
-@pytest.mark.parametrize("number", [0, 1, 499, 500, 501, 1700])
-def test_any_number_of_keys_is_looked_up(tmp_path: Path, number: int) -> None:
+def test_more_keys_than_sqlite_takes_variables_are_looked_up(tmp_path: Path) -> None:
     cache = RequestCache(tmp_path / "requests.sqlite")
-    answers = {f"key {i}": i for i in range(number)}
+    answers = {f"key {i}": i for i in range(1700)}
     cache.put(answers)
     assert cache.get([*answers, "unknown"]) == answers
+    assert cache.get([]) == {}
 
 
 def test_answers_come_back_as_they_were(tmp_path: Path) -> None:
@@ -171,3 +148,55 @@ def test_a_forked_process_opens_its_own() -> None:
         os._exit(0)
     os.waitpid(pid, 0)
     assert os.read(read, 10) == b"own"
+
+
+@pytest.mark.parametrize("while_open", [False, True])
+def test_a_damaged_file_is_set_aside_with_one_line(tmp_path: Path, while_open: bool, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "requests.sqlite"
+    cache = RequestCache(path)
+    cache.put({f"{i}": "answer" * 50 for i in range(500)})
+    if while_open:
+        RequestCache(path)._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    else:
+        cache.close()
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\x07" * (len(data) - 4096) if while_open else b"\x01" * len(data))
+    cache = RequestCache(path)
+    assert cache.get(f"{i}" for i in range(500)) == {}
+    cache.put({"a": 1})
+    assert RequestCache(path).get(["a"]) == {"a": 1}
+    assert path.with_name(f"{path.name}.damaged").exists()
+    [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert str(path) in warning
+
+
+def test_a_folder_that_can_t_be_written_to_is_one_warning(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (cache / "file").touch()
+    monkeypatch.setenv("HFCF_CACHE", str(cache / "file"))
+    assert open_cache() is None
+    assert open_cache() is None
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert str(cache / "file") in warning
+
+
+def test_the_command_says_sizes_and_prunes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, command = [1_800_000_000.0], CliRunner()
+    monkeypatch.setattr("time.time", lambda: now[0])
+    requests = RequestCache(cache / "requests.sqlite")
+    for day in range(3):
+        requests.put({f"c{day}": day}, "Classifier")
+        requests.put({f"n{day}": day}, "Ner")
+        now[0] += 86_400
+    old = artifact_path(save_artifact({"a": 1}))
+    os.utime(old, (0, 0))
+    shown = command.invoke(app, ["cache", "size"])
+    assert shown.exit_code == 0
+    assert all(name in shown.output for name in ("answers: Classifier", "answers: Ner", "requests.sqlite", "fitted"))
+    assert "2 answers, 1 fitted" in command.invoke(app, ["cache", "prune", "--older-than", "2.5"]).output
+    assert "1 answers" in command.invoke(app, ["cache", "prune", "--older-than", "1.5", "--engine", "Ner"]).output
+    assert "1 answers" in command.invoke(app, ["cache", "prune", "--engine", "Ner"]).output
+    assert sorted(requests.get([f"{engine}{day}" for engine in "cn" for day in range(3)])) == ["c1", "c2"]
+    assert not old.exists()
+    assert isinstance(command.invoke(app, ["cache", "prune"]).exception, ValueError)

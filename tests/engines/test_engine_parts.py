@@ -12,7 +12,6 @@ import torch
 from hfcf.core.model import Model
 from hfcf.engines.answers import find_fault, object_schema, schema_validator, token_probabilities
 from hfcf.engines.attribution import words_of
-from hfcf.engines.cache_admin import parse_size
 from hfcf.engines.classifier_spec import rename_classes, write_model
 from hfcf.engines.cure import OUTSIDE, is_open, membership, not_shut, spread
 from hfcf.engines.entity_types import head_noun, may_be_person
@@ -76,10 +75,6 @@ def test_places_that_a_head_reads_are_filled_up():
 
 def test_priors_are_a_softmax():
     assert [round(math.exp(prior), 2) for prior in priors([12.0, 11.0], 1.0)] == [0.73, 0.27]
-
-
-def test_sizes():
-    assert [parse_size(text) for text in ("20GB", "1.5 kB", "2GiB")] == [20_000_000_000, 1500, 2_147_483_648]
 
 
 def test_schemas_of_answers():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import logging
@@ -17,7 +16,7 @@ import bad_server
 import pytest
 from bad_server import Reply, Start, body, claim, say, starter
 
-from hfcf.core.redact import hide, hide_in_body, hide_secrets
+from hfcf.core.redact import hide, hide_secrets
 from hfcf.engines.answers import InvalidAnswer, parse_answer, parse_completion
 from hfcf.engines.remote.endpoint import RemoteError, is_refused, retry_after
 from hfcf.engines.remote.engine import Remote
@@ -123,104 +122,29 @@ def test_numbers_that_no_server_means() -> None:
 # --- the key
 
 
-@pytest.mark.parametrize(
-    "echo",
-    [
-        json.dumps({"claim": f"Your key is {KEY}."}),
-        json.dumps({"claim": f"Your key is {KEY}."}).replace("/", r"\/"),
-        '{"claim": "Your key is ' + "".join(f"\\u{ord(c):04X}" for c in KEY) + '."}',
-    ],
-    ids=["plain", "slash", "escaped"],
-)
 def test_an_answer_that_echoes_the_key_is_stored_without_it(
-    start: Start, monkeypatch: pytest.MonkeyPatch, cache: Path, caplog: pytest.LogCaptureFixture, echo: str
+    start: Start, monkeypatch: pytest.MonkeyPatch, cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("HFCF_LLM_KEY", KEY)
     completion = {
         "choices": [
             {
-                "message": {"content": echo}, "finish_reason": f"stop {KEY}",
-                "logprobs": {"content": [{"token": part, "logprob": -0.1} for part in (KEY[:7], KEY[7:])]},
+                "message": {"content": json.dumps({"claim": f"Your key is {KEY}."})}, "finish_reason": f"stop {KEY}",
             }
         ],
         "model": f"served by {KEY}",
     }  # fmt: skip
     start(lambda n, asked: body(completion))
     with caplog.at_level(logging.WARNING):
-        assert ask(alternatives=1) == [{"answer": {"claim": "Your key is ***."}}]
+        assert ask() == [{"answer": {"claim": "Your key is ***."}}]
     assert "repeats one of your keys" in caplog.text
     with sqlite3.connect(cache / "requests.sqlite") as file:
-        (stored,) = (answer for (answer,) in file.execute("SELECT answer FROM answers"))
+        (stored,) = (answer for (answer,) in file.execute("SELECT answer FROM requests"))
     file.close()
     raw = json.loads(stored)
     assert (raw["finish"], raw["model"]) == ("stop ***", "served by ***")
-    assert "logprobs" not in raw
     assert KEY not in stored
     assert parse_answer(raw["text"], SCHEMA) == {"claim": "Your key is ***."}
-
-
-GOOD = '{"claim": "ok"}'
-
-
-def completion(content: Any = GOOD, tokens: tuple[str, str] = ("{", "}"), others: tuple[str, str] = ("a", "b")) -> str:
-    logprobs = [
-        {"token": token, "logprob": -0.1, "top_logprobs": [{"token": other, "logprob": -1.0}]}
-        for token, other in zip(tokens, others, strict=True)
-    ]
-    return json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop", "logprobs": {"content": logprobs}}]})
-
-
-def answer(line: str, *headers: str, content: bytes = b"no") -> Reply:
-    head = [f"HTTP/1.1 {line}", *headers, f"Content-Length: {len(content)}", "", ""]
-    return bad_server.raw("\r\n".join(head).encode() + content)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        body(completion(others=(KEY, "b"))),
-        body(completion(others=(KEY[:9], KEY[9:]))),
-        body(completion(tokens=("{", KEY[9:]), others=(f"xsk{KEY[:9]}", "b"))),
-        body(completion(content=[{"text": f'{{"claim": "{KEY[:9]}'}, {"text": f'{KEY[9:]}"}}'}])),
-        body(completion(content=GOOD.replace("ok", base64.b64encode(f"me:{KEY}".encode()).decode()))),
-        body(completion(content=GOOD.replace("ok", KEY.replace("/", "%2F")))),
-        answer("200 OK", content=completion(content=GOOD.replace("ok", KEY)).encode("utf-16")),
-        answer(f"401 no {KEY}", f"Location: http://host/{KEY}"),
-        answer(f"500 no {KEY}", f"Retry-After: {KEY}"),
-        answer(KEY),
-        answer("200 OK", KEY),
-        answer("200 OK", f"Content-Encoding: {'x' * 30}{KEY}"),
-        body({"error": {"message": f"maximum context length is 9, {KEY}"}}, 400),
-    ],
-    ids=["alternative", "alternatives", "alternative and token", "parts", "base64", "percent", "utf-16", "reason", "reason of 500",
-         "status line", "header line", "encoding", "refusal"],
-)  # fmt: skip
-def test_no_part_of_an_answer_carries_the_key(
-    start: Start, monkeypatch: pytest.MonkeyPatch, cache: Path, caplog: pytest.LogCaptureFixture, reply: Reply
-) -> None:
-    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
-    start(lambda n, asked: reply)
-    with caplog.at_level(logging.DEBUG):
-        try:
-            told = repr(ask(alternatives=1, attempts=1))
-        except RemoteError as error:
-            told = f"{error!r} {error.__cause__!r} {error.__context__!r}"
-    told += caplog.text + b"".join(file.read_bytes() for file in cache.rglob("requests.sqlite*")).decode("latin-1")
-    half = base64.b64encode(KEY.encode())[4:16].decode()
-    for shown in (KEY[:9], KEY[9:], KEY.lower(), half, base64.b64encode(f"me:{KEY}".encode())[8:-4].decode()):
-        assert shown not in told
-
-
-def test_alternatives_that_spell_no_secret_stay(start: Start, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
-    start(lambda n, asked: body(completion(others=(KEY[:9], f" {KEY[9:]}"))))
-    assert ask(alternatives=1)[0]["logprobs"][0] == ["{", -0.1, [[KEY[:9], -1.0]]]
-
-
-def test_a_body_too_deep_to_clean_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HFCF_LLM_KEY", KEY)
-    assert hide_in_body("[" * 5000 + "]" * 5000) == ""
-    assert hide_in_body("[" * 900 + "]" * 900) in ("", "[" * 900 + "]" * 900)
 
 
 @pytest.mark.parametrize("key", ["none", "EMPTY", "password"])
@@ -232,10 +156,8 @@ def test_a_key_that_is_a_word_changes_no_answer(start: Start, monkeypatch: pytes
 
 def test_every_secret_of_the_environment_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_0123456789abcdef")
-    monkeypatch.setenv("HTTPS_PROXY", "http://me:pass%2Fword1@proxy:80")
+    monkeypatch.setenv("HFCF_LLM_KEY", "k/ey-0123456789")
     monkeypatch.setenv("HFCF_LLM_URL", "https://host/v1?api-key=q-12345678&v=2")
-    text = "hf_0123456789abcdef pass%2Fword1 pass/word1 q-12345678 http://a:b@c/d v=2"
+    text = "hf_0123456789abcdef k/ey-0123456789 k%2Fey-0123456789 q-12345678 http://a:b@c/d v=2"
     assert hide(text) == "*** *** *** *** http://***@c/d v=2"
     assert hide_secrets("http://a:b@c/d") == "http://a:b@c/d"
-    monkeypatch.setenv("HFCF_LLM_KEY", "k%2Fey-0123456789")
-    assert hide_secrets("k%2Fey-0123456789 %6B%252Fey-0123456789") == "*** ***"

@@ -609,7 +609,7 @@ def test_raw_answers_are_kept_good_and_bad(start: Start, cache: Path) -> None:
     start(in_order(say("garbage"), say('{"claim": "b"}', completion=4)))
     engine().run(asks("a"))
     with sqlite3.connect(cache / "requests.sqlite") as file:
-        kept = [json.loads(answer) for (answer,) in file.execute("SELECT answer FROM answers")]
+        kept = [json.loads(answer) for (answer,) in file.execute("SELECT answer FROM requests")]
     file.close()
     assert sorted(kept, key=lambda raw: raw["attempt"]) == [
         {

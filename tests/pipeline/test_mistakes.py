@@ -14,7 +14,7 @@ from datasets import Dataset
 
 import hfcf
 from hfcf import cli
-from hfcf.core import faults as errors
+from hfcf.core import errors
 from hfcf.core.recipe import RecipeError
 from hfcf.pipeline.dry_run import dry_run
 from hfcf.pipeline.train import train
@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["settings.verifier=a_folder"], ["no config.json"]),
         (["settings.verifier=offline:minlm"], ["no offline model 'minlm'"]),
         (["settings.verifier={name: offline:minilm, adapter: 'hfcf:verifer'}"], ["hfcf:verifier"]),
-        (["settings.verifier=*x"], ["not YAML", "quotes"]),
+        (["settings.verifier=*x"], ["not YAML", "as a text"]),
         (["settings.ner=offline:spacy"], ["type Ner", "backend: …"]),
         (["settings.ner={backnd: spacy}"], ["'backend'"]),
         (["settings.num_beam=3"], ["'num_beams'"]),
@@ -80,15 +80,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
         (["corpus=parquet"], ["--set corpus=jsonl"]),
         (["limit=-3"], ["limit must be at least 1, got -3"]),
         (["limit=0"], ["limit must be at least 1, got 0"]),
-        (["limit=all"], ["limit must be of type int", "'all'"]),
-        (["limit=true"], ["limit must be of type int", "True"]),
-        (["settings=[a]"], ["settings must be of type mapping", "['a']"]),
-        (["settings={3: a}"], ["settings: its keys must be texts", "3", "quotes"]),
+        (["limit=all"], ["limit must be a valid integer", "'all'"]),
+        (["limit=true"], ["limit must be a valid integer", "True"]),
+        (["settings=[a]"], ["settings must be a valid dictionary", "['a']"]),
+        (["settings={3: a}"], ["settings", "valid string", "3"]),
         (["settings=3", "settings.alpha=0.2"], ["settings.alpha", "nothing of that name"]),
-        (["options=3"], ["options must be of type mapping"]),
-        (["labels=3"], ["labels must be of type mapping | list of str"]),
-        (["corpus=3"], ["corpus must be of type str | mapping", "got 3"]),
-        (["seed=x"], ["seed must be of type int"]),
+        (["options=3"], ["options must be a valid dictionary"]),
+        (["labels=3"], ["labels must be a valid dictionary"]),
+        (["corpus=3"], ["corpus", "a valid string or a valid dictionary", "got 3"]),
+        (["seed=x"], ["seed must be a valid integer"]),
         (["metrics=3"], ["metrics must be a list of names and functions, or a mapping"]),
     ],
 )
@@ -113,8 +113,8 @@ def test_settings(
         (["run", "race_hovr", "--out", "out/x"], ["'race_hover'"]),
         (["run", "train_verifier", "--out", "out/x"], ["hfcf train"]),
         (["train", "race_hover", "--out", "out/x"], ["hfcf run"]),
-        (["run", "mine.yaml", "--out", "a_file"], ["a_file is a file"]),
-        (["run", "mine.yaml", "--out", "a_file/x"], ["a_file is a file"]),
+        (["run", "mine.yaml", "--out", "a_file"], ["a_file"]),
+        (["run", "mine.yaml", "--out", "a_file/x"], ["a_file"]),
         (["train", "train_verifier", "--out", "out/x", "--set", "model=out/none"], ["model: there is no folder out/none"]),
         (["evaluate", "out/none", "--corpus", "fever=x"], ["no folder out/none"]),
         (["evaluate", "offline:minilm", "--corpus", "fever"], ["NAME=FOLDER"]),
@@ -145,8 +145,8 @@ PRESETS = "presets must be a mapping of each preset's name to the keys that it c
         ("presets: {offline: 3}", f"{PRESETS}{{'offline': 3}}"),
         ("presets: {3: {seed: 1}}", f"{PRESETS}{{3: "),
         ("presets: {offline: {limit: 0}}", "limit must be at least 1, got 0"),
-        ("settings: [a]", "settings must be of type mapping | None, got ['a']"),
-        ("limit: all", "limit must be of type int | None, got 'all'"),
+        ("settings: [a]", "settings must be a valid dictionary, got ['a']"),
+        ("limit: all", "limit must be a valid integer, got 'all'"),
         ("limit: 0", "limit must be at least 1, got 0"),
         ("limit: -5", "limit must be at least 1, got -5"),
     ],
@@ -184,16 +184,16 @@ TRAINING = {"train": "verifier", "model": "offline:minilm", "data": [{"corpus": 
     ("change", "message"),
     [
         ({"train": ["verifier"]}, "train must be one of verifier"),
-        ({"data": 3}, "data must be of type list of mapping, got 3"),
+        ({"data": 3}, "data must be a valid list, got 3"),
         ({"data": [{"corpus": "fever", "take": 0}]}, "take must be at least 1, got 0"),
         ({"data": [{"corpus": "fever", "skip": -5}]}, "skip must be at least 0, got -5"),
-        ({"exclude": 3}, "exclude must be of type list of mapping, got 3"),
+        ({"exclude": 3}, "exclude must be an instance of Sequence, got 3"),
         ({"epochs": 0}, "epochs must be above 0, got 0"),
         ({"batch_size": -5}, "batch_size must be at least 1, got -5"),
         ({"learning_rate": -1}, "learning_rate must be above 0, got -1"),
         ({"max_length": 0}, "max_length must be at least 1, got 0"),
         ({"rank": 0}, "rank must be at least 1, got 0"),
-        ({"limit": "all"}, "limit must be of type int"),
+        ({"limit": "all"}, "limit must be a valid integer"),
     ],
 )
 def test_a_training_with_values_of_another_kind_is_refused(change: dict[str, Any], message: str) -> None:
@@ -203,21 +203,23 @@ def test_a_training_with_values_of_another_kind_is_refused(change: dict[str, Any
 
 
 def test_paths_without_rights_are_one_line() -> None:
-    assert "permission denied" in errors.explain(PermissionError(13, "Permission denied", "x"))
-    assert errors.explain(IsADirectoryError(21, "Is a directory", "x")) == "x is a folder, and a file is expected"
-    assert "pip install stanza" in errors.explain(ModuleNotFoundError("No module named 'stanza'", name="stanza"))
+    assert errors.explain(IsADirectoryError(21, "Is a directory", "x")) == "x: Is a directory"
+    for error, words in (
+        (PermissionError(13, "Permission denied", "x"), "permission denied"),
+        (ModuleNotFoundError("No module named 'stanza'", name="stanza"), "pip install stanza"),
+    ):
+        assert words in str(errors.explain(error))
 
 
 def test_a_model_that_the_hub_does_not_have_is_one_line() -> None:
     error = OSError("nope is not a local folder and is not a valid model identifier listed on 'https://huggingface.co'\nIf …")
-    assert errors.explain(error).splitlines() == [
-        "there is no model nope: neither a folder of that name nor a model on the Hub that you have access to"
-    ]
+    [line] = str(errors.explain(error)).splitlines()
+    assert "there is no model nope" in line
 
 
 def test_a_bug_keeps_its_traceback() -> None:
-    assert not errors.is_a_users(TypeError("unsupported operand"))
-    assert errors.is_a_users(TypeError("RACE has no setting 'x'"))
+    assert errors.explain(TypeError("unsupported operand")) is None
+    assert errors.explain(TypeError("RACE has no setting 'x'"))
 
 
 def test_the_rejected_rows_of_a_stream_need_its_rows() -> None:

@@ -36,7 +36,7 @@ ROWS = 2
 def stored(cache: Path) -> dict[str, Any]:
     open_cache()  # makes the file
     with sqlite3.connect(cache / "requests.sqlite") as file:
-        answers = dict(file.execute("SELECT key, answer FROM answers"))
+        answers = dict(file.execute("SELECT key, answer FROM requests"))
     file.close()
     raw = {key: json.loads(answer) for key, answer in answers.items()}
     return {key: answer for key, answer in raw.items() if isinstance(answer, dict) and "finish" in answer}

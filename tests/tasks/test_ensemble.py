@@ -208,9 +208,9 @@ def test_a_judge_is_checked_before_the_first_stage() -> None:
 def test_cards_name_each_judge() -> None:
     system = CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:nli"),), certainty=0.9)
     assert model_names(system.values)["judges 1"] == "offline:minilm + hfcf:nli"
-    text, models = system.confirming()
+    text, models = system.verifiers()
     assert [model.adapter for model in models] == ["hfcf:verifier", "hfcf:nli"]
     assert text == "the verifier and the judges named above, which had to agree, each with a probability of at least 0.9,"
-    assert system.replace(judges=()).confirming()[0] == "the verifier named above, with a probability of at least 0.9,"
+    assert system.replace(judges=()).verifiers()[0] == "the verifier named above, with a probability of at least 0.9,"
     with pytest.raises(ValueError, match="would agree with itself"):
         select_metrics({"flip_rate": {"verifier": {"name": "offline:minilm", "adapter": "hfcf:nli"}}}, system)

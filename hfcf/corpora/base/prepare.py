@@ -12,7 +12,7 @@ from typing import Any
 import datasets
 from datasets.data_files import DataFilesDict, DataFilesList
 
-from hfcf.core.paths import DAMAGED, cache_dir, is_intact, is_sealed, seal
+from hfcf.core.paths import cache_dir
 from hfcf.corpora.base.builder import Corpus, Files
 from hfcf.corpora.formats.read import CorpusError
 
@@ -26,12 +26,8 @@ def prepare_builder(
     for split, paths in files.items():
         data_files[split] = DataFilesList([str(path.resolve()) for path in paths], [(_sha256(path),) for path in paths])
     fields = {field.name for field in dataclasses.fields(cls.BUILDER_CONFIG_CLASS)}
-    root = cache_dir() / "corpora"
-    for folder in list((root / f"hfcf_{name}").glob("*/*/*")):
-        if is_sealed(folder) and DAMAGED not in folder.name:
-            is_intact(folder)  # a damaged folder is quarantined, and built again
     builder = cls(
-        cache_dir=str(root),
+        cache_dir=str(cache_dir() / "corpora"),
         dataset_name=f"hfcf_{name}",
         config_name=name,
         hash=_code_hash(cls),
@@ -48,8 +44,6 @@ def prepare_builder(
         if isinstance(error.__cause__, CorpusError):
             raise error.__cause__ from None
         raise
-    if not is_sealed(folder := Path(builder.cache_dir)):
-        seal(folder, "dataset_info.json", f"{builder.dataset_name}-*.arrow")  # the files of maps come and go
     return builder
 
 

@@ -8,15 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from datasets import Dataset, DatasetDict, ReadInstruction, config, load_dataset, load_from_disk
+from datasets import Dataset, DatasetDict, ReadInstruction, load_dataset, load_from_disk
 from datasets.exceptions import DatasetGenerationError
-from yaml import YAMLError
 
-from hfcf.core.mapping import read_cached
 from hfcf.core.names import did_you_mean
-from hfcf.core.recipe import addresses, is_saved
-from hfcf.core.safe_yaml import front_matter, yaml_problem
-from hfcf.core.settings import quote
+from hfcf.core.recipe import is_saved
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
 from hfcf.corpora.custom.load import from_dataset
 
@@ -66,11 +62,7 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
     if unknown := [name for name in others if name not in ("data_dir", "data_files")]:
         raise TypeError(f"{corpus_name(corpus)} has no option {unknown[0]!r}; its options: {', '.join(OwnRows.OPTIONS)}")
     name = split.partition("[")[0] if split and "+" not in split else None
-
-    def read() -> Dataset | DatasetDict:
-        return from_dataset(_load(corpus, split, others), corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
-
-    return read_cached(read)
+    return from_dataset(_load(corpus, split, others), corpus=corpus_name(corpus), split=name, on_error=on_error, **own)
 
 
 def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset | DatasetDict:
@@ -84,11 +76,6 @@ def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset 
     if twice := [name for name, value in arguments.items() if value is not None and given.get(name, value) != value]:
         raise CorpusError(f"{corpus_name(corpus)}: {twice[0]} is given twice, in the corpus and as an argument: leave one out")
     arguments = {**others, **given}
-    if config.HF_HUB_OFFLINE and (address := next(addresses(arguments), None)):
-        raise CorpusError(
-            f"{': '.join(address[0])}: offline mode is on, and {quote(address[1])} is an address: unset HF_HUB_OFFLINE"
-        )
-    _check_card(Path(str(arguments["path"])).expanduser())
     try:
         return load_dataset(**{"split": split, **arguments})
     except DatasetGenerationError as error:
@@ -113,20 +100,6 @@ def _check(arguments: Mapping[str, Any]) -> None:
         )
     if unknown := [name for name in arguments if name not in known]:
         raise CorpusError(f"corpus: unknown key {unknown[0]!r}{did_you_mean(unknown[0], known)} (allowed: {', '.join(known)})")
-
-
-def _check_card(folder: Path) -> None:
-    """Raise on an address in the card of a folder: a stranger may have written it, and it would send requests from this machine."""
-    card = folder / "README.md"
-    if not card.is_file():
-        return
-    try:
-        front = front_matter(card.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, YAMLError) as error:
-        raise CorpusError(f"{card}: its front matter can't be read: {yaml_problem(error)}") from error
-    for keys, text in addresses({"configs": front.get("configs")}):
-        cure = "read it by datasets.load_dataset and hfcf.from_dataset"
-        raise CorpusError(f"{card}: {': '.join(keys)}: {quote(text)} is an address: if you trust it, {cure}")
 
 
 def _part(ds: Dataset | DatasetDict, split: str | None, folder: str) -> Dataset | DatasetDict:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from hfcf.core.redact import hide_in_body
+from hfcf.core.redact import hide_secrets
 from hfcf.engines.answers import EXTRA, parse_completion
 from hfcf.engines.asking import Refused
 from hfcf.engines.remote.endpoint import (
@@ -207,7 +207,7 @@ class Client:
         headers = {name: response.headers[name] for name in ("retry-after",) if name in response.headers}
         # Nothing else of the answer is read: its reason phrase and its other headers may also echo the key.
         text = content.decode(json.detect_encoding(content), "replace")
-        if (cleaned := hide_in_body(text)) != text:
+        if (cleaned := hide_secrets(text)) != text:
             log.warning("%s repeats one of your keys in its answer: it is replaced by *** or left out", self.endpoint.url)
         return httpx2.Response(response.status_code, headers=headers, content=cleaned.encode(), request=request)
 

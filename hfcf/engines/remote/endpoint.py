@@ -16,10 +16,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
+from hfcf.core.errors import RunError
 from hfcf.core.redact import SHORTEST, environment_secrets, mask
 
 
-class RemoteError(RuntimeError):
+class RemoteError(RunError):
     """The endpoint is not set, refuses every request, or stopped answering; the message has the cure."""
 
 

@@ -16,7 +16,7 @@ from filelock import FileLock
 from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
-from hfcf.core.paths import cache_dir, fill_once, is_intact
+from hfcf.core.paths import cache_dir, fill_once
 from hfcf.core.settings import Positive, Share, Weight
 from hfcf.engines.base import Engine
 from hfcf.engines.retriever import bm25, dense
@@ -153,10 +153,10 @@ class Retriever(Engine):
         # The vectors are the same for every index of them.
         kept = flat.with_suffix(".encoded")
         place = flat if self.index == FLAT else _place(name | {"index": self.index})
-        if not is_intact(place):
+        if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(flat.with_suffix(".encoding")):
-                known = flat if place != flat and is_intact(flat) else None
+                known = flat if place != flat and flat.exists() else None
                 _built(place, lambda folder: dense.build(
                     folder, passages, encoder, kept, index=self.index, index_search=self.index_search, flat=known
                 ))  # fmt: skip

@@ -60,7 +60,7 @@ class JudgeCandidates(Stage):
     def check(self) -> None:
         check_judges(self.verifier, self.judges, self.certainty)
 
-    def confirming(self) -> tuple[str, list[Model]] | None:
+    def verifiers(self) -> tuple[str, list[Model]] | None:
         return describe_judges(self.verifier, self.judges, self.certainty)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.parts import Part
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import TRANSLATOR, pinned
 from hfcf.core.settings import NeedsWeights, Positive
 from hfcf.core.stage import Reject, Stage
@@ -146,7 +147,7 @@ class BackTranslation(System):
     """
 
     name = "back_translation"
-    chain = (RewriteBackTranslation, Part(JudgeCandidates, names={"max_length": "verifier_length"}))
+    chain = (RewriteBackTranslation, BoundStage(JudgeCandidates, names={"max_length": "verifier_length"}))
     presets: ClassVar = {"paper": {}, "hub": HUB}
     by_task: ClassVar = {
         "relation": {

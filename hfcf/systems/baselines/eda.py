@@ -83,4 +83,4 @@ class EDA(System):
     chain = (RewriteEda, JudgeCandidates)
     by_task: ClassVar = {"relation": {"max_length": 128}}
     flips = False
-    several = "num_augmentations"
+    count_setting = "num_augmentations"

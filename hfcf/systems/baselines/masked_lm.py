@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hfcf.core import edits
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.parts import Part
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import MASKED, pinned
 from hfcf.core.settings import Positive, Share
 from hfcf.core.stage import Reject, Stage
@@ -143,7 +144,7 @@ class MaskedLM(System):
     """
 
     name = "masked_lm"
-    chain = (Part(RewriteMaskedLm, fixed={"max_length": 128}), JudgeCandidates)
+    chain = (BoundStage(RewriteMaskedLm, fixed={"max_length": 128}), JudgeCandidates)
     presets: ClassVar = {"paper": {}, "hub": {"model": pinned(MASKED)}, "offline": {"model": Model("hfcf:mlm")}}
     by_task: ClassVar = {"relation": {"max_length": 128}}
     flips = False

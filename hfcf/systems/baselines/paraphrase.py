@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.model import Model, is_prompted
-from hfcf.core.parts import Part
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import chat_model
 from hfcf.core.settings import Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
@@ -152,10 +153,10 @@ class Paraphrase(System):
     'hfcf:paraphraser'
     """
 
-    chain = (RewriteParaphrase, Part(JudgeCandidates, names={"max_length": "verifier_length"}))
+    chain = (RewriteParaphrase, BoundStage(JudgeCandidates, names={"max_length": "verifier_length"}))
     presets: ClassVar = {
         "paper": {}, "hub": {"generator": chat_model()}, "offline": {"generator": Model("offline:t5", adapter="hfcf:paraphraser")},
     }  # fmt: skip
     by_task: ClassVar = {"relation": {"verifier_length": 128}}
     flips = False
-    several = "num_return_sequences"
+    count_setting = "num_return_sequences"

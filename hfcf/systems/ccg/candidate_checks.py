@@ -116,7 +116,7 @@ class CheckRelation(Stage):
             return learn_indicators(self.name, ds, hp, self.judge_folds, self.min_steps, deal="judges")
         return learn_indicators(self.name, ds, replace(self.classifier, seed=self.seed), self.folds, self.min_steps)
 
-    def confirming(self) -> tuple[str, list[Model]] | None:
+    def verifiers(self) -> tuple[str, list[Model]] | None:
         if self.judge_folds:
             return "indicators that had no part in making it", []
         if not self.asks_base_model:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hfcf.core.model import Model
-from hfcf.core.parts import Part
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import chat_model
 from hfcf.core.system import System
 from hfcf.engines.parser import Constituents, Parser
@@ -84,7 +84,7 @@ class CCG(System):
         ExpandRelation,
         EditRelation,
         # The indicator that found the causal terms judges nothing.
-        Part(CheckRelation, fixed={"consistency": False, "verifier": None, "indicator": None, "folds": 1}),
+        BoundStage(CheckRelation, fixed={"consistency": False, "verifier": None, "indicator": None, "folds": 1}),
         CheckGrammar,
         JudgeCandidates,
     )

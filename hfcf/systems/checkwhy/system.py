@@ -57,7 +57,7 @@ class CheckWhy(System):
     )  # fmt: skip
     presets: ClassVar = {"paper": {}, "hub": HUB, "llm": LLM, "offline": OFFLINE}
     flips = False
-    limit_first = True
+    limit_before_fit = True
     citation = """@inproceedings{si-etal-2024-checkwhy,
   title = {{CHECKWHY}: Causal Fact Verification via Argument Structure},
   author = {Si, Jiasheng and Zhao, Yibo and Zhu, Yingjie and Zhu, Haiyang and Lu, Wenpeng and Zhou, Deyu},

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from hfcf.core import edits, schema
 from hfcf.core.model import Model
-from hfcf.core.parts import Part
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
@@ -120,7 +120,7 @@ class CrossAug(System):
 
     task = "verification"
     chain = (
-        Part(TagEntities, fixed={"script": None}),
+        BoundStage(TagEntities, fixed={"script": None}),
         FillSpans,
         GenerateNegativeClaim,
         ModifyEvidence,

@@ -137,7 +137,7 @@ class CheckClaim(Stage):
         if self.by_words:
             wordnet()
 
-    def confirming(self) -> tuple[str, list[Model]] | None:
+    def verifiers(self) -> tuple[str, list[Model]] | None:
         described = describe_judges(self.verifier, self.judges, self.certainty)
         return (f"{described[0]} or the words of a changed value", described[1]) if described and self.by_words else described
 

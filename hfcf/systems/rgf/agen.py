@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.candidates import Candidate, settle
 from hfcf.core.model import Model
-from hfcf.core.parts import Part
 from hfcf.core.settings import NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.question_generator import AnswerGenerator
@@ -172,7 +172,7 @@ class GenerateAnswer(Stage):
         return results
 
 
-CHAIN = (GenerateAnswer, GenerateQuestion, Part(RoundTrip, fixed={"reader": None, "reader_votes": True}), *RGF.chain[4:])
+CHAIN = (GenerateAnswer, GenerateQuestion, BoundStage(RoundTrip, fixed={"reader": None, "reader_votes": True}), *RGF.chain[4:])
 """What follows the passages in both baselines: answers, then RGF's questions and filters; no reader proposes answers."""
 _ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8, "max_answer": 32}
 PRESETS: dict[str, dict[str, Any]] = {"paper": {"reader_length": PAPER["reader_length"]}, "offline": {**OFFLINE, **_ANSWERING}}

@@ -105,7 +105,7 @@ class RoundTrip(Stage):
         """The readers that are asked."""
         return tuple(reader for reader in self.readers if self.reader_votes or reader != self.reader)
 
-    def confirming(self) -> tuple[str, list[Model]] | None:
+    def verifiers(self) -> tuple[str, list[Model]] | None:
         return ("the readers named above", list(self.voters)) if self.readers else None
 
     def __getstate__(self) -> dict[str, Any]:

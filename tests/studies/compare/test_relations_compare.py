@@ -315,7 +315,7 @@ def test_a_sentence_that_was_not_read_has_no_relation() -> None:
         ),
         ({"run": [{"methods": ["swpa"]}]}, "run: 1: methods: unknown key 'swpa'; did you mean 'swap'"),
         ({"run": [{"seeds": [9]}]}, "run: 1: seeds: unknown key '9'"),
-        ({"report": "train"}, "report must be one of test, dev, got 'train'"),
+        ({"report": "train"}, "report must be 'test' or 'dev', got 'train'"),
         ({"classifier": {"epochs": 1}}, "classifier: the key 'model' is missing"),
         ({"baseline": "nothing"}, "baseline: nothing is not one of the methods none, swap, empty"),
         ({"seads": [1]}, "unknown key 'seads'; did you mean 'seeds'"),

@@ -312,7 +312,7 @@ def test_what_a_recipe_can_not_ask(tiny_model: Tiny) -> None:
         ),
         ({"models": {"reader": {**reader, "kind": "llm"}}, "distractors": {}, "pipeline": {}}, "kind: llm is of models llm:NAME"),
         ({"pipeline": {"writer": "raeder"}}, "pipeline: unknown key 'raeder'"),
-        ({"encoder": "bleurt"}, "encoder must be one of offline, paper"),
+        ({"encoder": "bleurt"}, "encoder must be 'offline' or 'paper'"),
         ({"seed": [1]}, "unknown key 'seed'"),
     ):
         with pytest.raises(RecipeError, match=told):

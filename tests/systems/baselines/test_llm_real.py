@@ -87,7 +87,7 @@ def test_a_real_server_answers_and_a_rerun_needs_none(
     done = system(demo.select(range(ROWS)))
     told = usage()["Remote"]
     with sqlite3.connect(cache / "requests.sqlite") as file:
-        raw = [json.loads(answer) for (answer,) in file.execute("SELECT answer FROM answers")]
+        raw = [json.loads(answer) for (answer,) in file.execute("SELECT answer FROM requests")]
     file.close()
 
     assert [status["accepted"] is not None for status in done["status"]] == [True] * ROWS

@@ -143,11 +143,11 @@ def base_models(system: System, ds: Dataset) -> set[str | None]:
 
 
 def test_cards_name_the_base_model_that_confirms_a_counterfactual() -> None:
-    assert MICE().confirming() == ("the base model that was trained on these rows", [])
-    assert MICE(folds=2).confirming() == ("the base model that was trained on the other folds of these rows", [])
-    assert CoCo(indicator="mine").confirming() == ("the base model, the indicator named above,", [Model("mine")])
-    assert AutoCAD(consistency=False).confirming() is CCG(indicator="mine").confirming() is None
-    assert CCG(judge_folds=3).confirming() == ("indicators that had no part in making it", [])
+    assert MICE().verifiers() == ("the base model that was trained on these rows", [])
+    assert MICE(folds=2).verifiers() == ("the base model that was trained on the other folds of these rows", [])
+    assert CoCo(indicator="mine").verifiers() == ("the base model, the indicator named above,", [Model("mine")])
+    assert AutoCAD(consistency=False).verifiers() is CCG(indicator="mine").verifiers() is None
+    assert CCG(judge_folds=3).verifiers() == ("indicators that had no part in making it", [])
 
 
 @pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])

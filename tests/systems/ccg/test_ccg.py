@@ -314,7 +314,7 @@ def test_training_settings_of_a_preset_may_be_changed_one_by_one() -> None:
         CCG.preset("offline", classifier={"seed": 3})
     with pytest.raises(TypeError, match=r"epoch.*epochs"):
         CCG.preset("offline", classifier={"epoch": 3})
-    with pytest.raises(ValueError, match="epochs must be of type float, got 'x'"):
+    with pytest.raises(ValueError, match="epochs must be a valid number, got 'x'"):
         CCG(classifier={"epochs": "x"})
     with pytest.raises(ValueError, match="folds must be at least 1, got 0"):
         CCG.preset("offline", folds=0)

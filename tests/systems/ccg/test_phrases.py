@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from offline_models import installed
 
-from hfcf.core.settings import plain
+from hfcf.core.settings import to_builtin
 from hfcf.systems.ccg.phrases import ALL, FINITE, REDUCED, RELATIVE, Kind, forms, read, shipped_names, with_phrases
 from hfcf.tasks.relation import OTHER
 
@@ -62,7 +62,7 @@ def test_phrases_come_from_a_mapping_a_file_or_a_shipped_name(tmp_path: Path) ->
         of_file = read(str(tmp_path / name))
         assert of_file is not None
         assert (of_file.lists, of_file.kinds) == (phrases.lists, phrases.kinds)
-    assert read(plain(of_file)) == of_file
+    assert read(to_builtin(of_file)) == of_file
     assert read(None) is None
     assert hash(phrases) == hash(read(content))
 

@@ -477,7 +477,7 @@ def test_equal_probabilities_are_no_accident_of_order() -> None:
 
 
 def test_an_unknown_flip_is_an_error() -> None:
-    with pytest.raises(ValueError, match="flip must be one of 'any' or 'opposite', got 'all'"):
+    with pytest.raises(ValueError, match="flip must be 'any' or 'opposite', got 'all'"):
         RULES.replace(flip="all")
 
 

@@ -337,7 +337,7 @@ def test_the_reader_that_proposed_an_answer_may_be_left_out(monkeypatch: pytest.
     row = {"id": "1", "question": "why", "candidates": [candidate("who")]}
     assert isinstance(RoundTrip(**settings, agree=2, reader_votes=False).batch([row])[0], Reject)
     assert asked == ["b"]
-    assert RoundTrip(**settings, agree=2, reader_votes=False).confirming() == ("the readers named above", [Model("b"), Model("c")])
+    assert RoundTrip(**settings, agree=2, reader_votes=False).verifiers() == ("the readers named above", [Model("b"), Model("c")])
     assert not isinstance(RoundTrip(**settings, agree=2).batch([row])[0], Reject)
     assert asked[1:] == ["a", "b", "c"]
     with pytest.raises(

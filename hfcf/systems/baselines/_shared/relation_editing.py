@@ -11,7 +11,7 @@ from datasets import Dataset, IterableDataset, List
 
 from hfcf.core import schema
 from hfcf.core.artifacts import read_artifact, save_artifact
-from hfcf.core.parts import Part
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.stage import Reject, Stage
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.candidate_checks import CheckRelation
@@ -61,13 +61,13 @@ def read_fitted(sha: str) -> Mapping[str, Any]:
     return read_artifact(sha, "run system = system.fit(ds) again")
 
 
-GRADIENT_TERMS = Part(
+GRADIENT_TERMS = BoundStage(
     IdentifyCausalTerms,
     fixed={"masked": None, "method": "gradient", "parser": None, "top": 100, "patience": None, "unflipped": False},
 )
 """Find the words with the highest gradients of a system's base model."""
 
-CONSISTENT = Part(CheckRelation, fixed={"judge_folds": 0, "min_probability": 0.0, "language_model": None, "max_loss": 0.0})
+CONSISTENT = BoundStage(CheckRelation, fixed={"judge_folds": 0, "min_probability": 0.0, "language_model": None, "max_loss": 0.0})
 """Keep what a system's base model gives the new relation: the one of the row's fold, if there are folds."""
 
 DEFAULTS = {"max_length": 128, "consistency": True}

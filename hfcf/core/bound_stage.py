@@ -11,14 +11,14 @@ from hfcf.core.names import check_settings
 from hfcf.core.settings import Flat, Prompted, Setting, settings_of
 from hfcf.core.stage import Stage
 
-OWN = {
+COMMON_SETTINGS = {
     "seed": Setting("seed", int, 13), "strict": Setting("strict", bool, False), "unique": Setting("unique", bool, False),
 }  # fmt: skip
 """The settings of every system."""
 
 
 @dataclass(frozen=True)
-class Part:
+class BoundStage:
     """Put a stage into the chain of a system with fixed or renamed settings.
 
     Args:
@@ -48,7 +48,7 @@ def signature(settings: Mapping[str, Setting]) -> inspect.Signature:
 def collect_settings(cls: type[Any]) -> dict[str, Setting]:
     """Collect the settings of a system from its stages in order; the settings that every system has come last."""
     tasks_of_stages = [settings["task"] for part in cls.parts.values() if "task" in (settings := settings_of(part.stage))]
-    own = OWN if cls.task else {**OWN, "task": tasks_of_stages[0]}
+    own = COMMON_SETTINGS if cls.task else {**COMMON_SETTINGS, "task": tasks_of_stages[0]}
     found: dict[str, Setting] = {}
     for name, part in cls.parts.items():
         for setting in _flat_settings(part.stage):
@@ -60,7 +60,7 @@ def collect_settings(cls: type[Any]) -> dict[str, Setting]:
             if known.default != default:
                 raise TypeError(
                     f"{cls.__name__}: the default of {here} is {known.default!r} and, in {name}, {default!r}: "
-                    "set it in `defaults`, or rename the setting by Part(…, names={…})"
+                    "set it in `defaults`, or rename the setting by BoundStage(…, names={…})"
                 )
             if not setting.marker(Prompted):  # an endpoint is allowed only if every stage allows it
                 found[here] = replace(known, annotation=setting.annotation)
