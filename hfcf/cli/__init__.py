@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hfcf.cli import cache, console, listing, models, page, rating, runs, scoring
+from hfcf.cli import cache, console, listing, models, rating, runs, scoring
 from hfcf.cli.console import data_text, log_to_terminal
 from hfcf.core.errors import explain
 from hfcf.core.redact import hide
@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 # Imports stay light: `hfcf --help` answers at once.
 for command in (
-    runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, runs.push, page.app,
+    runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, runs.push, runs.app,
     scoring.describe,
 ):  # fmt: skip
     app.command()(command)
