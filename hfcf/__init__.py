@@ -13,13 +13,13 @@ __version__ = "0.1.0"
 # The public names. Each is imported when it is first used, so that `hfcf --help` loads no model library.
 if TYPE_CHECKING:
     from hfcf import checkwhy as checkwhy
+    from hfcf.core.bound_stage import BoundStage as BoundStage
     from hfcf.core.candidates import accepted as accepted
     from hfcf.core.expand import expand as expand
     from hfcf.core.expand import rejected as rejected
     from hfcf.core.model import Model as Model
     from hfcf.core.pairs import pair as pair
     from hfcf.core.pairs import pair_within as pair_within
-    from hfcf.core.bound_stage import BoundStage as BoundStage
     from hfcf.core.prepare import prepare as prepare
     from hfcf.core.stage import Reject as Reject
     from hfcf.core.stage import Stage as Stage

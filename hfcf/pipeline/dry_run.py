@@ -62,7 +62,9 @@ def dry_run(
     good = [i for i in readable if i < total]
     remote = any(facts.place == ENDPOINT for facts in models)
     batch = (good or range(total))[: max(ROWS, concurrency()) if remote else TRIED]
-    fitted = [*batch, *(i for i in readable if i not in batch)][: len(batch) if system.limit_before_fit else max(FIT_ON, len(batch))]
+    fitted = [*batch, *(i for i in readable if i not in batch)][
+        : len(batch) if system.limit_before_fit else max(FIT_ON, len(batch))
+    ]
     clock = Clock()
     # Answers from the cache cost nothing, so the estimate would be 0; only answers that cost money are taken from it.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
