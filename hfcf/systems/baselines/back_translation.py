@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 from hfcf.core.bound_stage import BoundStage
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import TRANSLATOR, pinned
 from hfcf.core.settings import NeedsWeights, Positive
 from hfcf.core.stage import Reject, Stage

@@ -11,7 +11,6 @@ from hfcf.core import edits
 from hfcf.core.bound_stage import BoundStage
 from hfcf.core.candidates import settle
 from hfcf.core.model import Model
-from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import MASKED, pinned
 from hfcf.core.settings import Positive, Share
 from hfcf.core.stage import Reject, Stage

@@ -10,7 +10,6 @@ from hfcf import prompts
 from hfcf.core.bound_stage import BoundStage
 from hfcf.core.candidates import log_probability, reject, settle
 from hfcf.core.model import Model, is_prompted
-from hfcf.core.bound_stage import BoundStage
 from hfcf.core.public_models import chat_model
 from hfcf.core.settings import Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hfcf.core.model import Model
 from hfcf.core.bound_stage import BoundStage
+from hfcf.core.model import Model
 from hfcf.core.public_models import chat_model
 from hfcf.core.system import System
 from hfcf.engines.parser import Constituents, Parser

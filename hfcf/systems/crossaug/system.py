@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hfcf.core import edits, schema
-from hfcf.core.model import Model
 from hfcf.core.bound_stage import BoundStage
+from hfcf.core.model import Model
 from hfcf.core.public_models import JUDGE, VERIFIER, chat_model, pinned
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
