@@ -206,7 +206,7 @@ def test_a_label_that_a_second_model_did_not_give_is_not_read_off_the_program(tm
     said = read_predictions(write(tmp_path / "said.jsonl", [line, {**line, "id": "ref", "label": "REFUTES"}]))
     scores = score(dataset([SUP, REF]), said, STRUCTURES, resamples=50)["groups"]["all"]["scores"]
     assert scores["accuracy"][0] == 0.5
-    nothing = {name: {**each, "program": None} for name, each in said.items()}
+    nothing = {name: {**each, "prediction": None} for name, each in said.items()}
     assert score(dataset([SUP, REF]), nothing, STRUCTURES, resamples=50)["groups"]["all"]["scores"]["empty"][0] == 1.0
 
 
@@ -227,24 +227,8 @@ def test_the_command_reads_what_the_other_wrote(monkeypatch: pytest.MonkeyPatch,
     assert "1 rows are left out, as the predictions have it: tasks 2 to 4 have two labels" in " ".join(answer.output.split())
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (
-            [{"set": "a", "id": "sup", "prediction": "SUPPORTS"}, {"set": "b", "id": "sup", "prediction": "SUPPORTS"}],
-            "line 2: the predictions are of several sets, a and b: store each set in a file of its own",
-        ),
-        ([{"id": "sup", "prediction": "print()", "names": ["s1"]}], "names must be an object"),
-        ([{"id": "sup", "prediction": ["Ann"]}], "the label must be one of"),
-    ],
-)
-def test_files_that_score_structures_can_not_read(lines: Sequence[Line], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=message):
-        read_predictions(write(tmp_path / "said.jsonl", lines))
-
-
 def test_names_of_another_corpus_are_a_fault_and_rows_left_out_can_not_be_all() -> None:
-    line = {"id": "sup", "program": "one_to_one_linking(Sentence1, Claim)", "names": {"Sentence1": "x9"}}
+    line = {"id": "sup", "prediction": "one_to_one_linking(Sentence1, Claim)", "names": {"Sentence1": "x9"}}
     found = score(dataset([SUP]), {"sup": line}, STRUCTURES, resamples=50)
     assert found["unreadable"] == {"sup": "names says that Sentence1 is x9, which is not an id of evidence_info"}
     with pytest.raises(ValueError, match="all 1 rows are left out: no"):
