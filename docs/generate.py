@@ -17,11 +17,8 @@ from parts import (
     bench,
     checkwhy,
     columns,
-    comparison_page,
-    comparisons,
     corpora,
     defaults,
-    example,
     extras,
     figures,
     meanings,
@@ -30,7 +27,6 @@ from parts import (
     ratings,
     reference,
     settings,
-    summary,
     systems,
 )
 from parts.paths import ROOT
@@ -44,8 +40,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "extras": extras.extras_table,
     "baseline_settings": settings.baseline_settings_table,
     **{f"settings_{name}": partial(settings.settings_table, name) for name, _ in systems.systems(baselines=False)},
-    "example_difference": example.example_difference,
-    "checkwhy_tables": checkwhy.checkwhy_tables,
     "structure_ablation": checkwhy.ablation_table,
     "systems": systems.systems_table,
     "baselines": systems.baselines_table,
@@ -57,29 +51,18 @@ TABLES: dict[str, Callable[[], str]] = {
     "metrics": metrics.metrics_table,
     "tasks": columns.tasks_table,
     **reference.TABLES,
-    "helps": summary.helps,
-    "helps_briefly": summary.helps_briefly,
-    "comparisons": comparison_page.comparisons_table,
     "rated_pairs": ratings.rated_table,
     "earlier_pairs": ratings.earlier_table,
     "speed": bench.speed,
     **{f"bench_{name}": partial(bench.printed, name) for name in bench.stored() if name in bench.OWN_PAGE},
     **{f"plot_{name}": partial(plots.picture, name) for name in bench.stored() if name in bench.OWN_PAGE},
-    "gains": comparison_page.gains,
-    **{f"cells_{name}": partial(comparisons.cells_note, name) for name in comparisons.compared()},
     **{f"corpora_{task}": partial(corpora.corpora_table, task) for task in tasks()},
 }
 
 
 def files() -> dict[str, Callable[[Path], str]]:
     """Return what makes each file that is written wholly, given the file as it is; results come first."""
-    whole = {
-        "results/dates.json": comparisons.compute_dates,
-        "results/differences.json": comparisons.compute_differences,
-        "hfcf/hub/rated_pairs.json": ratings.count_ratings,
-        **{f"docs/results/{name}.md": partial(comparison_page.write, name) for name in comparisons.compared()},
-    }
-    return {path: lambda _, make=make: make() for path, make in whole.items()} | plots.files()
+    return {"hfcf/hub/rated_pairs.json": lambda _: ratings.count_ratings(), **plots.files()}
 
 
 def pages(root: Path = ROOT) -> list[Path]:

@@ -17,9 +17,6 @@ COLUMNS = {column for task in tasks().values() for column in task.columns}
 OTHER_MEANINGS = Counter(
     {
         "pipeline/recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
-        "studies/compare/recipe.py: 'structures'": 1,  # a kind of comparison, as a recipe's `compare` names it
-        "studies/compare/structure_recipe.py: 'structures'": 1,  # the same
-        "studies/compare/structures.py: 'structures'": 1,  # the name of a version in a cell
         "core/contamination.py: 'structures'": 1,  # the corpus of that name: a user's own files
         "engines/verifier_inputs.py: 'text' in": 2,  # a placeholder of a verifier's inputs
     }

@@ -157,7 +157,7 @@ def test_two_methods_are_compared(form: str, release: Path, tmp_path: Path) -> N
     assert "## Exact match (%)" in table
     assert "## Exact match: difference from none" in table
     assert "**100.0 ± 0.0**" in table
-    assert "their question: 0 at most" in table
+    assert "Counterfactuals left out because a scored row repeats them: 0 at most" in table
     assert (out / "table.csv").read_text(encoding="utf-8").count(",em,1.0\n") == 4
     assert (out / "figure.svg").stat().st_size
     assert compare(recipe, out, results=results)["missing"] == 0

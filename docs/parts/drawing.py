@@ -3,54 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from hfcf.studies.compare.figure import fix_axes
 
 BLUE, ORANGE = "#0072b2", "#d55e00"
-_SIZE, _ACROSS, _GRID = 9, 4, "#e5e5e5"
-
-
-class Gain(NamedTuple):
-    """A method's gain in points, with its interval, and whether it is beyond noise."""
-
-    method: str
-    value: float
-    low: float
-    high: float
-    beyond_noise: bool
-
-
-def forest(places: Mapping[str, Sequence[Gain]], label: str) -> Figure:
-    """Draw a panel for each place, with a line for each method."""
-    methods = list(dict.fromkeys(gain.method for gains in places.values() for gain in gains))
-    down = -(-len(places) // _ACROSS) if len(places) > _ACROSS + 1 else 1
-    across = -(-len(places) // down)
-    height = down * (0.24 * len(methods) + 0.55) + 0.3
-    drawn = Figure(figsize=(1.6 + 1.75 * across, height), layout="constrained")
-    panels = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    for axes in list(panels.flat)[len(places) :]:
-        axes.set_visible(False)
-    for axes, (place, gains) in zip(panels.flat, places.items(), strict=False):
-        axes.set_title(place, loc="left", fontsize=_SIZE, fontweight="bold")
-        axes.axvline(0, color="#000000", linewidth=0.8)
-        for gain in gains:
-            y, colour = methods.index(gain.method), BLUE if gain.value >= 0 else ORANGE
-            axes.hlines(y, gain.low, gain.high, color=colour, linewidth=1.6)
-            face = colour if gain.beyond_noise else "#ffffff"
-            axes.add_line(Line2D([gain.value], [y], marker="o", markersize=5, color=colour, markerfacecolor=face, linestyle="none"))
-        axes.set_ylim(len(methods) - 0.4, -0.6)
-        axes.set_yticks(range(len(methods)), methods, fontsize=_SIZE)
-        axes.tick_params(length=0, labelsize=_SIZE - 1, labelbottom=True)
-        axes.grid(axis="x", color=_GRID, linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.autoscale_view(scaley=False)
-    drawn.supxlabel(label, fontsize=_SIZE - 1)
-    return fix_axes(drawn)
+_SIZE, _GRID = 9, "#e5e5e5"
 
 
 def tradeoff(lines: Mapping[str, Sequence[Sequence[float]]], x: str, y: str) -> Figure:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from functools import partial
 
-from parts import bench, comparisons, ratings
+from parts import bench, ratings
 
 FIGURE = re.compile(r"(?:^```.*?^```$|`[^`\n]*`)|(<!-- n: ([^>]*?) -->)(.*?)(<!-- /n -->)", re.DOTALL | re.MULTILINE)
 """Code, or a figure in a page: where it begins, its key, its value, where it ends."""
@@ -19,10 +18,16 @@ class UnknownFigureError(LookupError):
 
 def sources() -> dict[str, Callable[[], Mapping[str, str]]]:
     """Return what computes the figures of each kind, by the beginning of their keys."""
-    found: dict[str, Callable[[], Mapping[str, str]]] = {"rated": ratings.figures, "bench": bench.figures}
-    for name in comparisons.compared():
-        found |= {name: partial(comparisons.figures, name), f"paper.{name}": partial(comparisons.paper_figures, name)}
-    return found
+    return {"rated": ratings.figures, "bench": bench.figures}
+
+
+def slug(name: str) -> str:
+    """Return a name as keys have it: letters and digits, in lower case, with `_` between them.
+
+    >>> slug("RACE"), slug("accepted pairs v0.1")
+    ('race', 'accepted_pairs_v0_1')
+    """
+    return re.sub(r"[\W_]+", "_", name.lower()).strip("_")
 
 
 def look_up(key: str, page: str) -> str:
@@ -35,7 +40,7 @@ def look_up(key: str, page: str) -> str:
     beginning = next((name for name in sorted(found, key=len, reverse=True) if key.startswith(f"{name}.")), None)
     if beginning is None:
         raise UnknownFigureError(f"{page}: the figure {key!r}: a key begins with one of {', '.join(found)}")
-    known, rest = found[beginning](), ".".join(comparisons.slug(part) for part in key[len(beginning) + 1 :].split("."))
+    known, rest = found[beginning](), ".".join(slug(part) for part in key[len(beginning) + 1 :].split("."))
     if rest not in known:
         near = [f"{beginning}.{name}" for name in get_close_matches(rest, known, 3, 0.5)]
         raise UnknownFigureError(f"{page}: no result has the figure {key!r}; near it: {', '.join(near) or 'none'}")

@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from hfcf.studies.compare import figure
-from hfcf.studies.compare.tables import points
-from parts import bench, comparisons, drawing, ratings
+from parts import bench, drawing, ratings
 
 FOLDER = "docs/results/images"
 DRAWN = "1"
@@ -39,10 +37,6 @@ class Plot(NamedTuple):
 def plots() -> dict[str, Callable[[], Plot]]:
     """Return the plots by name; what lacks its results is not there."""
     found: dict[str, Callable[[], Plot]] = {}
-    for name in comparisons.compared():
-        found[f"gains_{name}"] = partial(gains, name)
-        if None not in comparisons.stored(name).grid.by_size():
-            found[f"curves_{name}"] = partial(curves, name)
     for name, make in {"judge_curve": judge_curve, "demo_funnel": demo_funnel, "end_to_end": rates}.items():
         if bench.file(name).is_file():
             found[name] = make
@@ -93,42 +87,6 @@ def _file(make: Callable[[], Plot], dark: bool, path: Path) -> str:
     svg = svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
     svg = "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
     return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _COLOURS.get(colour[0], colour[0]), svg) if dark else svg
-
-
-# --- comparisons
-
-
-def gains(name: str) -> Plot:
-    """Plot what each method gains over the baseline: averages where there are several, else every evaluation set."""
-    part = comparisons.stored(name)
-    metric = part.grid.scorer.compared[0]
-    heading = part.grid.scorer.metrics[metric]
-    found = [each for each in comparisons.differences_of(name) if each.metric == metric]
-    averages = [each for each in found if each.corpus is None]
-    shown = averages if len({each.setting for each in averages}) > 1 else found
-    places: dict[str, list[drawing.Gain]] = {}
-    for each in shown:
-        place = each.corpus or f"mean, {each.setting or 'all sets'}"
-        place += f", {each.size:,} rows" if each.size else ""
-        value, low, high = (round(100 * n, 2) for n in (each.value, each.low, each.high))
-        gain = drawing.Gain(each.method, value, low, high, each.beyond_noise)
-        places.setdefault(place, []).append(gain)
-    label = f"{heading}: difference from {part.grid.baseline} in points, 95 % interval (filled: beyond noise)"
-    about = f"{name}: {heading} of each method less that of {part.grid.baseline}, with intervals: {'; '.join(places)}"
-    return Plot(about, {"label": label, "places": places}, partial(drawing.forest, places, label))
-
-
-def curves(name: str) -> Plot:
-    """Plot scores against the number of training rows, as CrossAug's Figure 3."""
-    grid = comparisons.stored(name).grid
-    metric = grid.scorer.compared[0]
-    means = grid.values(metric).groupby(["corpus", "method", "size"])["value"].mean()
-    data = [[*map(str, place), points(mean)] for place, mean in means.items()]
-    about = f"{name}: {grid.scorer.metrics[metric]} of each method by the number of training rows, on {', '.join(grid.corpora)}"
-    return Plot(about, data, partial(figure.figure_of_sizes, grid))
-
-
-# --- benchmarks
 
 
 def judge_curve() -> Plot:

@@ -172,13 +172,12 @@ def compare(
     results: Annotated[Path, typer.Option(help="The folder of finished cells, so that none is computed twice.")] = Path("results"),
     full: Annotated[bool, typer.Option("--full", help="Use all rows instead of the samples that the recipe names.")] = False,
     overwrite: Overwrite = False,
-    stored: Annotated[bool, typer.Option("--stored", help="Compute nothing: print finished cells, mark older ones.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is to compute, and what is missing for it.")] = False,
 ) -> None:
     """Compare methods: a model for each method and seed, scored on each corpus, in tables with intervals."""
     console.silence_libraries()
     if dry_run:
-        from hfcf.studies.compare.dry_run import dry_run as plan_comparison
+        from hfcf.studies.compare.run import dry_run as plan_comparison
 
         print_comparison(plan_comparison(recipe, changes=set_ or [], results=results, full=full))
         return
@@ -186,8 +185,8 @@ def compare(
 
     if out is None:
         raise ValueError("--out is missing: give the folder for the tables, --out DIR")
-    report = compare_methods(recipe, out, changes=set_ or [], results=results, full=full, overwrite=overwrite, stored=stored)
-    if report["missing"] and not stored:
+    report = compare_methods(recipe, out, changes=set_ or [], results=results, full=full, overwrite=overwrite)
+    if report["missing"]:
         console.err.print(
             f"{report['missing']} cells are missing: another process is computing them, or was stopped; run this again"
         )

@@ -119,6 +119,10 @@ class StructureScorer:
         groups |= {f"{name} distractors": _places(by_distractors, name) for name in DISTRACTORS}
         return groups
 
+    def strata(self, gold: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+        """Return the number of steps of each row as a group of Table 6, "0" of a row without a structure."""
+        return {"steps": [group_of(len(_conclusions(answer)) if answer["structure"] else 0, STEPS) for answer in gold]}
+
     def right(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[bool]:
         return [true["label"] == read_answer(answer)[0] for true, answer in zip(gold, predicted, strict=True)]
 

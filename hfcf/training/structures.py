@@ -188,6 +188,11 @@ class StructureTrainer:
         check_numbers(self)
         encoder_of(self.encoder)
 
+    @property
+    def scorer(self) -> StructureScorer:
+        """Rates its answers, by its encoder."""
+        return StructureScorer(encoder_of(self.encoder))
+
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
         debias: Any = None,
@@ -273,7 +278,7 @@ class StructureTrainer:
         labels = None if ways is None else LABELS[: ways if task == 1 else 2]
         check_classes(rows["label"], ways if task == 1 else None, "the rows to score on")
         asked = self.answers(rows, model, max_length=max_length, labels=labels)
-        scorer = StructureScorer(encoder_of(self.encoder))
+        scorer = self.scorer
         true = scorer.gold(rows.select(asked.places))
         hidden = [label for label in classes_of(model, asked.trained) or () if task == 1 and label not in asked.labels]
         notes = [f"the model's class {label} is not an answer here: the rows are scored without it" for label in hidden]

@@ -207,8 +207,8 @@ def test_a_challenge_set_is_scored_by_a_comparison(challenge: Path) -> None:
         "test": {"corpus": "relations", "data_files": {"test": f"challenge/data/{file.name}"}, "split": "test"},
     }
     content = {
-        "compare": "relations", "methods": {"none": None}, "seeds": [1],
-        "data_dir": str(challenge.parent), "classifier": {"model": "tiny"}, "columns": [column, files],
+        "compare": "models", "methods": {"none": None}, "seeds": [1],
+        "data_dir": str(challenge.parent), "model": {"model": "tiny"}, "columns": [column, files],
         "defaults": {"train": mine, "dev": mine, "test": {"data_dir": "elsewhere"}},
     }  # fmt: skip
     recipe = parse_comparison(content)

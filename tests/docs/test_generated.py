@@ -9,9 +9,7 @@ from pathlib import Path
 import generate
 import pytest
 from pages import ROOT, each_page, name_of, text_of
-from parts import comparisons, figures, plots, ratings
-
-from hfcf.studies.compare.stats import differences
+from parts import figures, plots, ratings
 
 
 @each_page
@@ -34,27 +32,6 @@ def test_every_table_has_a_page_and_every_block_ends() -> None:
 
 def test_the_counts_of_ratings_are_those_of_the_results() -> None:
     assert text_of(ROOT / "hfcf" / "hub" / "rated_pairs.json") == ratings.count_ratings(), "run make docs"
-
-
-def test_the_stored_differences_are_of_the_stored_cells() -> None:
-    stored = json.loads(text_of(comparisons.DIFFERENCES))
-    parts = {
-        f"{name}.{part}".rstrip("."): grid for name in comparisons.compared() for part, grid in comparisons.grids(name).items()
-    }
-    assert {name: content["cells"] for name, content in stored.items()} == {
-        name: comparisons.key(grid) for name, grid in parts.items()
-    }, "run make docs"
-
-
-@pytest.mark.parametrize(
-    "name", ["compare_classification", *(pytest.param(one, marks=pytest.mark.slow) for one in comparisons.compared())]
-)
-def test_the_stored_differences_are_computed_again(name: str) -> None:
-    for part, grid in comparisons.grids(name).items():
-        for again, stored in zip(differences(grid), comparisons.differences_of(name, part), strict=True):
-            assert again[:5] == stored[:5]
-            assert again.beyond_noise == stored.beyond_noise
-            assert again[5:10] == pytest.approx(stored[5:10], abs=1e-4)
 
 
 def test_a_stale_page_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,9 +76,9 @@ def test_plots_show_what_is_stored_and_are_small(name: str) -> None:
 
 
 def test_the_same_data_give_the_same_plot(tmp_path: Path) -> None:
-    first, again = (make(tmp_path / "none.svg") for make in [plots.files()[f"{plots.FOLDER}/gains_compare_classification.svg"]] * 2)
+    first, again = (make(tmp_path / "none.svg") for make in [plots.files()[f"{plots.FOLDER}/judge_curve.svg"]] * 2)
     assert first == again
-    dark = plots.files()[f"{plots.FOLDER}/gains_compare_classification_dark.svg"](tmp_path / "none.svg")
+    dark = plots.files()[f"{plots.FOLDER}/judge_curve_dark.svg"](tmp_path / "none.svg")
     assert plots.data_of(dark) == plots.data_of(first)
     assert "#000000" in first
     assert "#000000" not in dark
@@ -127,14 +104,7 @@ def test_a_setting_gets_its_default() -> None:
     assert generate.rewrite(line) == line.replace("7", "30")
 
 
-@pytest.mark.parametrize("key", ["rated.race.lable", "compare_classification.EDA.reviews.gian", "compared.race.x", "paper.x"])
+@pytest.mark.parametrize("key", ["rated.race.lable", "bench.speed.x", "compared.race.x"])
 def test_a_figure_that_no_result_has_is_an_error_that_names_the_page(key: str) -> None:
     with pytest.raises(figures.UnknownFigureError, match=rf"^start/page\.md: .*{re.escape(key)}"):
         generate.rewrite(f"<!-- n: {key} -->1<!-- /n -->", "start/page.md")
-
-
-def test_figures_are_found_by_the_names_of_tables() -> None:
-    gain = figures.look_up("compare_classification.EDA.revised_reviews.gain_text", "page.md")
-    assert gain == figures.look_up("compare_classification.eda.revised_reviews.gain_text", "page.md")
-    assert re.fullmatch(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\](\\\*)?", gain)
-    assert figures.look_up("paper.compare_ccg_attack.CCG.RE_Attack", "page.md") == "70.48 ± 1.27"

@@ -21,7 +21,7 @@ from hfcf.core.system import System
 from hfcf.engines.constrained import generate_constrained
 from hfcf.engines.constrained.plan import EXACT_CLAUSES
 from hfcf.engines.constrained.vocabulary import MOST_CLAUSES
-from hfcf.studies.compare.recipe import SetMethod
+from hfcf.studies.compare.recipe import MethodRecipe
 from hfcf.systems import system_class, systems
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.tasks.verification import LABELS
@@ -180,7 +180,7 @@ def test_no_recipe_compares_all_baselines() -> None:
 def test_the_controls_of_a_comparison_are_settings_of_a_method() -> None:
     shown = re.findall(r"^\| `(\w+): ", section(EXPLAIN / "statistics.md", "Controls"), re.MULTILINE)
     assert len(shown) == 4
-    assert set(shown) <= set(SetMethod.model_fields)
+    assert set(shown) <= set(MethodRecipe.model_fields)
 
 
 # --- search and security

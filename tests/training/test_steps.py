@@ -39,7 +39,7 @@ from hfcf.engines.retriever import Retriever
 from hfcf.pipeline import train as pipeline
 from hfcf.pipeline.train import plan_training
 from hfcf.pipeline.training_recipes import parse_train
-from hfcf.studies.compare.training_settings import hyperparameters
+from hfcf.studies.compare.recipe import hyperparameters
 from hfcf.systems.baselines.autocad import unlikelihood
 from hfcf.systems.ccg.system import CCG
 from hfcf.training import steps

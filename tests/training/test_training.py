@@ -193,7 +193,7 @@ def test_invalid_settings_are_an_error_that_names_them(changes: dict[str, Any], 
 
 def test_recipes_take_the_settings_of_a_training_as_keys() -> None:
     from hfcf.pipeline.training_recipes import TrainRecipe
-    from hfcf.studies.compare.training_settings import TrainingSettings
+    from hfcf.studies.compare.recipe import TrainingSettings
 
     for name, setting in settings_of(Hyperparameters).items():
         for recipe in (TrainRecipe, TrainingSettings):

@@ -43,14 +43,14 @@ class Overlap:
 
     Args:
         name: of the set.
-        there: rows before any is left out.
+        available: rows before any is left out.
         removed: the rows that were left out because a model has seen them.
         used: the rows that are evaluated, or trained on.
         counts: by model, how many rows it has seen of all rows and of the rows that are used; None: not known.
     """
 
     name: str
-    there: int
+    available: int
     removed: int
     used: int
     counts: Mapping[str, tuple[int, int] | None]
@@ -110,14 +110,19 @@ def unseen_rows(marks: Mapping[str, Sequence[bool]], models: Sequence[MethodMode
 
 
 def count_overlap(
-    name: str, marks: Mapping[str, Sequence[bool]], models: Sequence[MethodModel], there: int, used: Sequence[int], removed: int = 0
+    name: str,
+    marks: Mapping[str, Sequence[bool]],
+    models: Sequence[MethodModel],
+    available: int,
+    used: Sequence[int],
+    removed: int = 0,
 ) -> Overlap:
     """Count the rows of a set that each model has seen."""
     counts = {
         model.name: (sum(marks[model.name]), sum(marks[model.name][i] for i in used)) if model.name in marks else None
         for model in models
     }
-    return Overlap(name, there, removed, len(used), counts)
+    return Overlap(name, available, removed, len(used), counts)
 
 
 def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel], *, passages: bool = False) -> str:
@@ -133,7 +138,7 @@ def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel], *,
     for overlap in overlaps:
         counts = [overlap.counts.get(model.name) for model in known]
         texts = [UNKNOWN if count is None else f"{count[0]:,} → {count[1]:,}" for count in counts]
-        lines.setdefault((f"{overlap.there:,}", f"{overlap.removed:,}", f"{overlap.used:,}", *texts), []).append(overlap.name)
+        lines.setdefault((f"{overlap.available:,}", f"{overlap.removed:,}", f"{overlap.used:,}", *texts), []).append(overlap.name)
     notes = [f"{model.name}: {_users(model)}." for model in known]
     if unknown:
         names = ", ".join(f"{model.name} ({_users(model)})" for model in unknown)
@@ -145,10 +150,10 @@ def overlap_table(overlaps: Sequence[Overlap], models: Sequence[MethodModel], *,
     if not known:
         return tables.bullets(notes)
     about = (
-        "Rows that a model was trained on, or whose group or a text it was trained on: how many of all that are there → how many "
+        "Rows that a model was trained on, or whose group or a text it was trained on: how many of all rows → how many "
         "of those that are used."
     )
-    header = ["Rows", "There", "Left out as seen", "Used", *(model.name for model in known)]
+    header = ["Rows", "Available", "Left out as seen", "Used", *(model.name for model in known)]
     table = tables.table(header, [[", ".join(names), *texts] for texts, names in lines.items()])
     return f"{about}\n\n{table}\n\n{tables.bullets(notes)}"
 

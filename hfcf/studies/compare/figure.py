@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from matplotlib import rc_context
@@ -14,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 from pandas import DataFrame
 
-from hfcf.studies.compare.frame import Cell, Grid
+from hfcf.studies.compare.grid import Grid
 from hfcf.studies.compare.stats import LEVEL, Difference
 
 # Okabe and Ito's colours, without the yellow that white paper swallows; markers tell methods apart without them.
@@ -50,25 +49,25 @@ def figure(grid: Grid, differences: Sequence[Difference], metric: str = "") -> F
     return _finish(drawn, {method: _dot(i) for i, method in enumerate(methods)}, columns)
 
 
-def save(grid: Grid, differences: Sequence[Difference], folder: Path, metric: str = "") -> list[Path]:
-    """Write the figure as `figure.svg` and `figure.png`, the same bytes for the same cells and release of matplotlib."""
-    return store(lambda: figure(grid, differences, metric), folder)
+def save(grid: Grid, differences: Sequence[Difference], folder: Path, curves: Mapping[str, Mapping[Any, str]]) -> None:
+    """Write the figure of a comparison, if it has cells: scores by size or by setting, else differences from the baseline."""
+    if curves:
+        store(lambda: figure_of_curves(grid, curves), folder)
+    elif grid.cells:
+        store(lambda: figure(grid, differences) if None in grid.by_size() else figure_of_sizes(grid), folder)
 
 
-def figure_of_sizes(grid: Grid, full: Sequence[Cell] = (), metric: str = "") -> Figure:
+def figure_of_sizes(grid: Grid, metric: str = "") -> Figure:
     """Draw mean scores against the number of training rows (CrossAug, Figure 3), a panel for each corpus."""
     metric = metric or grid.scorer.compared[0]
-    drawn, every = _panels(max(len(grid.corpora), 1), 2, 0.3 + 0.2 * -(-len(grid.methods) // 4))
+    drawn, every = _panels(len(grid.corpora), 2, 0.3 + 0.2 * -(-len(grid.methods) // 4))
     sizes = [size for size in grid.by_size() if size]
-    for axes, corpus in zip(every, grid.corpora, strict=False):  # a comparison without a corpus has an empty panel
+    for axes, corpus in zip(every, grid.corpora, strict=True):
         for i, method in enumerate(grid.methods):
             _draw_curve(axes, i, method, _scores(grid, metric, "size", method=method, corpus=corpus), bars=False)
         axes.set_xscale("log")
         axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
         axes.xaxis.set_minor_locator(NullLocator())
-        if scores := [cell[metric] for cell in full if (cell["method"], cell["corpus"]) == (grid.baseline, corpus)]:
-            label = f"{grid.baseline}, all rows"
-            axes.axhline(100 * fmean(scores), color="0.35", linewidth=1, linestyle="--", label=label)
         axes.set_title(corpus, fontsize=_SIZE, fontweight="bold")
         axes.set_xlabel("training rows", fontsize=_SIZE - 1)
     return _finish_curves(drawn, metric)
@@ -84,8 +83,8 @@ def figure_of_curves(grid: Grid, curves: Mapping[str, Mapping[Any, str]], metric
             for base in scores.loc[scores.index == grid.baseline, "mean"]:
                 label = f"{corpus}, {grid.baseline}"
                 axes.axhline(base, color=_style(i)["color"], linewidth=1, linestyle="--", label=label)
-            there = {float(value): method for value, method in values.items() if method in scores.index}
-            _draw_curve(axes, i, corpus, scores.loc[list(there.values())].set_axis(list(there)))
+            methods = {float(value): method for value, method in values.items() if method in scores.index}
+            _draw_curve(axes, i, corpus, scores.loc[list(methods.values())].set_axis(list(methods)))
         axes.set_xlabel(name, fontsize=_SIZE)
         axes.set_xticks([float(value) for value in values], [f"{value}" for value in values])
     return _finish_curves(drawn, metric, columns=4)

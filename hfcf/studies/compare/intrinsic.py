@@ -21,68 +21,62 @@ from hfcf.metrics.diversity import inverse_bleu
 from hfcf.metrics.multi_hop import count_covered, multi_hop
 from hfcf.metrics.shared.metric import mean
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
-from hfcf.studies.compare.comparison import Comparison
+from hfcf.studies.compare.comparison import READY, Comparison, Job, asked_model, counterfactuals
+from hfcf.studies.compare.methods import VERSION
 from hfcf.studies.compare.results import digest
-from hfcf.studies.compare.runner import READY, counterfactuals
 from hfcf.tasks.verification import opposite
-from hfcf.training.trainer import trained_model
 
 _WRITERS = re.compile("generate_claim$|rewrite_")  # the stages that write claims
-
-
-_VERSION = "2"  # of the cells: raise it when other numbers come from equal claims
 
 
 def intrinsic_rows(comparison: Comparison, encoder: Model, language_model: Model | None, work: Path) -> list[dict[str, Any]]:
     """Score each method whose counterfactuals are claims, and its candidates before post-check and filter (−FILTER)."""
     # Flip, as in the paper, is the accuracy on (c′, E, y′) of the verifiers without augmentation, which checked nothing.
-    sample, rows = comparison.samples[0], []
-    flippers = [(method, seed) for method in comparison.methods if method.plain for seed in comparison.seeds]
-    of_flip = [comparison.definition(method, sample, seed) for method, seed in flippers]
+    sample, rows, seeds = comparison.samples[0], list[dict[str, Any]](), comparison.recipe.seeds
+    flippers = [Job(method, sample, seed) for method in comparison.methods if method.adds_nothing for seed in seeds]
     for method in comparison.methods:
         # "w/ (c, E′, REF)", copies and judged rows have no claims of their own, and what keeps the label makes no counterfactual.
         flips = method.system is not None and method.system.flips and not method.copies and not method.judged and not method.debias
         if not flips or method.changes != ("claim",):
             continue
-        models = [encoder.key(), language_model and language_model.key()]
-        key = digest(["intrinsic", _VERSION, comparison.definition(method, sample, 0), models, of_flip])
+        job, models = Job(method, sample, 0), [encoder.key(), language_model and language_model.key()]
+        key = digest(["intrinsic", VERSION, comparison.definition(job), models, [comparison.definition(each) for each in flippers]])
         if (cell := comparison.cells.get(key)) is None:
-            folders = [comparison.folder(method, sample, seed, work) for method, seed in flippers]
+            folders = [comparison.folder(each, work) for each in flippers]
             ready = all((folder / READY).is_file() for folder in folders)
-            cell = {"rows": _rows(comparison, method, (encoder, language_model), work, folders if ready else [])}
+            cell = {"rows": _rows(comparison, job, (encoder, language_model), work, flippers if ready else [])}
             if all(row["Flip"] is not None or not row["n"] for row in cell["rows"]):
-                comparison.cells.put(key, {"table": "intrinsic", "method": method.name, **cell})
+                comparison.cells.put(key, {"table": "intrinsic", "method": method.name, "versions": method.versions, **cell})
         rows += [{**row, "Method": method.name + row["Method"]} for row in cell["rows"]]
     return rows
 
 
 def _rows(
-    comparison: Comparison, method: Any, models: tuple[Model, Model | None], work: Path, verifiers: Sequence[Path]
+    comparison: Comparison, job: Job, models: tuple[Model, Model | None], work: Path, verifiers: Sequence[Job]
 ) -> list[dict[str, Any]]:
-    sample, (encoder, language_model) = comparison.samples[0], models
-    rows, _ = counterfactuals(comparison, method, sample, work)
+    encoder, language_model = models
+    rows, _ = counterfactuals(comparison, job, work)
     if rows is None:
         return []
-    mover = MoverScore(model=encoder, idf=save_artifact(fit_idf(sample.train["claim"], encoder)))
+    mover = MoverScore(model=encoder, idf=save_artifact(fit_idf(job.sample.train["claim"], encoder)))
     parts = {"": claims(rows), " −FILTER": candidates(rows)}
     if len(parts[""]) == len(parts[" −FILTER"]):  # nothing was filtered
         del parts[" −FILTER"]
     return [
-        {"Method": name, "Flip": _flip(comparison, part, verifiers), **intrinsic(part, mover, language_model)}
+        {"Method": name, "Flip": _flip(comparison, part, verifiers, work), **intrinsic(part, mover, language_model)}
         for name, part in parts.items()
     ]
 
 
-def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers: Sequence[Path]) -> float | None:
+def _flip(comparison: Comparison, claims: Sequence[Mapping[str, Any]], verifiers: Sequence[Job], work: Path) -> float | None:
     """Return the mean accuracy of the verifiers on the counterfactuals; None if they are not all there."""
     if not claims or not verifiers:
         return None
-    sample = comparison.samples[0]
     rows = Dataset.from_list([{key: row[key] for key in ("claim", "evidence", "label")} for row in claims])
     rates = []
-    for folder in verifiers:
-        model = trained_model(sample.hp, folder)
-        answers = comparison.trainer.predict(rows, model, max_length=sample.hp.max_length, labels=sample.labels)
+    for job in verifiers:
+        model, trainer = asked_model(comparison, job, work), comparison.trainer(job)
+        answers = trainer.predict(rows, model, max_length=job.hp.max_length, labels=job.sample.labels)
         rates.append(statistics.fmean(answer == label for answer, label in zip(answers, rows["label"], strict=True)))
     return statistics.fmean(rates)
 
@@ -125,8 +119,8 @@ def candidates(rows: Dataset) -> list[dict[str, Any]]:
         written = [claim for claim in claims if not (claim["status"] and _WRITERS.match(claim["status"]["stage"]))]
         for i, candidate in enumerate(written):
             label = candidate["label"] or opposite(row["label"])
-            own = {"id": f"{row['id']}:{i}", "claim": candidate["claim"], "label": label}
-            generated.append({**source, **own, "source_claim": row["claim"], "edited_versions": versions})
+            new = {"id": f"{row['id']}:{i}", "claim": candidate["claim"], "label": label}
+            generated.append({**source, **new, "source_claim": row["claim"], "edited_versions": versions})
     return generated
 
 

@@ -1,42 +1,44 @@
-"""The methods of a comparison, and what each adds to the training rows."""
+"""The methods of a comparison, what each adds to the training rows, and the versions of the code that makes it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from pkgutil import resolve_name
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
+from hfcf.core.expand import expand
 from hfcf.core.model import Model, is_chat, is_remote
 from hfcf.core.recipe import RecipeError
+from hfcf.core.schema import no_rows
 from hfcf.core.settings import models_in
 from hfcf.core.system import System
-from hfcf.core.task import Task, get_task
+from hfcf.core.task import Task, get_task, task_of
 from hfcf.core.trainer import load_trainer
 from hfcf.engines.base import Engine
 from hfcf.engines.chat.engine import ChatModel
-from hfcf.engines.classifier import Classifier
+from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.remote.engine import Remote
 from hfcf.pipeline.run import make_system
-from hfcf.studies.compare.recipe import ColumnComparison, SetComparison
+from hfcf.studies.compare.recipe import ColumnComparison, MethodRecipe, SetComparison, Source
 from hfcf.studies.compare.results import digest
-from hfcf.studies.compare.training_settings import Source
 from hfcf.systems import system_class
-from hfcf.training.data import load_rows
+from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.debias import Debias
 
-_NEUTRAL = ("VERSION", "strict", "fitted")  # what it was fitted on are the rows, which a cell knows
-_UNUSED: dict[str, Any] = {
-    "judges": (), "certainty": 0.0, "bf16": False, "fluency_model": None, "near": False, "exclude_malformed": False,
-    "claimed": False, "by_words": False, "follow": False, "corrector": None, "max_unsupported": None, "min_log_probability": None,
-    "max_copied": None, "min_kept": None, "micro_batch_size": None, "gradient_checkpointing": False, "max_steps": None,
-}  # fmt: skip
-"""Settings that change nothing at these values: cells from before there were such settings stay what they are."""
+log = logging.getLogger(__name__)
+
+VERSION = "3"
+"""Raise it when the same recipe gives other numbers: it is part of every cell's key."""
+_NEUTRAL = ("VERSION", "strict", "fitted")  # versions count apart; what a stage was fitted on are the rows, which a cell knows
+_ASKED = 64  # rows that a judge labels at once
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class Method:
         unseen: whether evaluation rows that its models have seen are left out; else they are counted alone.
         debias: how the model is trained, if not by plain cross-entropy.
         more: where further labelled rows to train on lie: a control for what the models of a system were trained on.
+        model: what is trained and how, over the recipe's.
+        trainer: settings of the task's trainer, over the recipe's.
+        columns: the columns that it has; None: all.
     """
 
     name: str
@@ -66,9 +71,12 @@ class Method:
     ratio: float | None = None
     unseen: bool = True
     more: tuple[Source, ...] = ()
+    model: Mapping[str, Any] = field(default_factory=dict)
+    trainer: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] | None = None
 
     @property
-    def plain(self) -> bool:
+    def adds_nothing(self) -> bool:
         """Whether it is training on the rows as they are."""
         return self.system is None and self.debias is None and not self.more
 
@@ -78,73 +86,75 @@ class Method:
         return load_rows(self.more, training=True)
 
     @property
-    def learns(self) -> bool:
-        """Whether its system learns something from its rows before it runs on them."""
-        return self.system is not None and any(stage.fit_inputs for stage in self.system.stages)
-
-    @property
     def judge(self) -> tuple[Model, int] | None:
         """The verifier that checks last in its system, and the tokens that it reads; None where none does."""
         stages = reversed(self.system.stages) if self.system else ()
-        checks = [stage for stage in stages if isinstance(getattr(stage, "verifier", None), Model)]
-        return (getattr(checks[0], "verifier"), getattr(checks[0], "max_length")) if checks else None  # noqa: B009
+        checks: list[Any] = [stage for stage in stages if isinstance(getattr(stage, "verifier", None), Model)]
+        return (checks[0].verifier, checks[0].max_length) if checks else None
+
+    @cached_property
+    def versions(self) -> dict[str, str]:
+        """The versions of the code that makes its cells, by name."""
+        if self.system is None:
+            return {"comparison": VERSION}
+        models = [model for _, model in models_in(self.system.values)]
+        prompted = [engine for engine, kind in ((Remote, is_remote), (ChatModel, is_chat)) if any(map(kind, models))]
+        named = [engine for stage in self.system.stages for engine in stage.engines]
+        engines = [resolve_name(engine) if isinstance(engine, str) else engine for engine in named]
+        return {
+            "comparison": VERSION, f"system {self.system.name}": self.system.VERSION,
+            **{f"stage {stage.name}": stage.VERSION for stage in self.system.stages},
+            **{f"engine {engine.__name__}": engine.VERSION for engine in [*engines, *prompted]},
+        }  # fmt: skip
 
     @cached_property
     def making(self) -> dict[str, Any]:
-        """Everything that its counterfactuals depend on, besides the rows.
-
-        Stages count by their versions and the values of their settings, whatever the settings are called: a new name is not
-        another cell.
-        """
+        """Everything that its counterfactuals depend on, besides the rows."""
         if self.system is None:
             return {}
         return {
-            "system": self.system.name, "version": self.system.VERSION,
             "unique": self.system.unique,
-            "stages": [[stage.VERSION, _values(stage.__getstate__())] for stage in self.system.stages],
-            "engines": sorted(engine.VERSION for engine in _engines(self.system)),
+            "stages": [[stage.name, described(stage.__getstate__())] for stage in self.system.stages],
             "dtype": str(Classifier(model=Model("any"), max_length=1).dtype()),  # what "auto" is on this machine
-        }  # fmt: skip
+        }
 
     @cached_property
     def definition(self) -> dict[str, Any]:
         """Everything that its training depends on, besides the rows."""
-        debias = {"debias": self.debias.settings()} if self.debias else {}
-        changes = {"changes": list(self.changes)} if self.system and self.changes else {}
-        controls = {name: value for name in ("copies", "judged", "ratio") if (value := getattr(self, name))}
-        more = {"more": digest(self.further.to_list())} if self.more else {}
-        return {**debias, **controls, **changes, **more, **self.making}
+        debias = self.debias.settings() if self.debias else None
+        controls = {name: getattr(self, name) for name in ("copies", "judged", "ratio", "changes")} if self.system else {}
+        more = digest(self.further.to_list()) if self.more else None
+        return {"versions": self.versions, "debias": debias, "more": more, **controls, **self.making}
 
 
 def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = None) -> list[Method]:
     """Build the recipe's methods, in order; null adds nothing. Systems of several tasks follow the task of the rows."""
-    methods = [Method(name, None) if part is None else _build(recipe, name, part, task) for name, part in recipe.methods.items()]
-    names = [method.name for method in methods]
-    if not names or (recipe.baseline or names[0]) not in names:
-        raise RecipeError(f"baseline: {recipe.baseline} is not one of the methods {', '.join(names)}")
-    return methods
+    return [
+        Method(name, None) if part is None else _build_method(recipe, name, part, task) for name, part in recipe.methods.items()
+    ]
 
 
-def _build(recipe: SetComparison | ColumnComparison, name: str, part: Any, task: Task | None) -> Method:
-    where, debias = f"methods: {name}", getattr(part, "debias", None)
-    debias = Debias.of(debias, f"{where}: debias") if debias else None
+def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: MethodRecipe, task: Task | None) -> Method:
+    where = f"methods: {name}"
+    options: dict[str, Any] = {
+        "debias": Debias.of(part.debias, f"{where}: debias") if part.debias else None,
+        "model": part.model, "trainer": part.trainer, "columns": None if part.columns is None else tuple(part.columns),
+    }  # fmt: skip
     if (system := part.system or recipe.system) is None:
-        more = tuple(recipes.locate(source, recipe.data_dir) for source in getattr(part, "more", None) or ())
-        if (debias is None and not more) or not part.model_fields_set <= {"debias", "more"}:
+        alone = {"debias", "more", "model", "trainer"}
+        if not part.model_fields_set & alone or not part.model_fields_set <= {*alone, "columns"}:
             raise RecipeError(f"{where}: the key 'system' is missing")
-        return Method(name, None, debias=debias, more=more)
-    if getattr(part, "more", None):
+        return Method(name, None, more=tuple(recipes.locate(source, recipe.data_dir) for source in part.more or ()), **options)
+    if part.more:
         raise RecipeError(f"{where}: more: a system makes what is trained on: leave one of the two out")
     common = recipe.settings if system == recipe.system else None
-    settings = {**(common or {}), **(part.settings or {})}
-    settings = system_class(system).locate(settings, recipe.data_dir)
+    settings = system_class(system).locate({**(common or {}), **(part.settings or {})}, recipe.data_dir)
     built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.system_task if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
-    changes = getattr(part, "changes", None)
     if allowed:  # else they are the kinds that the system writes
-        recipes.check(changes or (), allowed, f"{where}: changes")
-    options = {key: getattr(part, key) for key in ("judged", "ratio", "unseen") if getattr(part, key, None) is not None}
-    method = Method(name, built, tuple(allowed[:1] if changes is None else changes), bool(part.copies), debias, **options)
+        recipes.check(part.changes or (), allowed, f"{where}: changes")
+    options |= {key: getattr(part, key) for key in ("copies", "judged", "ratio", "unseen") if getattr(part, key) is not None}
+    method = Method(name, built, tuple(allowed[:1] if part.changes is None else part.changes), **options)
     if method.judged and method.copies:
         raise RecipeError(f"{where}: copies and judged are two controls: leave one of them out")
     if method.judged and method.judge is None:
@@ -164,28 +174,8 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
             raise RecipeError(f"{method.name}: a model cannot be read; train it first, or give another: {error}") from error
 
 
-def _engines(system: System) -> list[type[Any]]:
-    """List what a system's stages ask: a language model only where one of its settings names a language model."""
-    models = [model for _, model in models_in(system.values)]
-    asked = [engine for engine, kind in ((Remote, is_remote), (ChatModel, is_chat)) if any(map(kind, models))]
-    named = [engine for stage in system.stages for engine in stage.engines]
-    engines = [resolve_name(engine) if isinstance(engine, str) else engine for engine in named]
-    return list(dict.fromkeys([*engines, *asked]))
-
-
-def _values(state: Mapping[str, Any]) -> list[str]:
-    """List a stage's settings without their names; its state holds more than fields: the prompt of a language model."""
-    values = [plain(value) for name, value in state.items() if counts(name, value)]
-    return sorted(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str) for value in values)
-
-
-def counts(name: str, value: Any) -> bool:
-    """Say whether a setting at a value is part of what a cell depends on."""
-    return name not in _NEUTRAL and not (name in _UNUSED and value == _UNUSED[name])
-
-
-def plain(value: Any) -> Any:
-    """Return a setting with weights instead of their names, also inside other settings."""
+def described(value: Any) -> Any:
+    """Return a setting as a key has it, with weights instead of their names, also inside other settings."""
     if isinstance(value, Model):
         return value.key()
     if isinstance(value, Engine):
@@ -193,5 +183,98 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items() if counts(name, part)}
-    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+        return {name: described(part) for name, part in value.items() if name not in _NEUTRAL}
+    return [described(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+# --- what a method adds to the training rows
+
+
+def training_rows(
+    method: Method, originals: Dataset, rows: Dataset | None, scored: Sequence[Dataset], pool: Dataset | None = None,
+    labels: Sequence[str] = (),
+) -> tuple[Dataset, int]:  # fmt: skip
+    """Return a method's training rows, and how many that it adds were left out because a scored row repeats them."""
+    if method.more:
+        return with_more(originals, method.further, scored)
+    if rows is None:
+        return originals, 0
+    additions = expand(rows)
+    if method.changes:
+        kinds = sorted(set(additions["change"]))
+        additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
+        if not len(additions):
+            names, made = ", ".join(method.changes), ", ".join(kinds) or "none"
+            log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, made)
+    apart = _scored_rows(originals, scored)
+    rest, dropped = drop_overlap(additions, apart)
+    if method.ratio:
+        rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
+    rest = rest.select_columns(originals.column_names)
+    if method.copies:
+        rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
+    if method.judged and method.judge and pool is not None:
+        number = len(rest)
+        rest = label_rows(drop_related(pool, apart), rest["label"], *method.judge, labels)
+        if len(rest) < number:
+            log.warning("%s: the corpus has %d further rows with a label of the verifier, not %d", method.name, len(rest), number)
+    return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
+
+
+def _scored_rows(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
+    columns = [name for name in originals.column_names if name in scored[0].features]
+    return concatenate_datasets([part.select_columns(columns) for part in scored])
+
+
+def with_more(originals: Dataset, further: Dataset, scored: Sequence[Dataset]) -> tuple[Dataset, int]:
+    """Add further rows that are not there yet and share nothing with a scored row; say how many were left out for the latter."""
+    known = set(zip(originals["corpus"], originals["id"], strict=True))
+    new = [i for i, key in enumerate(zip(further["corpus"], further["id"], strict=True)) if key not in known]
+    rest = drop_related(further.select(new), _scored_rows(originals, scored))
+    added = rest.select_columns(originals.column_names).cast(originals.features)
+    return concatenate_datasets([originals, added]), len(new) - len(rest)
+
+
+def in_turn(rows: Dataset, number: int, name: str) -> Dataset:
+    """Take as many counterfactuals as are to be trained on: the first of each source, in the order of a hash, then the second."""
+    counts, ranks = Counter[str](), []
+    for source, row_id in zip(rows["source_id"], rows["id"], strict=True):
+        ranks.append((counts[source], digest(row_id)))
+        counts[source] += 1
+    if len(rows) < number:
+        log.warning("%s: there are %d counterfactuals, and ratio asks for %d", name, len(rows), number)
+    return rows.select(sorted(sorted(range(len(rows)), key=ranks.__getitem__)[:number]))
+
+
+def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
+    """Return a row for each label, each row in turn, in the order of a hash of their ids; "" for rows without labels."""
+    ids, given = originals["id"], originals["label"] if "label" in originals.features else [""] * len(originals)
+    order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
+    cycles = {label: itertools.cycle([i for i in order if given[i] == label]) for label in set(given)}
+    return originals.select([next(cycles[label]) for label in labels])
+
+
+def label_rows(pool: Dataset, wanted: Iterable[str], judge: Model, max_length: int, labels: Sequence[str]) -> Dataset:
+    """Return as many rows of a pool as labels are wanted, each with the label that a judge gives it; its own is not read.
+
+    Rows come in the order of a hash of their ids. As many of each label are taken as are wanted. Where the pool has too few rows
+    of a label, rows of other labels are taken. A row is passed over if the judge can't read it, or gives it a label that the
+    models don't have. The check of a counterfactual rejects such a row in the same way.
+    """
+    task, ids, open_ = task_of(pool.features), pool["id"], Counter(wanted)
+    number, chosen, spare = open_.total(), list[tuple[int, str]](), list[tuple[int, str]]()
+    order = sorted(range(len(pool)), key=lambda i: digest(ids[i]))
+    texts = pool.remove_columns("label")
+    for start in range(0, len(order), _ASKED):
+        if len(chosen) == number:
+            break
+        part = order[start : start + _ASKED]
+        for i, answer in zip(part, task.verdicts(texts.select(part).to_list(), judge, max_length), strict=True):
+            if not isinstance(answer, Mapping) or (label := choose(answer, task.class_names(answer))) not in labels:
+                continue
+            (chosen if open_[label] > 0 else spare).append((i, label))
+            open_[label] -= 1
+    chosen += spare[: number - len(chosen)]
+    if not chosen:
+        return no_rows(pool.features)
+    return Dataset.from_list([{**pool[i], "label": label} for i, label in chosen], features=pool.features)

@@ -1,239 +1,335 @@
-"""The page of a comparison on evaluation sets (RACE's Table 2), or on small samples of the training rows (CrossAug's Figure 3)."""
+"""The page of a comparison: scores and differences from the baseline, of sets or columns, of samples by size, of pairs, by stratum.
+
+It is written from cells alone: what it says of rows and sets, their cells say.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 
+from hfcf.metrics.scores.consistency import ordered_strata
 from hfcf.studies.compare import tables
-from hfcf.studies.compare.age import age_notes
-from hfcf.studies.compare.comparison import Comparison
-from hfcf.studies.compare.frame import Cell, Grid, long_table
-from hfcf.studies.compare.recipe import SetComparison
-from hfcf.studies.compare.stats import LEVEL, Difference
+from hfcf.studies.compare.comparison import answer_pairs
+from hfcf.studies.compare.grid import Cell, Grid
+from hfcf.studies.compare.recipe import SETTINGS, ColumnComparison, SetComparison
+from hfcf.studies.compare.stats import LEVEL, Difference, differences, kinds_of
+from hfcf.studies.compare.tables import points
+from hfcf.training.consistency import PairScorer
 
-_ARROWS = {"Flip": "↑", "Flu": "↓", "Sim": "↑", "Div": "↑", "M.h.": "↑", "Copied": "↓", "Combined": "↑"}
-_MEANINGS = {
-    "Flip": "share of the claims that the verifiers without augmentation answer with the new label",
-    "Flu": "mean perplexity",
-    "Sim": "MoverScore with the source's claim",
-    "Div": "1 / BLEU with it",
-    "M.h.": "MoverScore with each piece of the evidence",
-    "Copied": "longest run of words that a piece of evidence contains, over the claim's words",
-    "Combined": "share of the claims whose content words are in the evidence, but not all in a single piece",
-    "n": "claims",
+CONSISTENCY = next(iter(PairScorer.metrics))
+_LISTED = 10  # missing cells
+_INTRINSIC = {
+    "Flip": ("↑", "share of the claims that the verifiers without augmentation answer with the new label"),
+    "Flu": ("↓", "mean perplexity"),
+    "Sim": ("↑", "MoverScore with the source's claim"),
+    "Div": ("↑", "1 / BLEU with it"),
+    "M.h.": ("↑", "MoverScore with each piece of the evidence"),
+    "Copied": ("↓", "longest run of words that a piece of evidence contains, over the claim's words"),
+    "Combined": ("↑", "share of the claims whose content words are in the evidence, but not all in a single piece"),
+    "n": ("", "claims"),
 }
-SEEN_TITLE = "### Rows that models of the methods have seen"
-_DECIMALS = {"Flu": 2, "Div": 2}  # as in the paper's Table 4; other scores have 4
+"""The columns of intrinsic scores: which way is better, and what they are."""
 
 
-def markdown(
-    grid: Grid, differences: Sequence[Difference], intrinsic: Sequence[Mapping[str, Any]] = (), title: str = "Comparison",
-    repeats: Sequence[str] = ("text",), overlaps: str = "", all_rows: Sequence[Cell] = (),
+def write_page(
+    recipe: SetComparison | ColumnComparison, grid: Grid, found: Sequence[Difference], command: str,
+    intrinsic: Sequence[Mapping[str, Any]] = (), seen: str = "",
 ) -> str:  # fmt: skip
-    """Return all tables and their legend; the same for the same cells. Missing cells print "–".
+    """Return the page: the same for the same cells.
 
-    On small samples each corpus has a table with the sizes across; `all_rows` are cells of trainings on all rows.
+    Args:
+        recipe: what the comparison compares.
+        grid: its cells.
+        found: the differences from the baseline, of `hfcf.studies.compare.stats.differences`.
+        command: how it was made.
+        intrinsic: rows of `hfcf.studies.compare.intrinsic.intrinsic_rows`.
+        seen: the table of rows that the models of the methods have seen.
     """
-    total = len(grid.methods) * len(grid.seeds) * len(grid.corpora)
-    missing = tables.partial(grid.missing(), total, "cells (method × seed × corpus)")
-    on_samples = None not in (sizes := grid.by_size())
-    sections = []
+    dev = isinstance(recipe, ColumnComparison) and recipe.report == "dev"
+    sections = [_missing(grid), tables.bullets(_legend(grid, found, dev))]
     for metric, heading in grid.scorer.metrics.items():
-        sections += [f"## {heading} (%)"]
-        sections += by_size(grid, metric, differences, all_rows) if on_samples else [by_corpus(grid, metric, differences)]
+        if len(grid.values(metric)):
+            sections += [f"## {heading} (%)", *_scores(recipe, grid, metric, found)]
     for metric in grid.scorer.compared:
-        sections += [f"## {grid.scorer.metrics[metric]}: difference from {grid.baseline}"]
-        for size, part in sizes.items():
-            own = [difference for difference in differences if difference.size == size]
-            sections += [f"### {size:,} rows" if size else "", tables.intervals(part, own, metric)]
-    sections += ["## Training rows", training_rows(sizes), "## Sizes", _sizes(grid, repeats)]
-    sections += [SEEN_TITLE, overlaps] if overlaps else []
+        for size, part in grid.by_size().items() if any(each.metric == metric for each in found) else ():
+            rows = f", {size:,} rows" if size else ""
+            sections += [f"## {grid.scorer.metrics[metric]}: difference from {grid.baseline}{rows}"]
+            sections += [_differences(part, [each for each in found if (each.metric, each.size) == (metric, size)])]
+    sections += [*_pairs(grid), *_strata(grid)]
+    sections += ["## Rows", _training_rows(grid), _evaluated_rows(grid)]
+    sections += ["### Rows that models of the methods have seen", seen] if seen else []
     sections += ["## Intrinsic scores", intrinsic_table(intrinsic)] if intrinsic else []
-    spoken = legend_of_samples(grid, differences, all_rows) if on_samples else legend(grid, differences)
-    notes = [f"†: {note}" for note in age_notes([*grid.cells.values(), *all_rows])]
-    return tables.page(title, missing, [*notes, *spoken, grid.scorer.note], sections)
+    sections += ["## How it was made", tables.bullets([*_provenance(recipe, grid, command), recipe.paper.about, *recipe.notes])]
+    return tables.page(recipe.name + (": development rows" if dev else ""), sections)
 
 
-def legend(grid: Grid, differences: Sequence[Difference]) -> list[str]:
-    """Say what the tables on evaluation sets show."""
-    n, seeds = len(grid.seeds), ", ".join(map(str, grid.seeds))
-    several = f"Mean ± sample standard deviation over {n} seeds ({seeds}); (k of {n}) where only k are there."
-    single = f"One seed ({seeds}): nothing is known about other seeds, so no difference is marked."
-    lines = [f"{several if n > 1 else single} {tables.best_legend(grid)}."]
-    if differences:
-        count = len(differences) // len(grid.scorer.compared)
-        spoken = (
-            f"Intervals: {LEVEL:.0%}, percentiles over evaluation rows and seeds drawn again, paired. With few seeds they hold "
-            "for these seeds on other rows, not for other seeds."
+def _missing(grid: Grid) -> str:
+    """Say how many requested cells are missing and name the first of them; empty if none is."""
+    if not grid.missing:
+        return ""
+    names = [" × ".join(map(str, place)) for place in grid.missing]
+    listed = "; ".join(names[:_LISTED]) + (f"; and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    return f"**Partial:** {len(names)} requested cells (method × seed × set) are missing: {listed}."
+
+
+def _legend(grid: Grid, found: Sequence[Difference], dev: bool) -> list[str]:
+    sampled = None not in grid.by_size()
+    names: list[tuple[str, list[Any]]] = [
+        (name, sorted({getattr(seed, name, seed) for seed in grid.seeds})) for name in ("sample", "seed")[not sampled :]
+    ]
+    trainings = " and ".join(f"{len(each)} {name}s ({', '.join(map(str, each))})" for name, each in names)
+    labelled = any(floor is not None for metric in grid.scorer.metrics for floor in floors_of(grid, metric).values())
+    lines = [
+        "**Scores of the development rows, which also chose the epoch:** to choose settings by, not to report." if dev else "",
+        f"Mean ± sample standard deviation over {trainings}; (k of n) where only k are there.",
+        f"The best method of a column is bold{', unless it is below the majority label' if labelled else ''}.",
+        "A larger sample contains the smaller one with its number." if sampled else "",
+        grid.scorer.note,
+        "–: not run, or the method made no counterfactual, so that nothing was trained." if grid.empty else "",
+    ]
+    if found:
+        drawn = "samples" if sampled else "seeds"
+        family = len(found) // len({each.metric for each in found})
+        star = (
+            rf"\* the difference from {grid.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of rows and {drawn}, after "
+            f"Holm's correction over the {family} differences of its metric, and its interval is off 0. A single {drawn[:-1]} is "
+            "never marked."
         )
-        if any(grid.independent(corpus) < len(grid.about(corpus)[0]["gold"]) for corpus in grid.sources if grid.about(corpus)):
-            spoken += " Counterfactuals of one source are drawn together."
-        lines += [tables.noise_legend(grid, "rows and seeds", f"{count} differences of its metric"), spoken]
+        intervals = (
+            f"Intervals: {LEVEL:.0%}, percentiles over rows and {drawn} drawn again, paired; counterfactuals of one source are "
+            f"drawn together. With few {drawn} they hold for these {drawn} on other rows."
+        )
+        lines += [star, intervals]
     return lines
 
 
-def legend_of_samples(grid: Grid, differences: Sequence[Difference], all_rows: Sequence[Cell]) -> list[str]:
-    """Say what the tables on small samples show."""
-    samples, seeds = (list(dict.fromkeys(getattr(training, name) for training in grid.seeds)) for name in ("sample", "seed"))
-    n = len(samples) * len(seeds)
-    numbers = [", ".join(map(str, each)) for each in (samples, seeds)]
-    labelled = any(tables.has_labels(grid, corpus) for corpus in grid.corpora)
-    drawn = (
-        f"{'Class-balanced' if labelled else 'Random'} samples of the training rows: {numbers[0]} of each size; a larger sample "
-        f"contains the smaller one with its number. Training seeds on each: {numbers[1]}. Mean ± sample standard deviation over "
-        f"these {n} trainings; (k of {n}) where only k are there. {tables.best_legend(grid)}."
-    )
-    lines = [drawn]
-    if all_rows:
-        lines.append("All rows: the same methods on all rows that samples are drawn from, mean ± deviation over training seeds.")
-    if count := len(differences) // len(grid.scorer.compared):
-        star = "One sample of each size: nothing is known about other samples, so no difference is marked."
-        if len(samples) > 1:
-            over = f"{count} differences of its metric, all sizes together"
-            star = tables.noise_legend(grid, "rows, samples and seeds", over)
-        spoken = (
-            f"Intervals: {LEVEL:.0%}, percentiles over evaluation rows and samples drawn again, paired by row, sample and seed. "
-            "A sample is drawn with all its seeds, because trainings on the same rows are not independent. With few samples "
-            "intervals hold for these samples on other rows, not for other samples."
-        )
-        lines += [star, spoken]
-    return lines
+def _scores(recipe: SetComparison | ColumnComparison, grid: Grid, metric: str, found: Sequence[Difference]) -> Iterator[str]:
+    """Yield the table of a metric, methods down and sets across; of samples one for each set, with the sizes across."""
+    marked = [each for each in found if each.metric == metric and each.beyond_noise]
+    floors, values = floors_of(grid, metric), grid.values(metric)
+    expected = len(grid.seeds) // len(grid.by_size())
+    if None not in (sizes := grid.by_size()):
+        for corpus, setting in grid.corpora.items():
+            starred: set[tuple[str, Any]] = {(each.method, each.size) for each in marked if each.corpus == corpus}
+            every = dict.fromkeys(sizes, floors[corpus])
+            texts = tables.score_texts(values[values["corpus"] == corpus], "size", expected, starred, every)
+            majority = ["*majority label*", *map(points, every.values())]
+            yield f"### {corpus} ({setting})"
+            yield tables.pivot(texts, grid.methods, {size: f"{size:,} rows" for size in sizes}, majority)
+        return
+    first = [["*setting*", *grid.corpora.values()]] if len(set(grid.corpora.values())) > 1 else []
+    if any(floor is not None for floor in floors.values()):
+        first.append(["*majority label*", *map(points, floors.values())])
+    papers = recipe.paper.scores.get(metric, {})
+    last = [
+        [f"*{name}, the paper*", *(str(own.get(corpus, tables.NONE)) for corpus in grid.corpora)] for name, own in papers.items()
+    ]
+    starred = {(each.method, each.corpus) for each in marked if each.corpus}
+    texts = tables.score_texts(values, "corpus", expected, starred, floors)
+    shown = [method for method in grid.methods if any((method, corpus) in texts for corpus in grid.corpora)]
+    yield tables.pivot(texts, shown, {corpus: corpus for corpus in grid.corpora}, *first, last=last)
 
 
-def by_corpus(grid: Grid, metric: str, differences: Iterable[Difference]) -> str:
-    """Return scores like the paper's Table 2."""
-    first = [["*setting*", *grid.corpora.values()]]
-    if not grid.cells or any(tables.has_labels(grid, corpus) for corpus in grid.corpora):
-        first.append(["*majority label*", *tables.majorities(grid, metric).values()])
-    starred = {(each.method, each.corpus) for each in differences if each.metric == metric and each.beyond_noise}
-    floors = tables.majorities(grid, metric)
-    texts = tables.score_texts(grid.values(metric), "corpus", len(grid.seeds), starred, floors=floors, older=grid.older)
-    return tables.pivot(texts, grid.methods, {corpus: corpus for corpus in grid.corpora}, *first)
+def floors_of(grid: Grid, metric: str) -> dict[str, float | None]:
+    """Return what always giving the commonest label scores on each corpus; None for open answers and empty corpora."""
+    floors: dict[str, float | None] = {}
+    for corpus in grid.corpora:
+        gold = next((cell["gold"] for cell in grid.about(corpus)), None)
+        floors[corpus] = None
+        if isinstance(gold, str):
+            commonest = Counter(gold).most_common(1)[0][0] * len(gold)
+            if metric in grid.scorer.compared:
+                kinds, counts = kinds_of([gold, commonest])
+                scores = grid.scorer.resample(counts[None].astype(np.float64), kinds[0], kinds[1:])
+                floors[corpus] = float(scores[grid.scorer.compared.index(metric), 0, 0])
+            elif metric == "accuracy":
+                floors[corpus] = fmean(true == answer for true, answer in zip(gold, commonest, strict=True))
+    return floors
 
 
-def by_size(grid: Grid, metric: str, differences: Iterable[Difference], all_rows: Sequence[Cell]) -> list[str]:
-    """Return a table for each corpus: methods down, sizes of samples across."""
-    marked = [each for each in differences if each.metric == metric and each.beyond_noise]
-    sizes: dict[Any, str] = {size: f"{size:,} rows" for size in grid.by_size()} | ({None: "all rows"} if all_rows else {})
-    values, full = grid.values(metric), long_table(all_rows)
-    full = full[full["metric"] == metric].astype({"value": float}).assign(size=0)
-    parts = []
-    for corpus, setting in grid.corpora.items():
-        starred = {(each.method, each.size) for each in marked if each.corpus == corpus}
-        older = {(method, size) for size, part in grid.by_size().items() for method, where in part.older if where == corpus}
-        older |= {(cell["method"], 0) for cell in all_rows if cell.get("age") and cell["corpus"] == corpus}
-        floor = tables.majority(grid, corpus, metric)
-        floors = dict.fromkeys([*grid.by_size(), 0], floor)
-        n = len(grid.seeds) // len(grid.by_size())
-        texts = tables.score_texts(values[values["corpus"] == corpus], "size", n, starred, floors=floors, older=older)
-        own = tables.score_texts(full[full["corpus"] == corpus], "size", floors=floors, older=older)
-        texts |= {(method, None): text for (method, _), text in own.items()}
-        share = f"; majority label {floor}" if tables.has_labels(grid, corpus) else ""
-        parts += [f"### {corpus} ({setting}{share})", tables.pivot(texts, grid.methods, sizes)]
-    return parts
+def _differences(grid: Grid, found: Iterable[Difference]) -> str:
+    """Return differences of one metric in points: corpora and averages down, methods across."""
+    by_place = {(each.corpus or f"*average, {each.setting or 'all corpora'}*", each.method): each for each in found}
+    averages = [f"*average, {setting or 'all corpora'}*" for setting in (*SETTINGS, None)]
+    places = [place for place in (*grid.corpora, *averages) if any(place == name for name, _ in by_place)]
+    texts = {key: difference_text(difference) for key, difference in by_place.items()}
+    methods = [method for method in grid.compared if any(method == name for _, name in by_place)]
+    fewer = [
+        f"{method} on {place}: {', '.join(map(str, each.seeds))}"
+        for (place, method), each in by_place.items() if len(each.seeds) < len(grid.seeds)
+    ]  # fmt: skip
+    note = f"\n\nOnly the seeds that both methods have: {'; '.join(fewer)}." if fewer else ""
+    table = tables.pivot(texts, places, {method: method for method in methods}, name="")
+    return f"Points; difference [{LEVEL:.0%} interval].\n\n{table}{note}"
 
 
-def training_rows(sizes: Mapping[int | None, Grid]) -> str:
-    """Return the training rows of each method, and its counterfactuals; CrossAug's paper has 1:0.47 at its sizes."""
+def difference_text(difference: Difference) -> str:
+    """Return a difference in points with its interval and mark."""
+    value, low, high = map(tables.signed_points, (difference.value, difference.low, difference.high))
+    return f"{value} [{low}, {high}]" + (r"\*" if difference.beyond_noise else "")
+
+
+# --- pairs and strata
+
+
+def pair_grid(grid: Grid) -> Grid:
+    """Return the grid of the paired sets, whose answers are pairs, without cells that have no consistency."""
+    cells = {
+        place: {**cell, **answer_pairs(cell, cell["originals"])}
+        for place, cell in grid.cells.items() if "originals" in cell and CONSISTENCY in cell
+    }  # fmt: skip
+    corpora = {corpus: setting for corpus, setting in grid.corpora.items() if any(corpus == name for _, _, name in cells)}
+    # Sets of pairs are of different kinds; the paper averages none.
+    return replace(grid, corpora=corpora, cells=cells, alone=frozenset(corpora), scorer=PairScorer(grid.scorer))
+
+
+def _pairs(grid: Grid) -> Iterator[str]:
+    """Yield the tables of paired sets, as RGF's Table 5 has them."""
+    paired = pair_grid(grid)
+    if not paired.corpora:
+        return
+    found, columns = differences(paired), {corpus: corpus for corpus in paired.corpora}
+    starred = {(each.method, each.corpus) for each in found if each.beyond_noise and each.corpus}
+    about = {corpus: paired.about(corpus)[0] for corpus in columns}
+    first = [
+        ["*pairs*", *(f"{cell['rows']:,}" + (f", {cell['cleaned']}" if cell["cleaned"] else "") for cell in about.values())],
+        ["*sources*", *(f"{paired.independent(corpus):,}" for corpus in columns)],
+    ]
+    yield "## Pairwise consistency (%)"
+    note = "n: how many originals the model answers right, the least and the most over seeds. The score is of these pairs."
+    yield tables.bullets([paired.scorer.note, note, f"Holm's correction is over the {len(found)} differences of these tables."])
+    for metric, heading in paired.scorer.metrics.items():
+        texts = tables.score_texts(paired.values(metric), "corpus", len(grid.seeds), starred if metric == CONSISTENCY else ())
+        if metric == CONSISTENCY:
+            texts = {place: f"{text}, {_right_originals(paired, *place)}" for place, text in texts.items()}
+        yield f"### {heading} (%)"
+        yield tables.pivot(texts, paired.methods, columns, *(first if metric == CONSISTENCY else []))
+    yield f"### Consistency: difference from {paired.baseline}"
+    yield _differences(paired, found)
+
+
+def _right_originals(grid: Grid, method: str, corpus: str, rows: Sequence[int] | None = None) -> str:
+    """Return how many pairs, of some or of all, have an original that the method's models answer right: "n 3–5" over seeds."""
+    scorer: Any = grid.scorer
+    counts = []
+    for cell in grid.of(method, corpus).values():
+        sides = [[cell[side][i][0] for i in (range(len(cell["gold"])) if rows is None else rows)] for side in ("gold", "predicted")]
+        counts.append(sum(scorer.of.right(*sides)))
+    return f"n {tables.spread(counts)}"
+
+
+def _strata(grid: Grid) -> Iterator[str]:
+    """Yield a table for each way to stratify rows, such as RGF's kinds of change and CheckWhy's steps."""
+    for part in (pair_grid(grid), grid):
+        paired = isinstance(part.scorer, PairScorer)
+        shared = {corpus: part.about(corpus)[0].get("strata", {}) for corpus in part.corpora if part.about(corpus)}
+        if not paired:
+            shared = {corpus: strata for corpus, strata in shared.items() if "originals" not in part.about(corpus)[0]}
+        for name in dict.fromkeys(name for strata in shared.values() for name in strata):
+            for metric in part.scorer.compared:
+                yield from _stratum_table(part, name, metric, {corpus: strata.get(name, []) for corpus, strata in shared.items()})
+
+
+def _stratum_table(grid: Grid, name: str, metric: str, strata: Mapping[str, Sequence[str]]) -> Iterator[str]:
     texts: dict[tuple[str, Any], str] = {}
-    titles: dict[Any, str] = {}
-    for size, grid in sizes.items():
-        titles[size] = f"{size:,} rows : counterfactuals" if size else "Rows (counterfactuals)"
-        for method in grid.methods:
-            cells = [cell for (name, _, _), cell in grid.cells.items() if name == method]
-            if cells and size:  # the mean over samples
-                shares = {
-                    seed.sample: cell["counterfactuals"] / size for (name, seed, _), cell in grid.cells.items() if name == method
-                }
-                texts[method, size] = f"1:{np.mean(list(shares.values())):.2f}"
-            elif cells:
-                texts[method, size] = f"{tables.spread(cells, 'train_rows')} ({tables.spread(cells, 'counterfactuals')})"
-    return tables.pivot(texts, next(iter(sizes.values())).methods, titles)
+    columns: dict[Any, str] = {}
+    sizes = []
+    for corpus, of_rows in strata.items():
+        for stratum in ordered_strata(of_rows):
+            rows = [i for i, each in enumerate(of_rows) if each == stratum]
+            columns[corpus, stratum] = f"{corpus}: {stratum}"
+            sizes.append(f"{len(rows):,}")
+            for method in grid.methods:
+                answers = [
+                    [[cell[side][i] for i in rows] for side in ("gold", "predicted")] for cell in grid.of(method, corpus).values()
+                ]
+                scores = [score for each in answers if not math.isnan(score := grid.scorer.scores(*each)[metric])]
+                if scores:  # seeds without a score, such as those that are right on no original, are left out
+                    number = f", {_right_originals(grid, method, corpus, rows)}" if metric == CONSISTENCY else ""
+                    texts[method, (corpus, stratum)] = points(fmean(scores)) + number
+    if len(columns) > 1 and texts:
+        yield f"### {grid.scorer.metrics[metric]} by {name} (%)"
+        yield tables.pivot(texts, grid.methods, columns, ["*rows*", *sizes])
 
 
-def _sizes(grid: Grid, repeats: Sequence[str]) -> str:
-    """Return the rows of each corpus, the rows that training knew, and whether they are the rows that the paper counts."""
-    labelled = not grid.cells or any(tables.has_labels(grid, corpus) for corpus in grid.corpora)
-    header = ["Corpus", "Setting", "There", "Evaluated", *(["By label"] if labelled else []), "Removed as overlapping"]
-    if counted := any(cell["expected"] for cell in grid.cells.values()):
-        header += ["RACE's Table 8", "Is it that set?"]
-    rows = []
+# --- rows, intrinsic scores, provenance
+
+
+def _training_rows(grid: Grid) -> str:
+    """Return the training rows of each method and set, and its counterfactuals; CrossAug's paper has 1:0.47 at its sizes."""
+    texts: dict[tuple[str, Any], str] = {}
+    columns: dict[Any, str] = {}
+    for size, part in grid.by_size().items():
+        for corpus in part.corpora:
+            title = f"{size:,} rows" if size else corpus
+            columns[title] = title
+            for method in part.methods:
+                if cells := part.of(method, corpus).values():
+                    added = tables.spread(cell["counterfactuals"] for cell in cells)
+                    ratio = fmean(cell["ratio"] for cell in cells)
+                    rows = tables.spread(cell["train_rows"] for cell in cells)
+                    texts[method, title] = f"{rows}" + (f" ({added}; 1:{ratio:.2f})" if added != "0" else "")
+    by_column = {column: [texts.get((method, column)) for method in grid.methods] for column in columns}
+    if len({json.dumps(each) for each in by_column.values()}) == 1:  # all sets share their models
+        columns = {next(iter(columns)): "All sets"}
+    return "Trained on (counterfactuals; rows to counterfactuals):\n\n" + tables.pivot(texts, grid.methods, columns)
+
+
+def _evaluated_rows(grid: Grid) -> str:
+    """Return the rows of each set, and what became of the rows that training knew."""
+    header, rows = (
+        ["Set", "Setting", "Available", "Evaluated", "By label", "Left out: overlap with training", "Repeat training"],
+        [],
+    )
     for corpus, setting in grid.corpora.items():
-        texts = ["–"] * (len(header) - 2)
         if cells := grid.about(corpus):
-            first = cells[0]
-            there = _counts(first["available_labels"]) if labelled else tables.spread(cells, "available")
-            texts = [there, tables.spread(cells, "rows"), *([_counts(first["labels"])] if labelled else [])]
-            texts += [tables.spread(cells, "removed_as_overlap")]
-            texts += [_counts(first["expected"]), _against_paper(first)] if counted else []
-        rows.append([corpus, setting, *texts])
-    sentence = f"Evaluated rows share no group, no {' and no '.join(repeats)} with a training row: rows that did were removed."
-    if not grid.cells or any(cell.get("removed_as_overlap") is None for cell in grid.cells.values()):
-        sentence = f"Not every cell says whether rows that share a group, a {' or '.join(repeats)} with training were removed."
-    return f"{sentence}\n\n{tables.table(header, rows)}"
-
-
-def _counts(labels: Mapping[str, int] | None) -> str:
-    return ", ".join(f"{n:,} {label}" for label, n in labels.items()) if labels else "–"
-
-
-def _against_paper(cell: Cell) -> str:
-    """Say whether the corpus, before rows are left out, is the set that the paper counted."""
-    if not (expected := cell["expected"]):
-        return "–"
-    labels = cell["available_labels"]
-    pairs = {label: (labels.get(label, 0), expected.get(label, 0)) for label in (*expected, *labels)}
-    wrong = [f"{n:,} {label} instead of {number:,}" for label, (n, number) in pairs.items() if n != number]
-    if not wrong:
-        return "matches"
-    smaller = sum(labels.values()) < sum(expected.values())
-    return "a part of it, or another split" if smaller else f"differs: {', '.join(wrong)}"
+            counts = sorted(cells[0]["labels"].items(), key=lambda item: -item[1])
+            labels = ", ".join(f"{n:,} {label}" for label, n in counts[:4]) + (" …" if len(counts) > 4 else "")
+            numbers = [tables.spread(cell[name] for cell in cells) for name in ("available", "rows", "removed", "seen")]
+            rows.append([corpus, setting, *numbers[:2], labels or tables.NONE, *numbers[2:]])
+    return tables.table(header, rows)
 
 
 def intrinsic_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table like the paper's Table 4, rows and columns in the order in which they come, and its legend."""
+    """Return a table like RACE's Table 4, rows and columns in the order in which they come, and its legend."""
     columns = list(dict.fromkeys(["Method", *(column for row in rows for column in row)]))
-    lines = [[_number(column, row.get(column)) for column in columns] for row in rows]
-    table = tables.table([f"{column} {_ARROWS[column]}" if column in _ARROWS else column for column in columns], lines)
-    return f"{table}\n\n{'; '.join(f'{column}: {_MEANINGS[column]}' for column in columns if column in _MEANINGS)}."
+    titles = [f"{column} {_INTRINSIC.get(column, ('', ''))[0]}".strip() for column in columns]
+    meanings = (f"{column}: {_INTRINSIC[column][1]}" for column in columns if column in _INTRINSIC)
+    return f"{tables.table(titles, ([_number(row.get(column)) for column in columns] for row in rows))}\n\n{'; '.join(meanings)}."
 
 
-def _number(column: str, value: Any) -> str:
+def _number(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.{_DECIMALS.get(column, 4)}f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        return tables.NONE
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def provenance(recipe: SetComparison, comparison: Comparison, cells: Sequence[Cell], command: str) -> str:
-    """Return the last section of a page: the command, the training and the costs."""
-    sample, corpus = comparison.samples[0], recipe.train["corpus"]
-    rows = f"{len(sample.train):,} rows of {corpus}"
-    if recipe.low_resource:
-        rows = f"{'class-balanced' if sample.labels else 'random'} samples of {rows}; it sees no other row."
-    else:
-        rows += "." if sample.take is None else f" (of {len(sample.rows):,}); its system sees no other row."
-    lines = [
-        f"Command: `{command}`.",
-        f"Every method starts from the same {rows}",
-        f"{recipe.key.capitalize()}: {json.dumps(recipe.training, ensure_ascii=False)}.",
-        *costs(cells, "an evaluation", comparison.repeats),
-    ]
-    return f"\n## How it was made\n\n{tables.bullets([*lines, *recipe.notes])}\n"
-
-
-def costs(cells: Sequence[Cell], where: str, repeats: Iterable[str]) -> list[str]:
-    """Say how long cells took, and how many counterfactuals were left out because a row of `where` repeats them."""
-    lines = []
+def _provenance(recipe: SetComparison | ColumnComparison, grid: Grid, command: str) -> Iterator[str]:
+    yield f"Command: `{command}`."
+    if recipe.model:
+        yield f"Trained: `{json.dumps(recipe.model, ensure_ascii=False)}`."
+    parts = [*((name, part) for name, part in recipe.methods.items() if part), *((part.name, part) for part in _columns(recipe))]
+    for name, part in parts:
+        settings = {key: getattr(part, key) for key in ("model", "trainer", "ask") if getattr(part, key, None)}
+        if settings:
+            yield f"{name}: `{json.dumps(settings, ensure_ascii=False)}`."
+    yield f"Counterfactuals are made once for each sample, with seed {recipe.seed}; the other seeds are of the trained models."
+    cells: list[Cell] = list(grid.cells.values())
     if seconds := [cell["cpu_seconds"] for cell in cells if "cpu_seconds" in cell]:
-        median, most = np.median(seconds), max(seconds)
-        lines.append(f"A cell is one training and one evaluation: {median:.0f} CPU seconds in the median, {most:.0f} at most.")
-        dropped = max(cell["counterfactuals_dropped"] for cell in cells)
-        lines.append(f"Counterfactuals left out because {where} row has their {' or '.join(repeats)}: {dropped} at most.")
-    return lines
+        yield f"A cell, training included: {median(seconds):.0f} CPU seconds in the median, {max(seconds):.0f} at most."
+    if cells:
+        making, dropped = (max(cell[name] for cell in cells) for name in ("making_cpu_seconds", "counterfactuals_dropped"))
+        yield f"Making the counterfactuals of a sample: {making:.0f} CPU seconds at most."
+        yield f"Counterfactuals left out because a scored row repeats them: {dropped} at most."
+
+
+def _columns(recipe: SetComparison | ColumnComparison) -> Sequence[Any]:
+    return recipe.columns if isinstance(recipe, ColumnComparison) else ()

@@ -29,7 +29,7 @@ from hfcf.metrics.scores.rationales import (
     random_rationales,
     words,
 )
-from hfcf.studies.compare.frame import long_table
+from hfcf.studies.compare.grid import long_table
 from hfcf.studies.compare.recipe import RationaleComparison
 from hfcf.studies.compare.tables import table
 from hfcf.systems.race.explain import Explain, placed

@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
 from hfcf.core.settings import Positive, Seed
-from hfcf.studies.compare.structure_recipe import StructureComparison
-from hfcf.studies.compare.training_settings import Source, TrainingKey
+from hfcf.training.open_domain import OpenDomain
+from hfcf.training.steps import one_length
+from hfcf.training.trainer import Hyperparameters
 
+Source: TypeAlias = dict[str, Any]
+"""Arguments of `hfcf.load` with `corpus`; each corpus has options of its own."""
 Setting: TypeAlias = Literal["in-domain", "out-of-domain", "challenge"]
 SETTINGS: tuple[str, ...] = get_args(Setting)
-KINDS = {"verifiers": "verifier", "relations": "classifier", "models": "model"}
-"""The kinds of comparison that train models, and the key of each that names the model and its training."""
 
 
-class ColumnMethod(Recipe):
-    """A method of a comparison by columns."""
+@recipes.takes(Hyperparameters, without=["model", "seed"])
+class TrainingSettings(Recipe):
+    """How the compared models are trained: `Hyperparameters`, without the seed, which is the comparison's."""
+
+    model: ModelReference | None = None
+    """What to start from."""
+    # A schema within another schema, such as the schema of these settings, can't refer to a definition.
+    open_domain: Annotated[OpenDomain | None, WithJsonSchema({"type": ["object", "null"]})] = None
+    """For readers: the collection that they answer from, whatever context a row has."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_length(cls, content: Any) -> Any:
+        return one_length(content)
+
+
+def hyperparameters(settings: Mapping[str, Any], where: str, data_dir: str | None = None) -> Hyperparameters:
+    """Return how a recipe trains its models."""
+    parsed = recipes.parse(TrainingSettings, settings, where)
+    if parsed.model is None:
+        raise RecipeError(f"{where}: the key 'model' is missing")
+    hp = Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set - {"open_domain"}})
+    return hp if parsed.open_domain is None else parsed.open_domain.hyperparameters(hp, data_dir, f"{where}: open_domain")
+
+
+def _check_training(settings: dict[str, Any]) -> dict[str, Any]:
+    recipes.parse(TrainingSettings, settings, "")
+    return settings  # as the recipe has them: pages print them so
+
+
+TrainingKey = Annotated[dict[str, Any], AfterValidator(_check_training), WithJsonSchema(TrainingSettings.model_json_schema())]
+
+
+class MethodRecipe(Recipe):
+    """A method of a comparison: what its models are trained on besides the rows, and how."""
 
     system: str | None = None
     """What makes the counterfactuals; the recipe's own unless said."""
@@ -28,11 +63,6 @@ class ColumnMethod(Recipe):
     """Settings of the system; they override the settings that the recipe gives its own system."""
     copies: bool | None = None
     """Train on copies of training rows with the counterfactuals' labels instead of them."""
-
-
-class SetMethod(ColumnMethod):
-    """A method of a comparison on evaluation sets."""
-
     judged: bool | None = None
     """Train on as many further rows of the corpus, with the labels that the system's verifier gives them, instead of the
     counterfactuals."""
@@ -42,11 +72,16 @@ class SetMethod(ColumnMethod):
     """Without a system, further labelled rows to train on, such as the rows that the models of another method's system saw."""
     unseen: bool | None = None
     """False: rows that its models have seen are counted and not left out, if only its models have seen them."""
-
     changes: list[str] | None = None
     """Kinds of counterfactuals that are trained on, such as claim and evidence."""
     debias: dict[str, Any] | None = None
     """How a model is kept from learning the bias of its training rows; see `hfcf.training.debias.Debias`."""
+    model: TrainingKey = Field(default_factory=dict)
+    """What is trained and how, over the recipe's; a language model, "llm:NAME" or "chat:NAME", is asked as it is."""
+    trainer: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the task's trainer, over the recipe's."""
+    columns: list[Text] | None = None
+    """The columns that it has; all unless said."""
 
 
 class LowResource(Recipe):
@@ -111,8 +146,6 @@ class Evaluation(BaseModel):
     """In the tables; the corpus's unless said."""
     setting: Setting
     """How far these rows are from the training rows."""
-    expected: dict[str, int] | None = None
-    """Rows by label that the paper counts."""
     averaged: bool = True
     """Whether it counts in averages over sets; a set whose rows are part of another set should not."""
     pairs: Pairs | None = None
@@ -124,9 +157,18 @@ class Evaluation(BaseModel):
         return {"corpus": self.corpus, **(self.model_extra or {})}
 
 
+class Paper(Recipe):
+    """The paper's own figures."""
+
+    about: str = ""
+    scores: dict[Text, dict[Text, dict[Text, str | float | int]]] = Field(default_factory=dict)
+    """By metric, method and evaluation set or column."""
+
+
 class _Shared(Recipe):
     """What every comparison that trains models says."""
 
+    compare: Literal["models"]
     name: Text = ""
     """The name of the file of cells and the page; the recipe's file's unless said."""
     preset: str = "paper"
@@ -140,34 +182,30 @@ class _Shared(Recipe):
     """The system of the methods that name none."""
     settings: dict[str, Any] | None = None
     """The settings of that system."""
+    methods: dict[Text, MethodRecipe | None]
+    """By name; null adds nothing."""
     baseline: str | None = None
     """The method that the other methods are compared with; the first unless said."""
-    model: TrainingKey | None = None
-    """With `compare: models`, what is trained and how."""
+    model: TrainingKey = Field(default_factory=dict)
+    """What is trained and how."""
+    trainer: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the task's trainer."""
+    paper: Paper = Paper()
     notes: list[str] = Field(default_factory=list)
     """Sentences for the end of the page."""
 
-    @property
-    def key(self) -> str:
-        """The key that says what is trained."""
-        return KINDS[getattr(self, "compare", "models")]
-
-    @property
-    def training(self) -> dict[str, Any]:
-        """What is trained and how, as it is given."""
-        return getattr(self, self.key) or {}
-
     @model_validator(mode="after")
-    def _check_training_key(self) -> Self:
-        if getattr(self, self.key) is None:
-            raise ValueError(f": the key {self.key!r} is missing")
+    def _check_methods(self) -> Self:
+        if not self.methods or (self.baseline or next(iter(self.methods))) not in self.methods:
+            raise ValueError(f": baseline: {self.baseline} is not one of the methods {', '.join(self.methods)}")
+        if "model" not in self.model and any("model" not in (method.model if method else {}) for method in self.methods.values()):
+            raise ValueError(": model: the key 'model' is missing: what to start from, for all methods or for each")
         return self
 
 
 class SetComparison(_Shared):
     """A comparison on evaluation sets: each method's model is trained on the same rows and scored on every set."""
 
-    compare: Literal["verifiers", "models"]
     split: Text | None = None
     """The split of the training rows, instead of the split that they name."""
     take: Positive | None = None
@@ -176,10 +214,6 @@ class SetComparison(_Shared):
     """The training rows."""
     ways: Annotated[int, Field(ge=2)] | None = None
     """How many of the task's labels the models tell apart."""
-    methods: dict[Text, SetMethod | None]
-    """By name; null adds nothing."""
-    verifier: TrainingKey | None = None
-    """What is trained and how."""
     encoder: ModelReference | None = None
     """The encoder of MoverScore; without it there are no intrinsic scores."""
     language_model: ModelReference | None = None
@@ -191,8 +225,6 @@ class SetComparison(_Shared):
     """Which rows are left out if a model of a method was trained on them, as far as that is known."""
     low_resource: LowResource | None = None
     """Train on small samples of the rows."""
-    probes: bool | None = None
-    """Say how much the claims give away."""
 
 
 class Parts(Recipe):
@@ -200,19 +232,35 @@ class Parts(Recipe):
 
     train: Source = Field(default_factory=dict)
     dev: Source = Field(default_factory=dict)
-    """Rows that choose the epoch."""
+    """Rows that choose the epoch, if any do."""
     test: Source = Field(default_factory=dict)
+
+
+class Reader(Recipe):
+    """Second models, which read what a method's model writes and give the label (CheckWhy, Table 7)."""
+
+    column: Text
+    """The column that they are trained for."""
+    methods: dict[Text, Text]
+    """By method, the method whose model reads; other methods do not have the column."""
 
 
 class Column(Parts):
     """A column of the table; `train`, `dev` and `test` are each over what `defaults` say."""
 
-    name: str
+    name: Text
     setting: Setting | None = None
-    classifier: TrainingKey = Field(default_factory=dict)
-    """Over the recipe's."""
+    ways: Annotated[int, Field(ge=2)] | None = None
+    """How many of the task's labels the models tell apart."""
     model: TrainingKey = Field(default_factory=dict)
     """Over the recipe's."""
+    trainer: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the task's trainer, over the recipe's."""
+    ask: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the trainer that are used when a model is asked, and change no training: columns share their models."""
+    reader: Reader | None = None
+    optional: bool = False
+    """Leave the column out, with a warning, if its rows cannot be read."""
 
 
 class Defaults(Parts):
@@ -229,33 +277,21 @@ class Run(Recipe):
     seeds: list[Seed] | None = None
 
 
-class Paper(Recipe):
-    """The paper's own figures."""
-
-    about: str = ""
-    scores: dict[Text, dict[Text, Text]] | None = None
-    """By method and column."""
-    augmentation: dict[Text, dict[Text, list[Any]]] | None = None
-    """By group of columns: `columns`, and by method a number and how many that is to a hundred rows."""
-
-
 class ColumnComparison(_Shared):
     """A comparison by columns: a training set, the development rows that choose the epoch, and the rows that are scored."""
 
-    compare: Literal["relations", "models"]
-    methods: dict[Text, ColumnMethod | None]
-    """By name; null adds nothing."""
-    classifier: TrainingKey | None = None
-    """What is trained and how."""
     defaults: Defaults = Defaults()
     columns: list[Column]
+    derive: Positive | None = None
+    """Make rows of three labels by rule of trees that only support, with so many distractors (EntailmentBank)."""
+    separate: bool = False
+    """Leave out scored rows that share a group or a text with a training row; else they are counted."""
     run: list[Run] | None = None
     """The cells to compute, in order; all without it."""
     report: Literal["test", "dev"] = "test"
     """The rows whose scores the page has."""
     cells: Text | None = None
     """The recipe whose file of cells is read and written."""
-    paper: Paper | None = None
     curves: dict[Text, dict[int | float | str, str]] | None = None
     """What a setting is called → its values → the methods that have them."""
 
@@ -264,6 +300,20 @@ class ColumnComparison(_Shared):
         default, own = getattr(self.defaults, part), getattr(column, part)
         where = {"data_dir", "data_files"}
         return {**{key: value for key, value in default.items() if key not in where or where.isdisjoint(own)}, **own}
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        names = [column.name for column in self.columns]
+        for name, method in self.methods.items():
+            recipes.check((method and method.columns) or (), names, f": methods: {name}: columns")
+        for column in self.columns:
+            if column.reader:
+                plain = [other.name for other in self.columns if not other.reader]
+                recipes.check([column.reader.column], plain, f": columns: {column.name}: reader")
+                recipes.check([*column.reader.methods, *column.reader.methods.values()], self.methods, f": {column.name}: reader")
+        for name, values in (self.curves or {}).items():
+            recipes.check(values.values(), self.methods, f": curves: {name}")
+        return self
 
 
 class RationaleComparison(Recipe):
@@ -289,21 +339,16 @@ class RationaleComparison(Recipe):
     """The first of as many seeds as `seeds` has."""
 
 
-AnyComparison: TypeAlias = SetComparison | ColumnComparison | RationaleComparison | StructureComparison
-OTHER_KINDS: dict[Any, type[AnyComparison]] = {"rationales": RationaleComparison, "structures": StructureComparison}
-"""The kinds of comparison whose models are not trained on counterfactuals."""
+AnyComparison: TypeAlias = SetComparison | ColumnComparison | RationaleComparison
 
 
 def model_of(content: Mapping[str, Any], where: str) -> type[AnyComparison]:
     """Return the type of a comparison recipe: by its kind, and `models` by whether it has `columns`."""
     kind = content.get("compare")
-    if kind in OTHER_KINDS:
-        return OTHER_KINDS[kind]
-    if kind not in KINDS:
-        kinds = (*KINDS, *OTHER_KINDS)
+    if kind not in (kinds := ("models", "rationales")):
         near = recipes.did_you_mean(str(kind), kinds)
         raise RecipeError(f"{where}: compare must be one of {', '.join(kinds)}, got {kind!r}{near}")
-    return ColumnComparison if kind == "relations" or (kind == "models" and "columns" in content) else SetComparison
+    return RationaleComparison if kind == "rationales" else ColumnComparison if "columns" in content else SetComparison
 
 
 def parse_comparison(content: Mapping[str, Any], where: str = "") -> AnyComparison:
@@ -315,3 +360,11 @@ def parse_comparison(content: Mapping[str, Any], where: str = "") -> AnyComparis
             if isinstance(given, Mapping):
                 recipes.parse(part, given, f"{where}: {key}: {given.get('name', given.get('corpus'))}")
     return recipes.parse(model, content, where)
+
+
+def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> AnyComparison:
+    """Read a comparison recipe, by its file or its name, with "key=value" changes applied."""
+    path = recipes.find(str(recipe))
+    content = recipes.read(path, changes)
+    content.setdefault("name", path.stem)
+    return parse_comparison(content, path.name)

@@ -6,15 +6,16 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
-SCORED = ("gold", "ids", "letters")
-"""The parts that all cells of an evaluation set share: true answers, a hash of the rows, and the letters of the labels."""
-OTHERS = ("dev", "sources")
-"""The parts of a cell that hold the answers to other rows: rows that chose the epoch, and the originals of a paired set."""
+SCORED = ("gold", "ids", "letters", "sources", "strata")
+"""What all cells of an evaluation set share: true answers, a hash of the rows, letters of labels, sources of pairs, strata."""
+NESTED = ("dev", "originals")
+"""The parts of a cell with the answers to other rows: rows that chose the epoch, and the originals of a paired set."""
 
 
 def digest(value: Any) -> str:
@@ -22,12 +23,23 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str).encode()).hexdigest()[:16]
 
 
+@contextmanager
+def try_lock(lock: Path) -> Iterator[bool]:
+    """Hold a lock; yield False if another process holds it."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock, timeout=0):
+            yield True
+    except Timeout:
+        yield False
+
+
 class Cells:
     """The cells of one comparison: a file of JSON lines that several processes may append to.
 
     A line `{"set": …}` holds the true answers of an evaluation set, once. A line `{"cell": …}` holds a finished cell with its
-    predicted answers, under the hash of everything that makes it. A cell whose definition has changed is another line, and the old
-    line stays. An unfinished line of a killed process is ignored, and the next process that writes removes it.
+    predicted answers, under the hash of everything that makes it, the versions of the code included. An unfinished line of a
+    killed process is ignored, and the next process that writes removes it.
     """
 
     def __init__(self, file: Path) -> None:
@@ -37,21 +49,21 @@ class Cells:
         self._sets: dict[str, dict[str, Any]] = {}
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Return the cell with its set's answers, if it is finished; parts of `OTHERS` are filled likewise."""
+        """Return the cell with its set's answers, if it is finished; parts of `NESTED` are filled likewise."""
         if key not in self._cells:
-            self._read()
+            self._read_lines()
         return self._join(self._cells[key]) if key in self._cells else None
 
     def every(self) -> Iterator[dict[str, Any]]:
         """Iterate over all cells, older cells first, each with its set's answers."""
-        self._read()
+        self._read_lines()
         yield from (self._join(cell) for cell in self._cells.values())
 
     def put(self, key: str, cell: Mapping[str, Any]) -> None:
         """Append a finished cell, and the sets that it is the first of."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{self.file}.lock"):
-            self._read()
+            self._read_lines()
             sets: dict[str, dict[str, Any]] = {}
             line = {"cell": key, **self._split(cell, sets)}
             lines = [*({"set": name, **content} for name, content in sets.items() if name not in self._sets), line]
@@ -64,7 +76,7 @@ class Cells:
 
     def _split(self, cell: Mapping[str, Any], sets: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """Return a cell without the answers of its set, which go to `sets`."""
-        rest = {name: self._split(value, sets) if name in OTHERS else value for name, value in cell.items() if name not in SCORED}
+        rest = {name: self._split(value, sets) if name in NESTED else value for name, value in cell.items() if name not in SCORED}
         if "gold" not in cell:
             return {**rest, **({"ids": cell["ids"]} if "ids" in cell else {})}
         content = {name: cell[name] for name in SCORED if name in cell}
@@ -73,10 +85,10 @@ class Cells:
         return {**rest, "of": name}
 
     def _join(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        content = {name: self._join(value) if name in OTHERS else value for name, value in cell.items() if name != "of"}
+        content = {name: self._join(value) if name in NESTED else value for name, value in cell.items() if name != "of"}
         return {**content, **(self._sets[cell["of"]] if "of" in cell else {})}
 
-    def _read(self) -> None:
+    def _read_lines(self) -> None:
         """Read what this or another process appended since the last time."""
         if not self.file.is_file():
             self._read_to = 0

@@ -1,60 +1,51 @@
-"""`hfcf compare`: from a comparison recipe to its tables, and to its figure."""
+"""`hfcf compare`: from a comparison recipe to its tables and its figure; and what there is to compute."""
 
 from __future__ import annotations
 
-import logging
 import shlex
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hfcf.core import recipe as recipes
+from hfcf.core.model import Model
 from hfcf.core.redact import short_path
+from hfcf.core.settings import models_in
 from hfcf.hub.previous_run import check_result, write_record
-from hfcf.studies.compare import column_page, figure, page
-from hfcf.studies.compare.comparison import Comparison, on_samples, open_comparison
-from hfcf.studies.compare.frame import Cell, long_table
+from hfcf.studies.compare import figure
+from hfcf.studies.compare.comparison import fill, missing_trainings, open_comparison, seconds_left
 from hfcf.studies.compare.intrinsic import intrinsic_rows
-from hfcf.studies.compare.pair_page import pairs_section
-from hfcf.studies.compare.probes import probe, probes_section
+from hfcf.studies.compare.methods import build_methods
+from hfcf.studies.compare.page import write_page
 from hfcf.studies.compare.rationales import rationale_table
-from hfcf.studies.compare.recipe import AnyComparison, ColumnComparison, RationaleComparison, SetComparison, parse_comparison
-from hfcf.studies.compare.runner import arrange, fill, older_cells, read
+from hfcf.studies.compare.recipe import AnyComparison, RationaleComparison, SetComparison, read_comparison
+from hfcf.studies.compare.samples import PARTS
 from hfcf.studies.compare.stats import differences
-from hfcf.studies.compare.structure_page import compare_structures
-from hfcf.studies.compare.structure_recipe import StructureComparison
-
-log = logging.getLogger(__name__)
 
 TABLES = ("table.md", "table.csv", "rationales.md", "figure.svg", "figure.png")
 
 
 def compare(
     recipe: str | Path, out: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False,
-    overwrite: bool = False, stored: bool = False,
+    overwrite: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Run a comparison recipe; a second run continues where the first stopped, and reads finished cells.
 
-    `compare: verifiers` trains a model for each method and seed on the same rows and scores it on each evaluation set. `compare:
-    relations` does it by columns, each with training, development and test rows of its own. `compare: models` is either, of rows
-    of any task. If two processes start with the same arguments, they share the work. Written to `out`: `table.md`, `table.csv`,
-    `figure.svg`, `figure.png`.
+    `compare: models` trains a model for each method and seed on the same rows and scores it on each evaluation set; with `columns`,
+    each column has training, development and test rows of its own. The rows are of any task. If two processes start with the same
+    arguments, they share the work. Written to `out`: `table.md`, `table.csv`, `figure.svg`, `figure.png`.
 
-    With `low_resource` each model is trained on each of some small samples of the training rows. With `probes` the table says how
-    much the claims give away; see `hfcf.studies.compare.probes`.
-
-    `compare: rationales` scores explainers; see `hfcf.studies.compare.rationales`. `compare: structures` makes CheckWhy's tables;
-    see `hfcf.studies.compare.structures`.
+    With `low_resource` each model is trained on each of some small samples of the training rows. `compare: rationales` scores
+    explainers; see `hfcf.studies.compare.rationales`.
 
     Args:
         recipe: a file, or the name of a recipe that ships with the library.
         out: the folder.
         changes: "key=value" strings, as `--set` takes them.
-        results: the folder of the finished cells: `<results>/<name of the recipe>.jsonl`.
+        results: the folder of the finished cells: `<results>/<name of the recipe>.jsonl`. Cells that another version of the code
+            made are not read.
         full: all training and evaluation rows, whatever `take` and `evaluate_take` say; by columns, all cells, whatever `run` says.
-        stored: compute nothing: write the tables from finished cells. Where a cell is missing, the last cell of other versions of
-            the code is shown, marked †. The page says which; intrinsic scores and probes are left out. Else such cells are
-            computed again, with a warning.
         overwrite: replace the tables of another comparison, or other tables, that the folder holds. Finished cells stay.
 
     Returns:
@@ -65,8 +56,7 @@ def compare(
         ExistingResultError: the folder holds the tables of another comparison, and `overwrite` is not set; a ValueError.
     """
     parsed, folder = read_comparison(recipe, changes), Path(out)
-    options = [part for change in changes for part in ("--set", recipes.without_folders(change))]
-    options += ["--full"] * full + ["--stored"] * stored
+    options = [part for change in changes for part in ("--set", recipes.without_folders(change))] + ["--full"] * full
     command = shlex.join(["hfcf", "compare", short_path(str(recipe)), "--out", short_path(str(out)), *options])
     # With other methods, rows or seeds it is the same comparison: all finished cells are kept.
     content = parsed.model_dump(exclude_unset=True)
@@ -76,77 +66,92 @@ def compare(
     if isinstance(parsed, RationaleComparison):
         rationale_table(parsed, folder, full=full)
         return {"table": str(folder / "rationales.md"), "missing": 0}
-    if isinstance(parsed, StructureComparison):
-        return compare_structures(parsed, folder, Path(results), command, full=full, stored=stored)
-    if isinstance(parsed, SetComparison) and parsed.low_resource and parsed.probes:
-        raise recipes.RecipeError("low_resource: bias probes are of all rows, not of samples: leave one of the two out")
     comparison = open_comparison(parsed, Path(results), full=full)
-    write: Any = _write_columns if isinstance(parsed, ColumnComparison) else _write_sets
-    text, cells, missing = write(parsed, comparison, folder, command, stored)
+    fill(comparison, folder / "work")
+    intrinsic = []
+    if isinstance(parsed, SetComparison) and parsed.encoder and not parsed.low_resource:
+        # They take their time: another process may finish cells meanwhile.
+        intrinsic = intrinsic_rows(comparison, parsed.encoder, parsed.language_model, folder / "work")
+    grid = comparison.grid()
+    found = differences(grid)
+    text = write_page(parsed, grid, found, command, intrinsic, comparison.seen_table)
     (folder / "table.md").write_text(text, encoding="utf-8")
-    (folder / "table.csv").write_text(long_table(cells).to_csv(index=False, lineterminator="\n"), encoding="utf-8")
-    return {"table": str(folder / "table.md"), "missing": missing}
+    (folder / "table.csv").write_text(grid.long.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+    figure.save(grid, found, folder, getattr(parsed, "curves", None) or {})
+    return {"table": str(folder / "table.md"), "missing": len(grid.missing)}
 
 
-def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> AnyComparison:
-    """Read a comparison recipe with the changes applied; see `compare` for the arguments."""
-    path = recipes.find(str(recipe))
-    content = recipes.read(path, changes)
-    content.setdefault("name", path.stem)
-    return parse_comparison(content, path.name)
+# --- dry run
 
 
-def _fill(comparison: Comparison, out: Path) -> None:
-    """Compute missing cells; warn of cells that are stored in other versions."""
-    if again := [cell for place, cell in older_cells(comparison).items() if place in set(comparison.requested)]:
-        log.warning(
-            "%d requested cells are stored in other or unknown versions of the code, and are computed again; the stored ones stay "
-            "in %s, and --stored prints them as they are", len(again), comparison.cells.file,
-        )  # fmt: skip
-    fill(comparison, out / "work")
+def dry_run(
+    recipe: str | Path, *, changes: Sequence[str] = (), results: str | Path = "results", full: bool = False
+) -> dict[str, Any]:  # fmt: skip
+    """Say what a comparison would compute, without training a model or writing anything."""
+    parsed = read_comparison(recipe, changes)
+    absent = list(dict.fromkeys(_absent(parsed)))
+    if absent or isinstance(parsed, RationaleComparison):
+        return {"name": parsed.name, "absent": absent}
+    comparison = open_comparison(parsed, Path(results), full=full)
+    trainings = missing_trainings(comparison)
+    to_compute = Counter(place[0] for training in trainings for place in training)
+    requested = Counter(place[0] for place in comparison.requested)
+    return {
+        "name": parsed.name,
+        "absent": [],
+        "rows": {
+            "train": sorted({len(sample.train) for sample in comparison.samples}),
+            "sets": {test_set.name: len(test_set.rows) for test_set in comparison.sets},
+        },
+        "methods": {
+            method.name: {"finished": requested[method.name] - to_compute[method.name], "to_compute": to_compute[method.name]}
+            for method in comparison.methods
+        },
+        "trainings": len(trainings),
+        "seconds": seconds_left(comparison, trainings),
+    }
 
 
-def _write_sets(
-    recipe: SetComparison, comparison: Comparison, out: Path, command: str, stored: bool
-) -> tuple[str, list[Cell], int]:
-    """Compute missing cells and draw the figure; return the page, the cells, and how many are missing."""
-    filled = on_samples(comparison, recipe) if recipe.low_resource else comparison
-    if not stored:
-        _fill(filled, out)
-    # They take their time: another process may finish cells meanwhile.
-    intrinsic, probed = [], []
-    if not (recipe.low_resource or stored):
-        intrinsic = intrinsic_rows(comparison, recipe.encoder, recipe.language_model, out / "work") if recipe.encoder else []
-        probed = probe(comparison, out / "work") if recipe.probes else []
-    grid = arrange(filled, read(filled, older=stored))
-    cells, tested = list(grid.cells.values()), differences(grid)
-    # On samples also the cells that the recipe without `low_resource` left.
-    all_rows = read(comparison, older=stored) if recipe.low_resource else []
-    text = page.markdown(grid, tested, intrinsic, comparison.name, comparison.repeats, comparison.seen_table, all_rows)
-    if not recipe.low_resource:
-        text += pairs_section(comparison, grid)
-    text += probes_section(comparison, grid, probed) if probed else ""
-    text += page.provenance(recipe, comparison, cells, command)
-    if cells and recipe.low_resource:
-        figure.store(lambda: figure.figure_of_sizes(grid, all_rows), out)
-    elif cells:
-        figure.save(grid, tested, out)
-    sized = [{**cell, "size": cell["train_rows"] - cell["counterfactuals"]} for cell in all_rows]
-    return text, [*cells, *sized], len(grid.missing())
+def _absent(recipe: AnyComparison) -> Iterator[str]:
+    """Name the folders and files of a recipe that do not exist."""
+    for source in _sources(recipe):
+        located = recipes.locate(source, recipe.data_dir)
+        yield from _missing_paths(located.get("data_files") or located.get("data_dir"))
+    for model in _models(recipe):
+        for path in (model.name, model.adapter):
+            # A name on the Hub is NAMESPACE/NAME; what is written as a path is a path.
+            if path and (path.startswith((".", "/", "~")) or path.count("/") > 1) and not Path(path).expanduser().exists():
+                yield f"the model {path}"
 
 
-def _write_columns(
-    recipe: ColumnComparison, comparison: Comparison, out: Path, command: str, stored: bool
-) -> tuple[str, Sequence[Cell], int]:
-    """Do as `_write_sets`."""
-    if not stored:
-        _fill(comparison, out)
-    report = column_page.make_report(comparison, read(comparison, older=stored), recipe.report)
-    grid, curves = report.grid, recipe.curves
-    tested = differences(grid)
-    text = column_page.markdown(comparison, report, tested, recipe, command)
-    if curves:
-        figure.store(lambda: figure.figure_of_curves(grid, curves), out)
-    elif grid.cells:
-        figure.save(grid, tested, out)
-    return text, report.cells, len(report.missing)
+def _missing_paths(files: Any) -> Iterator[str]:
+    if isinstance(files, Mapping):
+        files = list(files.values())
+    if isinstance(files, list):
+        for part in files:
+            yield from _missing_paths(part)
+    elif files and "*" not in str(files) and not Path(files).expanduser().exists():
+        yield str(files)
+
+
+def _sources(recipe: AnyComparison) -> Iterator[Mapping[str, Any]]:
+    if isinstance(recipe, RationaleComparison):
+        yield from recipe.corpora
+        return
+    for method in recipe.methods.values():
+        yield from (method.more or ()) if method else ()
+    if isinstance(recipe, SetComparison):
+        yield from (recipe.train, *(evaluation.source for evaluation in recipe.evaluate))
+    else:
+        yield from (recipe.source(column, part) for column in recipe.columns if not column.optional for part in PARTS)
+
+
+def _models(recipe: AnyComparison) -> Iterator[Model]:
+    if isinstance(recipe, RationaleComparison):
+        yield from (recipe.verifier, recipe.explainer)
+        return
+    parts = [recipe, *(method for method in recipe.methods.values() if method), *getattr(recipe, "columns", ())]
+    yield from (Model.of(part.model["model"]) for part in parts if "model" in part.model)
+    for method in build_methods(recipe):
+        if method.system:
+            yield from (model for _, model in models_in(method.system.values))

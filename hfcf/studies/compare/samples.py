@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -11,21 +13,23 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer, used_labels
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
-from hfcf.studies.compare.frame import Training
-from hfcf.studies.compare.methods import Method, build_methods, plain
-from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison
+from hfcf.studies.compare.grid import Training
+from hfcf.studies.compare.methods import Method, build_methods, described
+from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
-from hfcf.studies.compare.training_settings import Source, hyperparameters
-from hfcf.training.data import drop_overlap, load_rows
+from hfcf.training.data import drop_overlap, drop_related, load_rows
+from hfcf.training.derived_labels import derive_labels
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.trainer import Hyperparameters
 from hfcf.training.verifier import of_labels
+
+log = logging.getLogger(__name__)
 
 PARTS = ("train", "dev", "test")
 
@@ -38,8 +42,9 @@ class Sample:
         rows: the corpus's; systems and models see only the rows that are trained on.
         take: how many of them, the first, are trained on; None: all.
         labels: that models tell apart.
-        hp: how they are trained; the seed is the comparison's.
+        hps: how the models of each method are trained, the seed is the comparison's; or the language model that is asked as it is.
         sets: what they are scored on.
+        trainer: settings of the task's trainer.
         dev: rows that choose the epoch, if any do.
         number: size and seed of the sub-sample that the rows are, if they are a sub-sample.
         others: further rows of the corpus, which such a sub-sample leaves.
@@ -50,8 +55,9 @@ class Sample:
     rows: Dataset
     take: int | None
     labels: tuple[str, ...]
-    hp: Hyperparameters
+    hps: Mapping[str, Hyperparameters | Model]
     sets: tuple[EvaluationSet, ...]
+    trainer: Mapping[str, Any] = field(default_factory=dict)
     dev: Dataset | None = None
     number: tuple[int, int] | None = None
     others: Dataset | None = None
@@ -76,33 +82,20 @@ class Sample:
         return [*([] if self.dev is None else [self.dev]), *(rows for test_set in self.sets for rows in test_set.scored)]
 
     @cached_property
-    def definition(self) -> dict[str, Any]:
-        """What the models of all methods depend on, besides the seed; hashing the rows takes its time."""
-        hp = {name: value for name, value in plain(self.hp).items() if name not in ("seed", "model")}
-        dev = {} if self.dev is None else {"dev": rows_digest(self.dev)}
-        return {"hp": hp, "model": self.hp.model.key(), "labels": self.labels, "rows": rows_digest(self.train), **dev}
+    def digests(self) -> dict[str, Any]:
+        """Hashes of the rows that models are trained on, with their groups, and of those that choose the epoch."""
+        groups = digest(list(zip(self.train["corpus"], self.train["group_id"], strict=True)))
+        return {"rows": rows_digest(self.train), "groups": groups, "dev": None if self.dev is None else rows_digest(self.dev)}
 
-    def making(self, method: Method) -> dict[str, Any]:
-        """Return what a method's counterfactuals depend on, besides the method.
-
-        The key of a system that learns from its rows depends on the training rows alone. The key of every other system names all
-        rows, as it did when systems were given all: its cells are found again.
-        """
-        return {"fitted on": self.definition["rows"] if method.learns else self._all, "rows": self.definition["rows"]}
-
-    @cached_property
-    def _all(self) -> str:
-        return rows_digest(self.rows)
-
-    @cached_property
-    def groups(self) -> str:
-        """A hash of the rows' groups, which debiased trainings keep together."""
-        return digest(list(zip(self.train["corpus"], self.train["group_id"], strict=True)))
-
-    @property
-    def about(self) -> dict[str, int]:
-        """What a cell says of its sub-sample."""
-        return dict(zip(("size", "sample"), self.number, strict=True)) if self.number else {}
+    def definition(self, method: Method) -> dict[str, Any]:
+        """Return what a method's models depend on, besides the method and the seed."""
+        hp = self.hps[method.name]
+        return {
+            "hp": described(replace(hp, seed=0) if isinstance(hp, Hyperparameters) else hp),
+            "labels": self.labels,
+            "trainer": {**self.trainer, **method.trainer},
+            **self.digests,
+        }
 
     def seed(self, seed: int) -> Any:
         """Return what names a training in tables: its seed, or on a sub-sample its `Training`."""
@@ -111,21 +104,21 @@ class Sample:
 
 def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     """Load the training rows and the evaluation sets of a comparison on sets; with `full` all rows, whatever the recipe takes."""
-    hp = hyperparameters(recipe.training, recipe.key, recipe.data_dir)
     source = {**recipe.train, **({"split": recipe.split} if recipe.split else {})}
     rows = _load(source, recipe.data_dir, "train", training=True)
     task = task_of(rows.features)
-    _check_open_domain(hp, task, recipe.key)
+    methods = build_methods(recipe, task)
+    hps = _hyperparameters(methods, recipe.model, task, recipe.data_dir)
     labels = _labels(task, recipe.ways, rows)
     rows = of_labels(rows, labels, "train") if labels else rows
-    models = list_models(build_methods(recipe, task), hp.model)
-    marks, there = mark_seen(rows, models), len(rows)
-    new = unseen_rows(marks, models, there) if "train" in recipe.unseen else list(range(there))
+    models = list_models(methods, *map(start_of, hps.values()))
+    marks, available = mark_seen(rows, models), len(rows)
+    new = unseen_rows(marks, models, available) if "train" in recipe.unseen else list(range(available))
     if not new:
         raise RecipeError("train: every row was seen by a model of a method: take other rows, or leave train out of unseen")
     rows, take = rows.select(new), None if full else recipe.take
-    overlap = count_overlap("training rows", marks, models, there, new[:take], there - len(new))
-    sample = Sample(rows, take, labels, hp, (), models=tuple(models))
+    overlap = count_overlap("training rows", marks, models, available, new[:take], available - len(new))
+    sample = Sample(rows, take, labels, hps, (), recipe.trainer, models=tuple(models))
     sets = load_sets(
         recipe.evaluate, recipe.data_dir, sample.train, None if full else recipe.evaluate_take, labels, models,
         unseen="evaluate" in recipe.unseen,
@@ -134,9 +127,24 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     return task, replace(sample, sets=tuple(test_set for test_set in sets if len(test_set.rows)), overlaps=(overlap, *empty))
 
 
-def _check_open_domain(hp: Hyperparameters, task: Task, key: str) -> None:
-    if isinstance(hp, OpenHyperparameters) and not getattr(load_trainer(task.trainer), "open_domain", False):
-        raise RecipeError(f"{key}: open_domain: no model of {task.name} rows answers from a collection: leave it out")
+def _hyperparameters(
+    methods: Iterable[Method], settings: Mapping[str, Any], task: Task, data_dir: str | None
+) -> dict[str, Hyperparameters | Model]:
+    """Return how the models of each method are trained: alike but for what the method says."""
+    found, parsed = dict[str, Hyperparameters | Model](), dict[str, Hyperparameters | Model]()
+    for method in methods:
+        if (key := repr(method.model)) not in parsed:
+            model = Model.of({**settings, **method.model}["model"])
+            parsed[key] = model if is_prompted(model) else hyperparameters({**settings, **method.model}, "model", data_dir)
+        found[method.name] = parsed[key]
+        if isinstance(parsed[key], OpenHyperparameters) and not getattr(load_trainer(task.trainer), "open_domain", False):
+            raise RecipeError(f"model: open_domain: no model of {task.name} rows answers from a collection: leave it out")
+    return found
+
+
+def start_of(hp: Hyperparameters | Model) -> Model:
+    """Return what a training starts from, or the language model."""
+    return hp if isinstance(hp, Model) else hp.model
 
 
 def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
@@ -170,45 +178,69 @@ def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
 
 
 def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
-    """Load the recipe's `columns`, each part over what `defaults` say of it, and its hyper-parameters over the recipe's.
+    """Load the recipe's `columns`, each part over what `defaults` say of it, and its training over the recipe's.
 
-    Columns with the same training and development rows and hyper-parameters are one sample: they share their models.
+    Columns with the same training and development rows, training and trainer are one sample: they share their models.
     """
-    names = [column.name for column in recipe.columns]
-    check_names(names, "columns")
-    loaded: dict[str, Dataset] = {}  # many columns share their development and test rows
-    parts = {column.name: [_load_part(recipe, column, part, loaded) for part in PARTS] for column in recipe.columns}
-    task = task_of(parts[names[0]][0].features)
+    check_names([column.name for column in recipe.columns], "columns")
+    loaded: dict[str, Dataset | None] = {}  # many columns share their development and test rows
     samples: dict[str, Sample] = {}
-    methods, marks = build_methods(recipe, task), dict[tuple[int, Model], dict[str, list[bool]]]()
+    marks: dict[tuple[int, tuple[Model, ...]], dict[str, list[bool]]] = {}
+    task: Task | None = None
+    methods: list[Method] = []
     for order, column in enumerate(recipe.columns):
-        train, dev, test = parts[column.name]
-        for part, rows in zip(PARTS, parts[column.name], strict=True):
-            if (other := task_of(rows.features).name) != task.name:
+        try:
+            train, dev, test = (_load_part(recipe, column, part, loaded) for part in PARTS)
+        except (ValueError, OSError) as error:
+            if not column.optional:
+                raise
+            log.warning("columns: %s is left out: %s", column.name, error)
+            continue
+        assert train is not None
+        assert test is not None
+        task = task or task_of(train.features)
+        for part, rows in zip(PARTS, (train, dev, test), strict=True):
+            if rows is not None and (other := task_of(rows.features).name) != task.name:
                 raise RecipeError(f"columns: {column.name}: {part}: these are {other} rows, and the others are {task.name} rows")
-        hp = hyperparameters({**recipe.training, **getattr(column, recipe.key)}, recipe.key, recipe.data_dir)
-        _check_open_domain(hp, task, recipe.key)
-        models = list_models(methods, hp.model)
-        new = Sample(train, None, _labels(task, None, train), hp, (), dev, models=tuple(models))
-        key = digest([repr(hp), rows_digest(train), rows_digest(dev)])
-        sample = samples.get(key, new)
-        setting = column.setting or recipe.defaults.setting
-        if (asked := (id(test), hp.model)) not in marks:  # a column may start from other weights
+        methods = methods or build_methods(recipe, task)
+        hps = _hyperparameters(methods, {**recipe.model, **column.model}, task, recipe.data_dir)
+        labels = _labels(task, column.ways, train)
+        if task.labels is not None:
+            train, test = (of_labels(rows, labels, f"columns: {column.name}") for rows in (train, test))
+        available, repeated = len(test), drop_overlap(test, train)[1]
+        if recipe.separate:
+            test = drop_related(test, train)
+            if not len(test):
+                raise RecipeError(f"columns: {column.name}: test: every row shares a group or a text with a training row")
+        starts = tuple(map(start_of, hps.values()))
+        models = list_models(methods, *starts)
+        if (asked := (id(test), starts)) not in marks:  # a column may start from other weights
             marks[asked] = mark_seen(test, models)
-        overlap = count_overlap(column.name, marks[asked], models, len(test), range(len(test)))
-        repeated = drop_overlap(test, train)[1]
-        test_set = EvaluationSet(column.name, setting, test, repeated=repeated, order=order, overlap=overlap)
-        samples[key] = replace(sample, sets=(*sample.sets, test_set))
+        test_set = EvaluationSet(
+            column.name, column.setting or recipe.defaults.setting, test, available, available - len(test),
+            0 if recipe.separate else repeated, averaged=False, order=order, ask=column.ask, reader=column.reader,
+            overlap=count_overlap(column.name, marks[asked], models, len(test), range(len(test))),
+        )  # fmt: skip
+        trainer = {**recipe.trainer, **column.trainer}
+        new = Sample(train, None, labels, hps, (), trainer, dev, models=tuple(models))
+        key = digest([repr(hps), trainer, labels, new.digests])
+        samples[key] = replace(samples.get(key, new), sets=(*samples.get(key, new).sets, test_set))
+    if task is None:
+        raise RecipeError("columns: no column has rows")
     return task, list(samples.values())
 
 
-def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict[str, Dataset]) -> Dataset:
+def _load_part(recipe: ColumnComparison, column: Column, part: str, loaded: dict[str, Dataset | None]) -> Dataset | None:
     source, place = recipe.source(column, part), f"columns: {column.name}: {part}"
     key = digest([part == "train", source])
+    if key not in loaded and part == "dev" and not source:
+        loaded[key] = None
     if key not in loaded:
-        loaded[key] = _load(source, recipe.data_dir, place, training=part == "train")
-        if not len(loaded[key]):
+        rows = _load(source, recipe.data_dir, place, training=part == "train")
+        rows = rows if recipe.derive is None else derive_labels(rows, distractors=recipe.derive)
+        if not len(rows):
             raise RecipeError(f"{place}: there are no rows")
+        loaded[key] = rows
     return loaded[key]
 
 

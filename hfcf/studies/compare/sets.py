@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,9 +21,10 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
 from hfcf.corpora.custom.rows import read_rows
+from hfcf.metrics.scores.consistency import strata_of
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
-from hfcf.studies.compare.recipe import Evaluation, Pairs
+from hfcf.studies.compare.recipe import Evaluation, Pairs, Reader
 from hfcf.studies.compare.results import digest
 from hfcf.studies.human.ratings import is_as_rated, rated_correct
 from hfcf.systems import system_class
@@ -44,49 +45,44 @@ class EvaluationSet:
         name: in the tables.
         setting: "in-domain", "out-of-domain" or "challenge" (RACE, section 4).
         rows: what is evaluated; of a paired set the counterfactuals, with their originals.
-        available: rows by label before anything is left out; None where nothing is.
-        there: rows before anything is left out.
-        removed: how many overlap with training rows and were removed.
-        expected: rows by label that the paper counts, if it counts this corpus.
+        available: how many rows there are before any is left out.
+        removed: how many share a group or a text with training rows and were left out.
+        repeated: how many rows repeat a training row and were not left out.
         averaged: whether it counts in the averages over sets; a set whose rows are in another set should not.
-        repeated: how many rows repeat a training row and were not removed.
         order: its position in the recipe.
         cleaned: for pairs that a system made, by whom the bad pairs were sorted out, or `NOT_CLEANED`.
         overlap: how many of its rows the models of the methods have seen; None where nobody looked.
+        ask: settings of the trainer when a model is asked.
+        reader: the second models, which read what the first ones write.
     """
 
     name: str
     setting: str
     rows: Dataset
-    available: Mapping[str, int] | None = None
-    removed: int | None = None
-    expected: Mapping[str, int] | None = None
+    available: int = 0
+    removed: int = 0
+    repeated: int = 0
     averaged: bool = True
-    repeated: int | None = None
     order: int = 0
-    there: int | None = None
     cleaned: str | None = None
     overlap: Overlap | None = None
+    ask: Mapping[str, Any] = field(default_factory=dict)
+    reader: Reader | None = None
 
     @cached_property
     def ids(self) -> str:
         """A hash of which rows the set has, and of what is in them."""
-        own = rows_digest(self.rows)
+        of_rows = rows_digest(self.rows)
         if self.sources is None:
-            return own
+            return of_rows
         names = [name for name in task_of(self.rows.features).answer_columns if name in self.sources.features]
         alone = {name: self.sources[name][:] for name in names if name not in self.rows.features}  # else pairs lacked them
-        return digest([own, rows_digest(self.sources), *([alone] if alone else [])])
+        return digest([of_rows, rows_digest(self.sources), alone])
 
     @cached_property
     def sources(self) -> Dataset | None:
         """The original of each row, of a paired set."""
         return sources_of(self.rows) if is_paired(self.rows) else None
-
-    @cached_property
-    def source_ids(self) -> list[tuple[str, str]]:
-        """The corpus and id of each pair's source, which several counterfactuals may share; empty unless rows are paired."""
-        return [] if self.sources is None else list(zip(self.sources["corpus"], self.sources["id"], strict=True))
 
     @property
     def scored(self) -> list[Dataset]:
@@ -96,12 +92,21 @@ class EvaluationSet:
     @cached_property
     def about(self) -> dict[str, Any]:
         """What a cell says of its set."""
-        about = {"corpus": self.name, "setting": self.setting, "rows": len(self.rows), "ids": self.ids}
-        if self.available is None:
-            return {**about, "seen": self.repeated}
-        labels = count_labels(self.rows, list(self.available))
-        counted = {"labels": labels, "available": self.there, "available_labels": dict(self.available)}
-        return {**about, **counted, "expected": self.expected, "removed_as_overlap": self.removed}
+        labels = Counter(self.rows["label"]) if "label" in self.rows.features else {}
+        return {
+            "corpus": self.name, "setting": self.setting, "averaged": self.averaged, "rows": len(self.rows), "ids": self.ids,
+            "labels": dict(sorted(labels.items())), "available": self.available, "removed": self.removed, "seen": self.repeated,
+            "cleaned": self.cleaned,
+        }  # fmt: skip
+
+    @cached_property
+    def shared(self) -> dict[str, Any]:
+        """What its cells store once: of a paired set, a number for each row's source, and strata such as the kind of change."""
+        if self.sources is None:
+            return {}
+        keys = list(zip(self.sources["corpus"], self.sources["id"], strict=True))
+        numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        return {"sources": [numbers[key] for key in keys], "strata": strata_of(self.rows)}
 
 
 def rows_digest(rows: Dataset) -> str:
@@ -138,12 +143,12 @@ def load_sets(
             log.warning("%s is not evaluated on: each of its %d rows %s", name, len(rows), why)
         rank = {i: hashlib.sha256(f"{name}:{ids[i]}".encode()).hexdigest() for i in left}
         first = sorted(left, key=rank.__getitem__)[:take]
-        available, removed = count_labels(rows, labels), len(rows) - len(separate)
         overlap = count_overlap(name, marks, models, len(rows), first, len(separate) - len(left))
         test_set = EvaluationSet(
-            name, source.setting, rows.select(first), available, removed, source.expected, source.averaged, order=order
-        )
-        sets.append(replace(test_set, there=len(rows), cleaned=cleaned, overlap=overlap))
+            name, source.setting, rows.select(first), len(rows), len(rows) - len(separate), averaged=source.averaged, order=order,
+            cleaned=cleaned, overlap=overlap,
+        )  # fmt: skip
+        sets.append(test_set)
     return sets
 
 
@@ -165,15 +170,6 @@ def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:
     for test_set in sets:
         if shared := len(test_set.rows) - len(drop_related(test_set.rows, training)):
             raise ValueError(f"{shared} evaluation rows of {test_set.name} overlap with the training rows")
-
-
-def count_labels(rows: Dataset, labels: Sequence[str]) -> dict[str, int]:
-    """Count rows by label: the first two labels always, other labels where rows have them."""
-    counts = Counter(rows["label"]) if labels else Counter()
-    return {label: counts[label] for label in labels if label in labels[:2] or counts[label]}
-
-
-log = logging.getLogger(__name__)
 
 
 def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, str | None]:

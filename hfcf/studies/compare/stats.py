@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hfcf.studies.compare.frame import Grid, Seed
+from hfcf.studies.compare.grid import Grid, Seed
 from hfcf.studies.compare.recipe import SETTINGS
 
 
@@ -109,6 +109,8 @@ def paired_bootstrap(
         n = mean.shape[2]
         weights = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, size=resamples)
         for i, (metric, scores) in enumerate(zip(grid.scorer.compared, mean, strict=True)):
+            if np.isnan(scores).any():  # such as the scores of structures, where models give labels alone
+                continue
             low, high = np.quantile((scores[1:] * weights).sum(axis=1) / n, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
             rows = min(map(grid.independent, corpora))
             p = _p(scores, rows, None if common is None else common[i])
@@ -140,8 +142,8 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
 
 def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
     """Return the differences of each metric × (observed, then resamples of rows) × seed; rows of one source are drawn together."""
-    own, other = grid.of(method, corpus), grid.of(grid.baseline, corpus)
-    answers = [own[seeds[0]]["gold"], *(own[s]["predicted"] for s in seeds), *(other[s]["predicted"] for s in seeds)]
+    first, second = grid.of(method, corpus), grid.of(grid.baseline, corpus)
+    answers = [first[seeds[0]]["gold"], *(first[s]["predicted"] for s in seeds), *(second[s]["predicted"] for s in seeds)]
     # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
     # same distribution.
     kinds, counts = kinds_of(answers)
@@ -149,7 +151,7 @@ def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: in
     random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
     sizes = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
     if grid.independent(corpus) < counts.sum():
-        table = _by_source(grid.sources[corpus], answers)
+        table = _by_source(grid.sources(corpus) or (), answers)
         n = len(table)
         parts = [counts[None], *(random.multinomial(n, np.full(n, 1 / n), size=size) @ table for size in sizes)]
     else:

@@ -5,11 +5,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib
-from made_up import CORPORA, full
+import numpy as np
+from made_up import CORPORA, cell, full
 from matplotlib import pyplot
 
-from hfcf.studies.compare.figure import figure, save
-from hfcf.studies.compare.frame import make_grid
+from hfcf.studies.compare.figure import figure, figure_of_curves, figure_of_sizes, save
+from hfcf.studies.compare.grid import Training, make_grid
 from hfcf.studies.compare.stats import differences
 
 
@@ -17,13 +18,11 @@ def test_files_are_the_same_twice_and_leave_no_settings_behind(tmp_path: Path) -
     grid = make_grid(full(), "None")
     found = differences(grid, 100)
     before = dict(matplotlib.rcParams)
-    one, *others = (save(grid, found, tmp_path / name) for name in "abcd")
-    assert [file.name for file in one] == ["figure.svg", "figure.png"]
-    for other in others:
-        assert [file.read_bytes() for file in other] == [file.read_bytes() for file in one]
-    assert ElementTree.parse(one[0]).getroot().tag.endswith("svg")
-    assert b"dc:date" not in one[0].read_bytes()
-    assert one[1].read_bytes().startswith(b"\x89PNG")
+    for name in "ab":
+        save(grid, found, tmp_path / name, {})
+    for file in ("figure.svg", "figure.png"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    assert ElementTree.parse(tmp_path / "a" / "figure.svg").getroot().tag.endswith("svg")
     assert dict(matplotlib.rcParams) == before
     assert pyplot.get_fignums() == []
 
@@ -58,6 +57,17 @@ def test_nothing_overlaps_with_many_methods(tmp_path: Path) -> None:
     assert 0 <= boxes[-1].x0 < boxes[-1].x1 <= drawn.bbox.width
 
 
-def test_a_comparison_without_cells_or_methods_is_drawn(tmp_path: Path) -> None:
-    for grid in (make_grid([], "None", ["None", "RACE"], [13], CORPORA), make_grid([], "None")):
-        assert all(file.stat().st_size for file in save(grid, [], tmp_path))
+def test_a_comparison_without_cells_has_no_figure(tmp_path: Path) -> None:
+    save(make_grid([], "None", ["None", "RACE"], [13], CORPORA), [], tmp_path / "out", {})
+    assert not (tmp_path / "out").exists()
+
+
+def test_scores_are_drawn_against_sizes_and_settings() -> None:
+    cells = [cell(method, 1, "FM2", "challenge", "SSRR", answers) for method, answers in (("None", "SSSS"), ("K 2", "SSRR"))]
+    curve = figure_of_curves(make_grid(cells, "None"), {"K": {2: "K 2"}}).axes[0]
+    assert [np.asarray(line.get_xydata()).tolist() for line in curve.lines if line.get_label() == "FM2"] == [[[2.0, 100.0]]]
+    sized = [{**each, "seed": Training(size, 1, 1)} for each in cells for size in (60, 120)]
+    panel = figure_of_sizes(make_grid(sized, "None")).axes[0]
+    lines = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in panel.lines}
+    assert lines == {"None": [[60.0, 50.0], [120.0, 50.0]], "K 2": [[60.0, 100.0], [120.0, 100.0]]}
+    assert panel.get_xscale() == "log"

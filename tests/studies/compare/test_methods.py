@@ -1,25 +1,147 @@
-"""What a cell's key knows of a method: versions, settings and weights, not what its stages call them."""
+"""What methods add to the training rows, their controls, and what their keys know."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import asked
 import pytest
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
+from kinds import claim
 from swap_system import SwapRelation
 
 from hfcf.core.model import Model
-from hfcf.core.stage import Stage
+from hfcf.core.pairs import pair
+from hfcf.core.pairs import sources as sources_of
 from hfcf.core.system import System
-from hfcf.engines.ner import Ner
-from hfcf.studies.compare.age import age, versions_of
-from hfcf.studies.compare.methods import Method, plain
-from hfcf.studies.compare.samples import Sample
-from hfcf.systems import system_class
-from hfcf.systems.race.system import RACE
-from hfcf.training.trainer import Hyperparameters
+from hfcf.studies.compare.methods import Method, label_rows, training_rows, with_more
+from hfcf.systems.baselines.eda import EDA
+from hfcf.systems.crossaug import CrossAug
+from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK
+
+
+def rows(*made: dict[str, Any], corpus: str = "c") -> Dataset:
+    full = [{**row, "group_id": row["id"], "corpus": corpus, "split": "train"} for row in made]
+    return Dataset.from_list(full, features=TASK.features)
+
+
+def additions(labels: Sequence[str], sources: Sequence[str] = ()) -> Dataset:
+    names = sources or [f"s{i}" for i in range(len(labels))]
+    made = [
+        {
+            **claim(i, label, kind="Made"),
+            "change": "claim",
+            "source_id": source,
+            "group_id": source,
+            "corpus": "c",
+            "split": "train",
+        }
+        for i, (label, source) in enumerate(zip(labels, names, strict=True))
+    ]
+    return Dataset.from_list([{"id": "1", "counterfactuals": made}])
+
+
+def pool(n: int) -> Dataset:
+    return rows(*(claim(i, REFUTES, kind="Pool") for i in range(1, n + 1)))
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What a judge is asked that says by a row's number: every fifth NOT ENOUGH INFO, every seventh nothing, the others in turn."""
+    questions: list[dict[str, Any]] = []
+
+    def judge(self: Any, rows: Sequence[dict[str, Any]], model: Model, max_length: int) -> list[Any]:
+        questions.extend(rows)
+        numbers = [int(row["id"].removeprefix("Pool")) for row in rows]
+        verdicts = [NOT_ENOUGH_INFO if i % 5 == 0 else (SUPPORTS, REFUTES)[i % 2] for i in numbers]
+        return [
+            None if i % 7 == 0 else {label: 0.8 if label == verdict else 0.1 for label in LABELS}
+            for i, verdict in zip(numbers, verdicts, strict=True)
+        ]
+
+    monkeypatch.setattr(type(TASK), "judge", judge)
+    return questions
+
+
+def test_a_judge_labels_as_many_rows_of_each_label_and_sees_none(judged: list[dict[str, Any]]) -> None:
+    wanted = [SUPPORTS] * 6 + [REFUTES] * 2
+    labelled = label_rows(pool(200), wanted, Model("any"), 64, LABELS[:2])
+    assert sorted(labelled["label"]) == [REFUTES] * 2 + [SUPPORTS] * 6
+    assert all("label" not in row for row in judged)
+    assert len(judged) < 200, "no more are asked than are needed"
+    for row in labelled:
+        number = int(row["id"].removeprefix("Pool"))
+        assert all((number % 5, number % 7))
+        assert row["label"] == (SUPPORTS, REFUTES)[number % 2]
+    turned = label_rows(pool(200).select(range(199, -1, -1)), wanted, Model("any"), 64, LABELS[:2])
+    assert list(turned["id"]) == list(labelled["id"])
+    short = label_rows(pool(20), [SUPPORTS] * 12, Model("any"), 64, LABELS[:2])
+    assert (short["label"].count(SUPPORTS), len(short)) == (7, 12), "where a label is short others make up the number"
+
+
+def test_the_control_trains_on_judged_rows_in_the_place_of_counterfactuals(judged: list[dict[str, Any]]) -> None:
+    method = Method("judge", CrossAug(generator=Model("g"), verifier=Model("v"), max_length=77), judged=True)
+    assert method.judge == (Model("v"), 77)
+    originals, made = rows(*map(claim, range(4))), additions([SUPPORTS, REFUTES, REFUTES])
+    scored = rows(claim(2, kind="Pool"), claim(3, kind="Pool"))  # no row of the pool that repeats these may be trained on
+    kept, dropped = training_rows(method, originals, made, [scored], pool(30), LABELS[:2])
+    assert (len(kept), dropped) == (7, 0)
+    assert sorted(kept["label"][4:]) == [REFUTES, REFUTES, SUPPORTS]
+    assert all(name.startswith("Pool") for name in kept["id"][4:])
+    assert not {"Pool2", "Pool3"} & {row["id"] for row in judged}
+    assert len(training_rows(method, originals, made, [scored], pool(4), LABELS[:2])[0]) == 6
+
+
+def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None:
+    originals = rows(*(claim(i, label, kind="Old") for i, label in enumerate([SUPPORTS, REFUTES, SUPPORTS])))
+    made = additions([REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS])
+    kept, _ = training_rows(Method("copies", None, copies=True), originals, made, [rows(claim(9, kind="Other"))])
+    assert list(kept["label"])[3:] == [REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS]
+    counts = [list(kept["id"]).count(f"Old{i}") for i in range(3)]
+    assert counts[1] == 3
+    assert sorted((counts[0], counts[2])) == [2, 3], "each in turn"
+
+
+def test_a_ratio_takes_the_first_of_each_source_and_then_the_second() -> None:
+    originals = rows(*map(claim, range(4)))
+    made = additions([SUPPORTS] * 6, ["a", "a", "b", "c", "c", "c"])
+    scored = rows(claim(3, kind="Made"))  # which the first of c repeats: the next is its first
+    kept, dropped = training_rows(Method("m", None, ratio=1.0), originals, made, [scored])
+    assert (len(kept), dropped) == (8, 1)
+    assert set(kept["id"][4:]) >= {"Made0", "Made2", "Made4"}
+    assert kept.column_names == originals.column_names
+    half, _ = training_rows(Method("m", None, ratio=0.5), originals, made, [scored])
+    assert len(half) == 6
+    assert set(half["id"][4:]) < {"Made0", "Made2", "Made4"}
+
+
+def test_a_counterfactual_whose_passage_is_scored_is_not_trained_on() -> None:
+    def passage(i: int) -> str:
+        return f"Ada of place{i} wrote: " + " ".join(f"w{i}x{j}" for j in range(120))
+
+    def row(name: str, context: str) -> dict[str, Any]:
+        return {**asked.question(name, about=name), "context": context, "answers": {"text": ["Ada"], "answer_start": [0]}}
+
+    provenance = {"system": "rgf", "change": "reference", "edits": [], "scores": []}
+    made = [{**row(f"new{i}", passage(i)), "source_id": f"old{i}", **provenance} for i in range(4)]
+    window = " ".join(passage(1).split()[20:])  # a passage is also known where a row has a part of it
+    paired = pair(
+        asked.rows(row("perturbed", "Ada was here.")).add_column("of", ["source"]), asked.rows(row("source", passage(2))), "of"
+    )
+    kept, dropped = training_rows(
+        Method("m", asked.Again()), asked.originals(3, "old"), Dataset.from_list([{"id": "old0", "counterfactuals": made}]),
+        [asked.rows(row("a", window)), paired, sources_of(paired)],
+    )  # fmt: skip
+    assert (kept["id"][3:], dropped) == (["new0", "new3"], 2)
+
+
+def test_further_rows_are_new_and_share_nothing_with_scored_ones() -> None:
+    further = concatenate_datasets([asked.originals(6, "old"), asked.originals(3)])
+    kept, dropped = with_more(asked.originals(4, "old"), further, [asked.originals(1)])
+    assert (kept["id"][:], dropped) == ([f"old{i}" for i in range(6)] + ["town1", "town2"], 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,86 +150,32 @@ class Draw(SwapRelation):
     model: Model = Model("m")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pick(SwapRelation):
-    """`Draw` under other names."""
-
-    weights: Model = Model("m")
-    part: float = 0.5
-
-
-def system_of(stage: type[Stage], version: str = "1", **fields: Any) -> System:
+def system_of(version: str = "1", **fields: Any) -> System:
     class Made(System):
         VERSION = version
         task = "relation"
-        chain = (stage,)
+        chain = (Draw,)
 
     return Made(**fields)
 
 
-def making(*args: Any, **fields: Any) -> Any:
-    return Method("any", system_of(*args, **fields)).making
+def test_settings_versions_and_weights_are_in_a_method_s_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def definition(version: str = "1", **fields: Any) -> Any:
+        return Method("any", system_of(version, **fields)).definition
 
-
-@pytest.fixture(autouse=True)
-def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "m"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.json").write_text("{}", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    return folder
-
-
-def test_names_of_stages_and_of_their_settings_do_not_count() -> None:
-    assert making(Draw) == making(Pick)
-
-
-def test_settings_versions_and_weights_count(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = making(Draw)
-    assert making(Draw, share=0.25) != before
-    assert making(Draw, version="2") != before
-    (weights / "config.json").write_text('{"layers": 3}', encoding="utf-8")
-    assert making(Draw) != before
-    (weights / "config.json").write_text("{}", encoding="utf-8")
-    assert making(Draw) == before
+    before = definition()
+    assert Method("another", system_of()).definition == before
+    assert Method("any", system_of(), copies=True).definition != before
+    assert definition(share=0.25) != before
+    assert definition("2") != before
+    (tmp_path / "m" / "config.json").write_text('{"layers": 3}', encoding="utf-8")
+    assert definition() != before
+    (tmp_path / "m" / "config.json").write_text("{}", encoding="utf-8")
+    assert definition() == before
     monkeypatch.setattr(Draw, "VERSION", "2")
-    assert making(Draw) != before
-
-
-def test_what_is_trained_on_counts_and_a_name_does_not() -> None:
-    system = system_of(Draw)
-    one = Method("one", system).definition
-    assert Method("another", system).definition == one
-    assert Method("one", system, copies=True).definition != one
-    assert Method("one", system, changes=("claim",)).definition != Method("one", system, changes=("evidence",)).definition
-    assert Method("one", system, changes=("claim",)).making == Method("one", system).making
-
-
-def test_a_fluency_model_and_its_engine_count_where_there_is_one() -> None:
-    race = RACE(verifier="m", generator="m", encoder="m", explainer="gradient_x_input", ner=Ner(backend="spacy", model=Model("m")))
-    before, after = Method("RACE", race).making, Method("RACE", race.replace(fluency_model="m")).making
-    assert after["stages"] != before["stages"]
-
-
-def test_trainings_without_bf16_keep_the_cells_of_before_there_was_a_choice(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    hp = Hyperparameters(model=Model(str(tmp_path)))
-    row = {"id": "1", "claim": "Rome is old.", "evidence": [{"title": "", "text": "It is."}], "label": "SUPPORTS"}
-    sample = Sample(Dataset.from_list([row]), None, [], hp, ())
-    before = ["max_length", "batch_size", "learning_rate", "epochs", "warmup", "weight_decay", "tune", "rank"]
-    assert list(sample.definition["hp"]) == before
-    mixed = replace(hp, bf16=True)
-    assert replace(sample, hp=mixed).definition["hp"] == {**sample.definition["hp"], "bf16": True}
-    # A system that trains has such settings, too.
-    assert "bf16" not in plain({"classifier": hp})["classifier"]
-    assert plain({"classifier": mixed})["classifier"]["bf16"] is True
-
-
-def test_the_age_of_a_cell_names_what_changed() -> None:
-    today = {"comparison": "2", "edit": "5"}
-    assert age(today, today) == ""
-    assert age(None, today) == "of unknown version"
-    old = {"comparison": "2", "explain": "1"}
-    assert age(old, today) == "computed before edit 5 (its version: none), explain was removed (its version: 1)"
-    assert versions_of(None).keys() == {"comparison"}
-    assert {"system ccg", "expand_relation", "engine Parser"} <= versions_of(system_class("ccg")).keys()
+    assert definition() != before
+    assert Method("none", None).versions.keys() == {"comparison"}
+    assert Method("EDA", EDA(), ratio=1.0).definition != Method("EDA", EDA()).definition

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 from pandas import DataFrame
@@ -14,7 +15,7 @@ from hfcf.studies.compare.recipe import SETTINGS
 from hfcf.training.scorers import VERDICTS
 
 Cell = Mapping[str, Any]
-"""The results of one method × seed × corpus, as `hfcf.studies.compare.runner.read` gives them."""
+"""The results of one method × seed × corpus, as `hfcf.studies.compare.results.Cells` has them."""
 
 _ABOUT = ("recipe", "method", "corpus", "setting", "seed", "size", "sample", "ids")  # the columns that identify a cell
 
@@ -47,11 +48,11 @@ def long_table(cells: Iterable[Cell]) -> DataFrame:
 
 @dataclass(frozen=True)
 class Grid:
-    """Which methods, seeds and corpora a table has, and the cells that are there.
+    """Which methods, seeds and corpora a table has, and the cells with answers.
 
     `corpora` holds the setting of each corpus, settings in the order of `SETTINGS`; `cells` is keyed by method, seed and corpus.
-    `alone` are the corpora that count in no average; `scorer` rates the answers. `sources` has, by corpus, what rows were made of:
-    rows of one source are not independent. A corpus that it lacks has independent rows.
+    `alone` are the corpora that count in no average; `scorer` rates the answers. `empty` are methods and corpora without a
+    counterfactual, where nothing is trained; `missing` are requested cells that are not there.
     """
 
     methods: tuple[str, ...]
@@ -61,17 +62,13 @@ class Grid:
     cells: Mapping[tuple[str, Seed, str], Cell]
     alone: frozenset[str] = frozenset()
     scorer: Scorer = VERDICTS
-    sources: Mapping[str, Sequence[Hashable]] = field(default_factory=dict)
+    empty: frozenset[tuple[str, str]] = frozenset()
+    missing: tuple[tuple[str, Seed, str], ...] = ()
 
     @property
     def compared(self) -> list[str]:
         """The methods that are compared with the baseline."""
         return [method for method in self.methods if method != self.baseline]
-
-    @property
-    def older(self) -> set[tuple[str, Any]]:
-        """Method and corpus of cells that are not of today's code."""
-        return {(method, corpus) for (method, _, corpus), cell in self.cells.items() if cell.get("age")}
 
     def of(self, method: str, corpus: str) -> dict[Seed, Cell]:
         """Return a method's cells on a corpus, by seed."""
@@ -81,9 +78,15 @@ class Grid:
         """Return all cells of a corpus."""
         return [cell for (_, _, name), cell in self.cells.items() if name == corpus]
 
+    def sources(self, corpus: str) -> list[Hashable] | None:
+        """Return what the rows of a paired set were made of: rows of one source are not independent. None: rows are."""
+        cells = self.about(corpus)
+        return cells[0].get("sources") if cells else None
+
     def independent(self, corpus: str) -> int:
         """Count the independent rows of a corpus: its sources, else its rows."""
-        return len(set(self.sources[corpus])) if corpus in self.sources else len(self.about(corpus)[0]["gold"])
+        sources = self.sources(corpus)
+        return len(self.about(corpus)[0]["gold"]) if sources is None else len(set(sources))
 
     @cached_property
     def long(self) -> DataFrame:
@@ -102,22 +105,17 @@ class Grid:
             parts[size] = replace(self, seeds=seeds, cells={key: cell for key, cell in self.cells.items() if key[1] in seeds})
         return parts or {None: self}
 
-    def missing(self) -> list[tuple[str, Seed, str]]:
-        """List method, seed and corpus of each cell that is not there."""
-        keys = ((method, seed, corpus) for method in self.methods for corpus in self.corpora for seed in self.seeds)
-        return [key for key in keys if key not in self.cells]
-
 
 def make_grid(
     cells: Iterable[Cell], baseline: str, methods: Sequence[str] | None = None, seeds: Sequence[Seed] | None = None,
-    corpora: Mapping[str, str] | None = None, alone: Iterable[str] = (), scorer: Scorer = VERDICTS,
+    corpora: Mapping[str, str] | None = None, scorer: Scorer = VERDICTS, missing: Iterable[tuple[str, Seed, str]] = (),
 ) -> Grid:  # fmt: skip
     """Check cells against each other and order them; methods, seeds and corpora that are given may lack cells."""
     cells = list(cells)
     first: dict[str, Cell] = {}
     for cell in cells:
         first.setdefault(cell["corpus"], cell)
-    methods = [baseline, *(cell["method"] for cell in cells)] if methods is None else methods
+    methods = tuple(dict.fromkeys([baseline, *(cell["method"] for cell in cells)] if methods is None else methods))
     seeds = sorted({cell["seed"] for cell in cells}) if seeds is None else seeds
     corpora = {corpus: cell["setting"] for corpus, cell in first.items()} if corpora is None else corpora
     if baseline not in methods:
@@ -131,13 +129,15 @@ def make_grid(
             raise ValueError(f"{_name(cell)} comes twice")
         if cell["method"] not in methods or cell["seed"] not in seeds or corpora.get(cell["corpus"]) != cell["setting"]:
             raise ValueError(f"{_name(cell)} ({cell['setting']}) is not in the table")
-        _check(cell, first[cell["corpus"]])
+        if not cell.get("empty"):
+            _check(cell, first[cell["corpus"]])
         placed[key] = cell
-    methods = tuple(dict.fromkeys(methods))
     by_setting = dict(sorted(corpora.items(), key=lambda item: SETTINGS.index(item[1])))
-    order = [(method, seed, corpus) for method in methods for seed in seeds for corpus in by_setting]
-    in_order = {key: placed[key] for key in order if key in placed}
-    return Grid(methods, tuple(seeds), by_setting, baseline, in_order, frozenset(alone), scorer)
+    order = [key for key in product(methods, seeds, by_setting) if key in placed]
+    scored = {key: placed[key] for key in order if not placed[key].get("empty")}
+    empty = frozenset((method, corpus) for method, seed, corpus in order if (method, seed, corpus) not in scored)
+    alone = frozenset(corpus for corpus, cell in first.items() if not cell.get("averaged", True))
+    return Grid(methods, tuple(seeds), by_setting, baseline, scored, alone, scorer, empty, tuple(missing))
 
 
 def _name(cell: Cell) -> str:
@@ -150,5 +150,5 @@ def _check(cell: Cell, first: Cell) -> None:
         raise ValueError(f"{_name(cell)} has no rows")
     if len(gold) != len(predicted):
         raise ValueError(f"{_name(cell)} contradicts itself: it has {len(predicted)} answers to {len(gold)} rows")
-    if cell["ids"] != first["ids"] or gold != first["gold"]:
+    if cell["ids"] != first["ids"] or gold != first.get("gold", gold):
         raise ValueError(f"{_name(cell)} has other rows (ids {cell['ids']}) than {_name(first)} (ids {first['ids']})")
