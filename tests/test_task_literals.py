@@ -16,7 +16,7 @@ NAMES = {*tasks(), "qa", "structures"}
 COLUMNS = {column for task in tasks().values() for column in task.columns}
 OTHER_MEANINGS = Counter(
     {
-        "pipeline/recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
+        "pipeline/training_recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
         "core/contamination.py: 'structures'": 1,  # the corpus of that name: a user's own files
         "engines/verifier_inputs.py: 'text' in": 2,  # a placeholder of a verifier's inputs
     }

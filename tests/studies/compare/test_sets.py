@@ -20,8 +20,8 @@ from hfcf.core.recipe import RecipeError
 from hfcf.studies.compare.contamination import START, list_models, mark_seen, models_of, unseen_rows
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, keep_correct, load_pairs, load_sets
-from hfcf.studies.human.collect import RATED, import_
 from hfcf.studies.human.export import export
+from hfcf.studies.human.ratings import RATED, read_ratings
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.ccg.system import CCG
 from hfcf.systems.race.system import RACE
@@ -204,7 +204,7 @@ def test_pairs_that_people_found_wrong_or_that_read_otherwise_are_left_out(tmp_p
     lines = sheet.read_text("utf-8-sig").splitlines()
     filled = [line.replace(',"","",""', ',"1","0",""' if "town1" in line else ',"1","1",""') for line in lines]
     sheet.write_text("\n".join(filled), "utf-8")
-    import_(tmp_path / "rated", by="one language model, no person")
+    read_ratings(tmp_path / "rated", by="one language model, no person")
     rated = tmp_path / "rated" / RATED
     source = Evaluation.model_validate(
         {"corpus": "asked", "setting": "in-domain", "pairs": {"system": "again", "ratings": str(rated)}}
