@@ -37,28 +37,28 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
     cls = type(system) if isinstance(system, System) else system_class(system)
-    _check(cls)
+    _check_keeps_label(cls)
     settings = {**settings, "task": _TASK, **({cls.count_setting: n} if cls.count_setting else {})}
-    made = system.replace(**settings) if isinstance(system, System) else cls.preset(preset, **settings)
-    own, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.count_setting else n
-    for i, text in enumerate(own):
+    writer = system.replace(**settings) if isinstance(system, System) else cls.preset(preset, **settings)
+    sources, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.count_setting else n
+    for i, text in enumerate(sources):
         if not isinstance(text, str):
             raise ValueError(
                 f"text {i} is {'null' if text is None or text != text else f'{text!r}, no text'}: leave it out, or give its text"
             )
     empty = {**get_task(_TASK).empty_row, "corpus": "own", "split": "train"}
     # A row's id decides its draws, so that each copy of a text gets different draws.
-    rows = [{**empty, "id": f"{i}:{k}", "group_id": f"{i}", "text": text} for i, text in enumerate(own) for k in range(copies)]
-    results: list[dict[str, None]] = [{} for _ in own]
+    rows = [{**empty, "id": f"{i}:{k}", "group_id": f"{i}", "text": text} for i, text in enumerate(sources) for k in range(copies)]
+    results: list[dict[str, None]] = [{} for _ in sources]
     if rows:
-        ds = made(Dataset.from_list(rows, features=get_task(_TASK).features))
+        ds = writer(Dataset.from_list(rows, features=get_task(_TASK).features))
         for row in expand(ds):
             results[int(row["group_id"])][row["text"]] = None
-        _say_none(cls.name, [i for i, new in enumerate(results) if not new], rejected(ds, system=cls.name))
+        _report_none(cls.name, [i for i, new in enumerate(results) if not new], rejected(ds, system=cls.name))
     return list(results[0]) if isinstance(texts, str) else [list(new) for new in results]
 
 
-def _check(cls: type[System]) -> None:
+def _check_keeps_label(cls: type[System]) -> None:
     if not cls.flips and _TASK in cls.works_on():
         return
     why = "changes labels" if cls.flips else f"works on {' and '.join(cls.works_on())} rows"
@@ -69,7 +69,7 @@ def _check(cls: type[System]) -> None:
     )
 
 
-def _say_none(name: str, empty: list[int], rejections: Dataset) -> None:
+def _report_none(name: str, empty: list[int], rejections: Dataset) -> None:
     reasons = {int(row["group_id"]): row["reason"] for row in rejections if row["level"] == "row"}
     for i in empty:
         print(f"hfcf.augment: {name} made none of text {i}: {reasons[i]}", file=sys.stderr)

@@ -81,21 +81,21 @@ def counterfactuals(
     Traceback (most recent call last):
     ValueError: label= is missing: give claim=, evidence=, label=
     """
-    given = {
+    arguments = {
         "claim": claim, "evidence": evidence, "label": label, "sentence": sentence, "head": head, "tail": tail,
         "relation": relation, "question": question, "context": context, "answer": answer,
     }  # fmt: skip
-    given = {name: value for name, value in given.items() if value is not None}
-    task = _task(set(given))
-    own = [_tagged(given) if task == "relation" else given]
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    task = _find_task(set(arguments))
+    source = [_tag_entities(arguments) if task == "relation" else arguments]
     try:
-        row = read_one(own, task)
+        row = read_one(source, task)
     except LayoutError as error:
         if task != "verification":
             raise
         names = f"{', '.join(LABELS)}, or a usual name of one, such as 'true' or 'entailment'"
         raise ValueError(f"label must be {names}, got {label!r}") from error
-    system = _choose(task, row, system, preset)
+    system = _choose_system(task, row, system, preset)
     if among is not None:
         system = system.fit(from_dataset(among, task, on_error="reject"))
     elif system.trainings():
@@ -109,13 +109,13 @@ def counterfactuals(
         reasons = dict.fromkeys(row["reason"] for row in rejected(ds, system=system.name) if row["level"] == "row")
         more = "" if among is not None else "; other rows, among=, may help" if system.before_fit else ""
         print(f"hfcf.counterfactuals: {system.name} made none: {'; '.join(reasons)}{more}", file=sys.stderr)
-    rows = to_dataset(new, like=own)
-    if task == "relation" and "head" in given:
-        rows = [_untagged(row) for row in rows]
+    rows = to_dataset(new, like=source)
+    if task == "relation" and "head" in arguments:
+        rows = [_untag_entities(row) for row in rows]
     return [{**row, "change": change} for row, change in zip(rows, new["change"], strict=True)]
 
 
-def _task(names: set[str]) -> str:
+def _find_task(names: set[str]) -> str:
     tasks = [task for task, fields in _FIELDS.items() if names & set(fields)]
     if len(tasks) != 1:
         forms = " or ".join(", ".join(f"{name}=" for name in fields) for fields in _FIELDS.values())
@@ -126,7 +126,7 @@ def _task(names: set[str]) -> str:
     return tasks[0]
 
 
-def _choose(task: str, row: Dataset, system: System | str | None, preset: str) -> System:
+def _choose_system(task: str, row: Dataset, system: System | str | None, preset: str) -> System:
     if isinstance(system, System):
         return system
     if system is None:
@@ -138,29 +138,31 @@ def _choose(task: str, row: Dataset, system: System | str | None, preset: str) -
     return system_class(system).preset(preset, **alone)
 
 
-def _tagged(given: dict[str, Any]) -> dict[str, Any]:
+def _tag_entities(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the sentence with tags around the words of head and tail; it must have each of them once."""
-    text, spans = given["sentence"], []
-    if "head" not in given:
-        return {"sentence": text, "relation": given["relation"]}
+    text, spans = arguments["sentence"], []
+    if "head" not in arguments:
+        return {"sentence": text, "relation": arguments["relation"]}
     if TAG.search(text):
         raise ValueError("the sentence has tags of entities: leave head= and tail= out")
     for name, sign in (("head", "e1"), ("tail", "e2")):
-        at = places(text, given[name])
+        at = places(text, arguments[name])
         if len(at) != 1:
-            mark = f"<{sign}>{given[name]}</{sign}>"
+            mark = f"<{sign}>{arguments[name]}</{sign}>"
             raise ValueError(
-                f"{name}={given[name]!r} must be in the sentence once, got {len(at)} times: mark both entities there, as in {mark}"
+                f"{name}={arguments[name]!r} must be in the sentence once, got {len(at)} times: mark both entities, as in {mark}"
             )
-        spans.append((at[0], at[0] + len(given[name]), sign))
+        spans.append((at[0], at[0] + len(arguments[name]), sign))
     (_, first_end, _), (second_start, _, _) = sorted(spans)
     if second_start < first_end:
-        raise ValueError(f"head={given['head']!r} and tail={given['tail']!r} share words: give entities that do not overlap")
+        raise ValueError(
+            f"head={arguments['head']!r} and tail={arguments['tail']!r} share words: give entities that do not overlap"
+        )
     for start, end, sign in sorted(spans, reverse=True):
         text = f"{text[:start]}<{sign}>{text[start:end]}</{sign}>{text[end:]}"
-    return {"sentence": text, "relation": given["relation"]}
+    return {"sentence": text, "relation": arguments["relation"]}
 
 
-def _untagged(row: dict[str, Any]) -> dict[str, Any]:
+def _untag_entities(row: dict[str, Any]) -> dict[str, Any]:
     text, head, tail = untagged(row["sentence"])
     return {"sentence": text, "head": text[slice(*head)], "tail": text[slice(*tail)], "relation": row["relation"]}

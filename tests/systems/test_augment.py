@@ -38,11 +38,11 @@ def test_a_text_that_gives_none_says_why(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_systems_that_need_more_than_a_text(tiny_model: Callable[[str], str]) -> None:
-    with pytest.raises(ValueError, match=r"llm changes labels.*give one of .*eda.*synonym.*LLM\(…\)\(hfcf.from_dataset"):
+    with pytest.raises(ValueError, match=r"llm.*eda.*synonym"):
         hfcf.augment(TEXT, system="llm")
-    with pytest.raises(ValueError, match="race changes labels"):
+    with pytest.raises(ValueError, match="race"):
         hfcf.augment(TEXT, system="race")
-    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"n .*0"):
         hfcf.augment(TEXT, n=0)
-    with pytest.raises(ValueError, match=r"num_return_sequences must be at most num_beams \(5\), got 6"):
+    with pytest.raises(ValueError, match=r"num_return_sequences.*5.*6"):
         hfcf.augment(TEXT, system=hfcf.Paraphrase(generator=Model(tiny_model("t5"))), n=6)

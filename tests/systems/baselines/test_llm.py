@@ -158,7 +158,7 @@ def test_settings_are_those_of_the_paper_unless_told() -> None:
 @pytest.mark.parametrize("name", ["attempts", "max_tokens", "max_words"])
 def test_a_number_that_allows_no_answer_is_refused(name: str) -> None:
     for cls in (LLM, RewriteLlm):
-        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+        with pytest.raises(ValueError, match=f"{name}.*0"):
             cls(**{"model": "m", name: 0})  # type: ignore[arg-type]
 
 

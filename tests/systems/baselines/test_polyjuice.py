@@ -108,9 +108,9 @@ def test_a_random_blank_finds_words_of_any_script() -> None:
 
 
 def test_raises_for_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match=r"code must be 'negation', 'quantifier', .*'restructure', got 'negate'"):
+    with pytest.raises(ValueError, match=r"negation.*negate"):
         Polyjuice(code="negate")
-    with pytest.raises(ValueError, match="blanks must be 'random' or 'model', got 'parse'"):
+    with pytest.raises(ValueError, match=r"blanks.*model.*parse"):
         Polyjuice(blanks="parse")
     assert [Polyjuice(code=code).code for code in get_args(Code)] == list(get_args(Code))
     with pytest.raises(ValueError, match="no preset 'offline'"):

@@ -457,7 +457,7 @@ def test_settings_of_the_prompted_system() -> None:
     assert LLM.flips
     for cls in (partial(LLM, task="relation"), partial(RewriteLlm, task="relation")):
         for relations in (("a",), ("a", "A"), ("Cause-Effect(e2,e1)", "Effect-Cause(e1,e2)")):
-            with pytest.raises(ValueError, match="relations must be two or more, each once"):
+            with pytest.raises(ValueError, match="relations"):
                 cls(model="m", relations=relations)
         with pytest.raises(ValueError, match="worked examples"):
             cls(model="m", shots=4)

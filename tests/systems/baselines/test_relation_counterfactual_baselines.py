@@ -103,7 +103,7 @@ def test_every_other_relation_is_tried_but_other() -> None:
     assert stage(row(label="Other", new_relations=None))["status"]["reason"] == "the relation is Other"
     alone = ProposeRelations().with_fitted(save_artifact({"relations": ["to"]}))
     assert alone(row(new_relations=None))["status"]["reason"] == "the training rows have no other relation"
-    with pytest.raises(StageError, match=r"propose_relations.*system\.fit\(ds\)"):
+    with pytest.raises(StageError, match="propose_relations"):
         ProposeRelations()(row(new_relations=None))
 
 
@@ -126,7 +126,7 @@ def test_the_base_model_is_ccgs_indicator(system: Any, monkeypatch: pytest.Monke
         assert base_models(system(classifier=hp, min_steps=7, folds=folds), ds) == {indicator}
         assert base_models(system(classifier=hp, min_steps=7, folds=folds, indicator=Model("mine")), ds) == {None}
         assert trained == expected
-    with pytest.raises(ValueError, match="folds must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"folds .*0"):
         system(folds=0)
 
 
@@ -191,7 +191,7 @@ def test_the_filter_asks_the_base_model_that_has_not_seen_the_row(system: Any, m
     # Without the filter, or with another judge, it asks none; unfitted it does not let all pass.
     for settings in ({"consistency": False}, {"verifier": Model("mine")}):
         assert system(**settings).check_relation(rows[0])["candidates"][0]["status"] is None
-    with pytest.raises(StageError, match=r"check_relation learns from the whole set .* is not fitted"):
+    with pytest.raises(StageError, match="check_relation"):
         system().check_relation(rows[0])
 
 
@@ -262,7 +262,7 @@ def test_a_closed_editor_ranks_the_terms_of_the_training_rows(stage: Any, monkey
 
 @pytest.mark.parametrize("system", [MICE, AutoCAD, CoCo])
 def test_the_base_model_is_no_endpoint(system: Any) -> None:
-    with pytest.raises(ValueError, match="indicator='llm:m' can't be a language model behind an endpoint"):
+    with pytest.raises(ValueError, match="indicator='llm:m'"):
         system(indicator="llm:m")
 
 
@@ -312,7 +312,7 @@ def test_shares_of_words_are_sets_that_grow() -> None:
     weights, allowed = [0.2, 0.9, 0.3, 0.4, 0.8, 0.1, 0.5], [1, 2, 3, 4, 5, 6]
     assert EditMinimally(share=1.0).masks(weights, allowed) == [[1, 4], [1, 4, 6], [1, 3, 4, 6], [1, 2, 3, 4, 5, 6]]
     assert EditMinimally().masks(weights, [3]) == [[3]]
-    with pytest.raises(ValueError, match="share must be at most 1"):
+    with pytest.raises(ValueError, match=r"share.*1"):
         EditMinimally(share=1.2)
 
 
