@@ -88,7 +88,7 @@ class Memory:
 def store(size: int) -> dict[str, Any]:
     from hfcf.core.passage_store import store
 
-    return {"sha": store(passages(size), unique=True).sha}
+    return {"sha": store(passages(size)).sha}
 
 
 def retriever(sha: str, first: int | None) -> Any:

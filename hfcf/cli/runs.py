@@ -141,7 +141,7 @@ def peek(
         return
     if Path(what).is_file():
         from hfcf.corpora.custom.columns import LayoutError
-        from hfcf.corpora.custom.rows import load_file
+        from hfcf.corpora.custom.source import load_file
 
         try:
             given = load_file(what, given=recipes.file_keys(set_ or []), on_error="reject")

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import tempfile
-from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,18 +24,6 @@ _BATCH = 1_000
 """The number of rows that are hashed and written at once; it is part of the hash."""
 
 Row = tuple[str, str, str]
-
-
-class RepeatedIds(ValueError):
-    """Several passages have the same id.
-
-    Args:
-        hashes: the `hash` of each of these ids, in this process. The ids themselves are not kept: 21 million ids take gigabytes.
-    """
-
-    def __init__(self, hashes: frozenset[int]) -> None:
-        super().__init__("several passages have the same id")
-        self.hashes = hashes
 
 
 @dataclass(frozen=True)
@@ -67,10 +54,7 @@ class Passages:
             return cls(fingerprint)
         if known := recall(fingerprint):
             return known[0]
-        try:
-            passages = store(_rows_of(value))
-        except RepeatedIds as error:
-            raise ValueError(_repeated(value, error.hashes)) from None
+        passages = store(_rows_of(value))
         remember(fingerprint, passages)
         return passages
 
@@ -117,15 +101,14 @@ def passage_problem(title: Any, text: Any) -> str | None:
     return None if text.strip() else "the text is empty"
 
 
-def store(rows: Iterable[Row], *, unique: bool = False) -> Passages:
-    """Write passages, `(id, title, text)`, into the cache as they come: one batch is in memory, and eight bytes of each id."""
-    import numpy as np
+def store(rows: Iterable[Row]) -> Passages:
+    """Write passages, `(id, title, text)`, into the cache as they come: one batch is in memory."""
     import pyarrow as pa
 
     schema = pa.schema([(name, pa.string()) for name in COLUMNS])
     root = cache_dir() / "passages"
     root.mkdir(parents=True, exist_ok=True)
-    work, digest, ids = Path(tempfile.mkdtemp(dir=root)), hashlib.sha256(), array("q")
+    work, digest, empty = Path(tempfile.mkdtemp(dir=root)), hashlib.sha256(), True
     try:
         (work / "new").mkdir()
         with pa.OSFile(str(work / "new" / "passages.arrow"), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
@@ -133,13 +116,10 @@ def store(rows: Iterable[Row], *, unique: bool = False) -> Passages:
             while batch := list(islice(source, _BATCH)):
                 columns = list(map(list, zip(*batch, strict=True)))
                 digest.update(json.dumps(columns, ensure_ascii=False).encode())
-                ids.extend(map(hash, columns[0]))
+                empty = False
                 writer.write_batch(pa.record_batch([pa.array(column, pa.string()) for column in columns], schema=schema))
-        if not ids:
+        if empty:
             raise ValueError("the collection has no passages")
-        values, counts = np.unique(np.frombuffer(ids, dtype=np.int64), return_counts=True)
-        if not unique and (repeated := values[counts > 1]).size:
-            raise RepeatedIds(frozenset(repeated.tolist()))
         passages = Passages(digest.hexdigest())
         fill_once(passages.folder(), (work / "new").rename)
     finally:
@@ -186,13 +166,3 @@ def _rows_of(ds: Dataset) -> Iterator[Row]:
                 )
             yield str(name), title, text
             number += 1
-
-
-def _repeated(ds: Dataset, hashes: frozenset[int]) -> str:
-    firsts: dict[str, int] = {}
-    for number, name in enumerate(map(str, ds.with_format(None)["id"])):
-        if hash(name) in hashes:
-            if name in firsts:
-                return f"row {number} of the passages: its id {name!r} is also that of row {firsts[name]}; ids must differ"
-            firsts[name] = number
-    raise RuntimeError("two different ids have the same 64-bit hash: leave the column id out")

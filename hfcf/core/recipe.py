@@ -188,7 +188,17 @@ def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         target[last] = value
     if "storage_options" in _keys(recipe):
         raise RecipeError("storage_options: a recipe is published, so it holds no access to a server: use hfcf.load in Python")
+    _name_labels(recipe)
     return recipe
+
+
+def _name_labels(value: Any) -> None:
+    """Write the keys of every `labels` as texts: YAML reads 0 and true as a number and a boolean, which no key may sort."""
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key == "labels" and isinstance(part, dict):
+            value[key] = {str(own).lower() if isinstance(own, bool) else str(own): label for own, label in part.items()}
+        else:
+            _name_labels(part)
 
 
 def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:

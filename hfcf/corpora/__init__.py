@@ -24,9 +24,9 @@ PASSAGES = "passages"
 """The name of passage collections, whose rows belong to no task."""
 FILES = "HFCF_CORPORA"
 """The environment variable that lists Python files, each with a corpus of the same name; a recipe can't name code."""
-_CLAIMS = ("csv", "jsonl", "parquet")
-"""The corpora of the module `claims`, one for each file format."""
-_NO_CORPORA = ("base", "claims", "custom", "formats", PASSAGES)
+_OWN = ("csv", "jsonl", "parquet", "questions", "relations", "structures", "texts")
+"""Names for a user's own files (`hfcf.corpora.custom.source.NAMED`)."""
+_NO_CORPORA = ("base", "custom", "formats", PASSAGES)
 """Modules that are not a corpus of their name."""
 
 DataFiles = str | Path | Sequence[str | Path] | Mapping[str, str | Path | Sequence[str | Path]]
@@ -154,8 +154,8 @@ def _refuse_code(name: Any) -> None:
 
 
 def _is_own(name: Any) -> bool:
-    """Say whether a corpus is a user's own dataset; a folder with the name of a corpus is not."""
-    return is_dataset(name) and not (isinstance(name, str) and name in _modules())
+    """Say whether a corpus is a user's own files or dataset; a folder with the name of a corpus is not."""
+    return name in _OWN if isinstance(name, str) and name in _modules() else is_dataset(name)
 
 
 def names() -> list[str]:
@@ -165,6 +165,6 @@ def names() -> list[str]:
 
 def _modules() -> dict[str, str]:
     modules = {name: module for name, module in discover_modules("hfcf.corpora").items() if name not in _NO_CORPORA}
-    modules |= dict.fromkeys(_CLAIMS, "hfcf.corpora.claims")
+    modules |= dict.fromkeys(_OWN, "hfcf.corpora.custom.source")
     installed = with_plugins(dict(sorted(modules.items())), "hfcf.corpora")
     return {**{name: str(path) for name, path in files_of(FILES).items()}, **installed}

@@ -1,6 +1,6 @@
 """HoVer: claims over two to four Wikipedia articles.
 
-- Files, in any of four layouts, which differ in their fields:
+- Files, in any of three layouts, which differ in their fields:
   - the release, `hover_{train,dev,test}_release_v1.1.json` (test is blind: claims only). Evidence is [title, sentence number]. The
     text comes from `wiki_wo_links.db` next to it (table `documents`: id, text; titles in Unicode NFD). The database has running
     text, which HoVer's authors split with Stanford CoreNLP. `sentences.py` splits it here; rebuilt databases that mark the
@@ -11,8 +11,6 @@
     dataset has them the other way round.) Its test.json is the official validation split; its train.json and dev.json are the
     official train split. If there is a release file (in `release_dir`, data_dir or ../hover), titles, hpqa_id and num_hops are
     attached by claim. If the number of sentences differs, the titles stay empty.
-  - ProgramFC's copies, `claims/{train,dev}.json`: `id, claim, label (supports, refutes), num_hops, evidence` with one
-    "Title<tab>sentence", or one sentence, per line.
 - Option `release_dir`: the folder of the release files to attach titles from.
 - Group: `hpqa_id`, the HotpotQA question that the claims were made from; in copies without it, rows that share a claim or the
   whole evidence.
@@ -40,7 +38,6 @@ from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 _RELEASE = split_files("hover_{}_release_v1.1.json")
-_COPIES = split_files("claims/{}.json", "{}.json", names=(("train", "train"), ("validation", "dev")))
 _FACTFLIP = {"train.json": "train", "dev.json": "train", "test.json": "validation"}
 _FACTFLIP_LABELS = {0: SUPPORTS, 1: REFUTES}
 _LAYOUTS = "uid, claim, supporting_facts, label, num_hops, hpqa_id (release), or id, claim, evidence, label (copies with text)"
@@ -62,12 +59,12 @@ class Hover(Corpus):
         licence="cc-by-sa-4.0",
         hub_id="hover-nlp/hover",
         splits={"train": 18_171, "validation": 4_000, "test": 4_000},
-        labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES, "supports": SUPPORTS, "refutes": REFUTES},
+        labels={"SUPPORTED": SUPPORTS, "NOT_SUPPORTED": REFUTES},
         release="github.com/hover-nlp/hover",
         layout="`hover_{train,dev,test}_release_v1.1.json`, and `wiki_wo_links.db` for the sentences",
         notes="or copies that contain the text",
     )
-    FILES = (*_RELEASE, *_COPIES, ("validation", "test.json"))
+    FILES = (*_RELEASE, ("train", "train.json"), ("train", "dev.json"), ("validation", "test.json"))
     EXTRA: ClassVar = {"num_hops": INT}
     OPTIONS: ClassVar = {"release_dir": "folder of the release files, to attach titles and groups to copies without them"}
     BLIND = ("test",)
@@ -76,22 +73,16 @@ class Hover(Corpus):
     @classmethod
     def find(cls, data_dir: Path, name: str) -> Files:
         # One layout for each split, in this order, so that a split is never read twice.
-        files: Files = {}
-        for split, file in (*_RELEASE, *_COPIES):
-            path = data_dir / file
-            if path.is_file() and not _is_factflip(path):
-                files.setdefault(split, [path])
+        files = {split: [data_dir / file] for split, file in _RELEASE if (data_dir / file).is_file()}
         copies: Files = {}
         for file, split in _FACTFLIP.items():
-            if (data_dir / file).is_file() and _is_factflip(data_dir / file):
+            if (data_dir / file).is_file():
                 copies.setdefault(split, []).append(data_dir / file)
         return copies | files
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
-        if path.name in _FACTFLIP and path.is_file() and _is_factflip(path):
-            return _FACTFLIP[path.name]
-        return super().split_of(path)
+        return _FACTFLIP.get(path.name) or super().split_of(path)
 
     @classmethod
     def find_resources(cls, data_dir: Path, options: Mapping[str, Any]) -> dict[str, Path]:
@@ -150,15 +141,11 @@ class Hover(Corpus):
         if not isinstance(evidence, str):
             raise BadRow(f"the evidence is {type(evidence).__name__}, not one text; expected {_LAYOUTS}")
         row["keys"] = [("claim", record["claim"]), ("evidence", " ".join(evidence.split()))]
-        if isinstance(label, int) and not isinstance(label, bool):
-            row["evidence"] = [{"title": "", "text": text.strip()} for text in evidence.split(" \n") if text.strip()]
-            if label not in _FACTFLIP_LABELS:
-                raise BadRow(f"the label {label} is unknown; the known labels are 0 (SUPPORTED) and 1 (NOT_SUPPORTED)")
-            row["label"] = _FACTFLIP_LABELS[label]
-            self._attach(row)
-        else:
-            row["evidence"] = [_line(line) for line in evidence.split("\n") if line.strip()]
-            row["label"] = self.label(label)
+        row["evidence"] = [{"title": "", "text": text.strip()} for text in evidence.split(" \n") if text.strip()]
+        if isinstance(label, bool) or label not in _FACTFLIP_LABELS:
+            raise BadRow(f"the label {label!r} is unknown; the known labels are 0 (SUPPORTED) and 1 (NOT_SUPPORTED)")
+        row["label"] = _FACTFLIP_LABELS[label]
+        self._attach(row)
 
     def _attach(self, row: dict[str, Any]) -> None:
         """Add titles, group and hops from the release's rows of this claim, if there are any."""
@@ -204,12 +191,6 @@ class Hover(Corpus):
         return None
 
 
-def _is_factflip(path: Path) -> bool:
-    # Only FactFlip's copies have integer labels.
-    first = next(json_list(path), None)
-    return first is not None and isinstance(first.value.get("label"), int)
-
-
 def _hops(record: Mapping[str, Any]) -> int | None:
     hops = record.get("num_hops")
     if hops is None or (isinstance(hops, int) and not isinstance(hops, bool)):
@@ -232,11 +213,6 @@ def _piece(piece: Any) -> dict[str, str]:
     if isinstance(piece, dict) and {"title", "text"} <= piece.keys():
         return {"title": piece["title"], "text": piece["text"]}
     raise BadRow(f"a piece of evidence is neither [title, sentence] nor {{title, text}}: {json.dumps(piece)[:200]}")
-
-
-def _line(line: str) -> dict[str, str]:
-    title, tab, text = line.partition("\t")
-    return {"title": title.strip(), "text": text.strip()} if tab else {"title": "", "text": line.strip()}
 
 
 BUILDER = Hover

@@ -7,13 +7,12 @@
     passages = from_recipe({"from": [{"corpus": "squad", "data_dir": "squad"}, {"corpus": "qed", "data_dir": "qed"}]}, "data/")
     passages = from_recipe("mine.jsonl")
 
-- Files: JSON lines (`.jsonl`, `.jsonlines`, `.json`), tables with a header (`.tsv`, `.csv`, with quotes as spreadsheets write
-  them), and Parquet. A folder holds a saved `Dataset`, or `passages.jsonl`, else `passages.tsv`, else `psgs_w100.tsv`, else
+- Files: as for a user's own rows (`hfcf.corpora.custom.tables`): JSON lines, JSON, CSV, TSV
+  and Parquet, also `.gz`. A folder holds a saved `Dataset`, or `passages.jsonl`, else `passages.tsv`, else `psgs_w100.tsv`, else
   `passages.parquet` or its shards `passages-….parquet`.
 - Fields: `text`, and optionally `title` (else empty) and `id` (else the passage's number from 0). Other fields are ignored.
 - `on_error="raise"` raises at the first line that can't be read, and names it. "reject" leaves such lines out; the log and
-  `ds.info.description` say how many and which. Bad lines have another form, a null or blank text, a broken encoding, or an id
-  that was used before.
+  `ds.info.description` say how many and which. Bad lines have another form, a null or blank text, or a broken encoding.
 
 The rows are written to the cache as they are read and then memory-mapped, so a collection may be larger than memory. A retriever
 takes a `Dataset` with the column `text` as it is: `Passages.of(ds)` (`hfcf.core.passage_store`).
@@ -25,7 +24,7 @@ import copy
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -35,36 +34,17 @@ from pydantic import Field, model_validator
 
 from hfcf import corpora
 from hfcf.core import passage_store
-from hfcf.core.passage_store import Passages, RepeatedIds, passage_problem, recall, remember, store
+from hfcf.core.passage_store import Passages, passage_problem, recall, remember, store
 from hfcf.core.recipe import Files, Recipe, RecipeError, Text, locate, parse, resolve_folder
 from hfcf.core.splits import part
-from hfcf.corpora.base import BadRow, CorpusError, Record, csv_rows, json_lines, need, parquet_rows
-from hfcf.corpora.formats import read
-from hfcf.text.check import kind
+from hfcf.corpora.base import CorpusError
+from hfcf.corpora.custom import tables
+from hfcf.corpora.custom.tables import format_of, read_records
 
 log = logging.getLogger(__name__)
 
 _NAMED = 20
 """The maximum number of left-out lines that are named; all are counted."""
-
-
-def _tsv(path: Path) -> Iterator[Record]:
-    for record in csv_rows(path, delimiter="\t"):
-        if any("\n" in cell and "\t" in cell for cell in record.value.values()):
-            # An open quote would silently swallow the next passages.
-            record.unreadable = (
-                f"the field that starts in line {record.number} spans lines and columns: check for a quote that is not closed"
-            )
-        yield record
-
-
-def _parquet(path: Path) -> Iterator[Record]:
-    return parquet_rows(path, passage_store.COLUMNS)
-
-
-_READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
-    ".jsonl": json_lines, ".jsonlines": json_lines, ".json": json_lines, ".tsv": _tsv, ".csv": csv_rows, ".parquet": _parquet,
-}  # fmt: skip
 _NAMES = ("passages.jsonl", "passages.tsv", "psgs_w100.tsv", "passages.parquet", "passages-*.parquet")
 
 
@@ -83,79 +63,37 @@ def load_passages(*, data_dir: str | PathLike[str] | None = None, data_files: An
     source = _source(files, on_error)
     known = recall(source)
     if known is None:
-        reader = _Reader(files, on_error == "reject")
-        try:
-            found = store(reader.rows())
-        except RepeatedIds as error:
-            # Read again to find the lines with these ids: 21 million ids would not fit into memory.
-            reader = _Reader(files, on_error == "reject", error.hashes)
-            found = store(reader.rows(), unique=True)
-        known = found, reader.notes()
+        left_out: list[str] = []
+        passages = store(_passages(files, left_out, on_error == "reject"))
+        total = len(left_out) + len(passages.open())
+        notes = [f"{len(left_out):,} of {total:,} records left out", *left_out[:_NAMED], *(["…"] if len(left_out) > _NAMED else [])]
+        known = passages, "\n".join(notes) if left_out else ""
         remember(source, *known)
-    found, notes = known
+    found, note = known
     ds = copy.deepcopy(found.open())  # the table is not copied
-    if notes:
-        log.warning("passages: %s", notes)
-        ds.info.description = notes
+    if note:
+        log.warning("passages: %s", note)
+        ds.info.description = note
     return ds
 
 
-class _Reader:
-    """Read files as passages, and count what is left out."""
-
-    def __init__(self, files: Sequence[Path], reject: bool, repeated: frozenset[int] = frozenset()) -> None:
-        self._files, self._reject, self._repeated = files, reject, repeated
-        self._number = self._read = self._left_out = 0
-        self._named: list[str] = []
-
-    def rows(self) -> Iterator[passage_store.Row]:
-        """Yield the passages."""
-        firsts: dict[str, str] = {}  # places of the ids that are repeated
-        for path in self._files:
-            for record in _READERS[path.suffix.lower()](path):
-                self._read += 1
-                place = f"{path}, {record.place}"
-                try:
-                    row = _passage(record, self._number)
-                    if first := firsts.get(row[0]):
-                        raise BadRow(f"the id {row[0]!r} was used before, at {first}")
-                    if hash(row[0]) in self._repeated:
-                        firsts[row[0]] = place
-                except BadRow as error:
-                    if not self._reject:
-                        cure = 'correct the line, or leave such lines out with on_error="reject"'
-                        raise CorpusError(f"{place}: {error}; {cure}") from None
-                    self._left_out += 1
-                    if len(self._named) < _NAMED:
-                        self._named.append(f"{place}: {error}")
-                    continue
-                self._number += 1
-                yield row
-        if not self._number:
-            raise CorpusError(f"{', '.join(map(str, self._files))}: no passages" + (f"; {self.notes()}" if self._left_out else ""))
-
-    def notes(self) -> str:
-        """Return what was left out, or an empty text."""
-        if not self._left_out:
-            return ""
-        more = ["…"] if self._left_out > len(self._named) else []
-        return f"{self._left_out:,} of {self._read:,} records left out\n" + "\n".join(self._named + more)
-
-
-def _passage(record: Record, number: int) -> passage_store.Row:
-    if record.unreadable:
-        raise BadRow(record.unreadable)
-    need(record.value, "text")
-    title, text, name = (record.value.get(column) for column in ("title", "text", "id"))
-    title = "" if title is None else title
-    if why := passage_problem(title, text):
-        raise BadRow(why)
-    if name is not None and (isinstance(name, bool) or not isinstance(name, str | int)):
-        raise BadRow(f"the id is {kind(name)}, not text")
-    name = str(number if name is None else name)
-    if why := passage_problem("", name):
-        raise BadRow(why.replace("the text", "the id"))
-    return name, str(title), str(text)
+def _passages(files: Sequence[Path], left_out: list[str], reject: bool) -> Iterator[passage_store.Row]:
+    """Yield the passages of files, and collect what is left out."""
+    number = 0
+    for path in files:
+        for record in read_records(path):
+            title, text, name = (record.value.get(column) for column in ("title", "text", "id"))
+            name = str(number if name is None else name)
+            if why := record.unreadable or passage_problem(title or "", text) or passage_problem("", name):
+                if not reject:
+                    cure = 'correct the line, or leave such lines out with on_error="reject"'
+                    raise CorpusError(f"{path}, {record.place}: {why}; {cure}")
+                left_out.append(f"{path}, {record.place}: {why}")
+                continue
+            number += 1
+            yield name, str(title or ""), str(text)
+    if not number:
+        raise CorpusError(f"{', '.join(map(str, files))}: no passages; {len(left_out):,} records left out")
 
 
 def _find(folder: Path) -> list[Path] | Dataset:
@@ -180,16 +118,14 @@ def _paths(value: Any) -> list[Path]:
     for path in files:
         if not path.is_file():
             raise CorpusError(f"passages: there is no file {path}")
-        if path.suffix.lower() not in _READERS:
-            cure = f": unpack it first (gunzip {path.name})" if path.suffix == ".gz" else ""
-            raise CorpusError(f"passages: {path.name} must end in {', '.join(_READERS)}{cure}")
+        format_of(path)
     return files
 
 
 def _source(files: Sequence[Path], on_error: str) -> str:
     """Return the files from which a collection is read and how: their contents and names, and this code."""
     digest = hashlib.sha256(on_error.encode())
-    for path in [Path(__file__), Path(read.__file__), Path(passage_store.__file__), *files]:
+    for path in [Path(__file__), Path(tables.__file__), Path(passage_store.__file__), *files]:
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest() + "".join(str(path) for path in files)

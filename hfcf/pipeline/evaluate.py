@@ -20,7 +20,7 @@ from hfcf.core.recipe import is_dataset
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Evaluation
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.corpora.custom.rows import load_file
+from hfcf.corpora.custom.source import load_file
 from hfcf.metrics.scores.classes import class_scores
 from hfcf.pipeline.predictions import answers_of, check_target, prediction_lines, write_lines
 

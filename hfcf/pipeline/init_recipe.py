@@ -16,10 +16,12 @@ from hfcf.core.model import Model, is_remote
 from hfcf.core.preflight import check_models
 from hfcf.core.recipe import RecipeError
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.corpora.custom.detect import describe_file
-from hfcf.corpora.custom.frames import as_table
-from hfcf.corpora.custom.schema import distinct_columns
+from hfcf.corpora.custom.layout import distinct_columns
+from hfcf.corpora.custom.load import ReadRows, read_quietly
+from hfcf.corpora.custom.source import describe_file
+from hfcf.corpora.custom.tables import RECORD
 from hfcf.corpora.formats.read import CorpusError
+from hfcf.pipeline.recipes import RunRecipe
 from hfcf.systems import system_class
 
 
@@ -43,7 +45,7 @@ class NewRecipe:
 
 
 def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequence[str] = ()) -> NewRecipe:
-    """Make a recipe that runs a system on a user's file: JSON lines, CSV or Parquet.
+    """Make a recipe that runs a system on a user's file, as `hfcf.from_dataset` reads it.
 
     The preset is "offline" where its models are installed, else "paper".
 
@@ -61,33 +63,27 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     given = recipes.apply_changes({}, changes)
     named, chosen = any(change.startswith("preset=") for change in changes), given.pop("preset")  # "paper" where nobody named one
     try:
-        task, source, rows = describe_file(data, cls.works_on(), {key: given[key] for key in ("columns", "labels") if key in given})
+        corpus, table, layout = describe_file(data, cls.works_on(), given)
+        ds = read_quietly(table, ReadRows(layout, corpus, "train", True))
     except LayoutError as error:
         raise RecipeError(error.in_recipe("hfcf new")) from error
     except CorpusError as error:
         raise RecipeError(f"--data {error}") from error
+    task = layout.task
+    if cls.works_on() and task not in cls.works_on():
+        raise RecipeError(f"--data {data}: {system} works on {' or '.join(cls.works_on())} rows, and these are {task} rows")
     settings = {"task": task} if "task" in cls.schema else {}
     preset = chosen if named else _preset(cls, settings)
+    source = {"corpus": corpus, "data_files": str(data), **layout.keys()}
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
-    reasons = _reasons(content)
-    number, readable = reasons.total(), reasons.pop(None, 0)
-    if not readable:
-        columns = ", ".join(dict.fromkeys(name for row in rows[:100] for name in row))
-        raise RecipeError(f"--data {data}: none of the first rows can be read for {system}; the columns are {columns}")
-    text = _text(content, Path(file), cls, task, f"{number} row{'s' * (number > 1)} of {data}")
-    reasons_of = {reason or "": number for reason, number in reasons.items()}
-    return NewRecipe(text, number, readable, reasons_of, _unread_ids(rows, source, given))
-
-
-def _unread_ids(rows: Sequence[Mapping[str, Any]], source: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """List the columns that tell all rows apart, where the recipe reads no column of ids."""
-    columns = {**dict(source.get("columns") or {}), **dict(given.get("columns") or {})}
-    if "id" in columns or any("id" in row for row in rows):
-        return []
-    try:
-        return distinct_columns([as_table(list(rows))], set(map(str, columns.values())))
-    except ValueError:  # a column with values of different types
-        return []
+    recipes.parse(RunRecipe, content, "the recipe")
+    reasons = Counter(status["reason"] for status in ds["status"] if status and status["accepted"] is False)
+    if reasons.total() == len(ds):
+        first = next(iter(reasons))
+        raise RecipeError(f"--data {data}: no row can be read: {first}; the columns are {', '.join(table.column_names[:-1])}")
+    text = _text(content, Path(file), cls, task, f"{len(ds)} row{'s' * (len(ds) > 1)} of {data}")
+    ids = [] if "id" in layout.columns else distinct_columns([table], [*layout.own, RECORD])
+    return NewRecipe(text, len(ds), len(ds) - reasons.total(), reasons, ids)
 
 
 def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
@@ -98,16 +94,6 @@ def _preset(cls: Any, settings: Mapping[str, Any]) -> str:
     except (ValueError, OSError, ImportError):
         return "paper" if "paper" in cls.presets else "offline"
     return "offline"
-
-
-def _reasons(content: Mapping[str, Any]) -> Counter[str | None]:
-    """Parse the recipe, load its rows as `hfcf run` does, and count why rows can't be read; None counts rows that can be read."""
-    from hfcf.pipeline.recipes import RunRecipe
-    from hfcf.pipeline.run import load_rows
-
-    ds = load_rows(recipes.parse(RunRecipe, content, "the recipe"))
-    statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
-    return Counter(status["reason"] if status and status["accepted"] is False else None for status in statuses)
 
 
 _COMMENTS = {

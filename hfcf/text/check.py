@@ -13,7 +13,7 @@ MAX_CHARACTERS = 20_000
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters that no text should have (tabs and line ends are allowed), and bidirectional overrides. An override makes the
 shown text differ from the stored text."""
-_SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECASE)
+SURROGATE = re.compile("[\ud800-\udfff]|\\\\ud[89a-f][0-9a-f]{2}", re.IGNORECASE)
 
 
 def kind(value: Any) -> str:
@@ -50,7 +50,7 @@ def text_problem(value: Any, what: str, *, letters: bool = True, limit: int = MA
         return f"{what} is empty"
     if len(value) > limit:
         return f"{what} has {len(value):,} characters; the limit is {limit:,}"
-    if match := _SURROGATE.search(value):
+    if match := SURROGATE.search(value):
         return f"{what} holds half of a surrogate pair at position {match.start()}: the file's encoding is broken"
     if match := CONTROL.search(value):
         return f"{what} holds the control character U+{ord(match[0]):04X} at position {match.start()}"

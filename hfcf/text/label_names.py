@@ -28,6 +28,9 @@ def label_of(name: str) -> str | None:
 _SETS = (
     {SUPPORTS: "supports", REFUTES: "refutes", NOT_ENOUGH_INFO: "not enough info"},
     {SUPPORTS: "supported", REFUTES: "refuted", NOT_ENOUGH_INFO: "not enough info"},
+    {SUPPORTS: "support", REFUTES: "refute", NOT_ENOUGH_INFO: "not enough info"},
+    {SUPPORTS: "entails", REFUTES: "contradicts", NOT_ENOUGH_INFO: "neutral"},
+    {SUPPORTS: "entailed", REFUTES: "contradicted", NOT_ENOUGH_INFO: "neutral"},
     {SUPPORTS: "entailment", REFUTES: "contradiction", NOT_ENOUGH_INFO: "neutral"},
     {SUPPORTS: "true", REFUTES: "false"},
 )

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from datasets import ClassLabel, Dataset
+from datasets import Dataset
 
 from hfcf.core.recipe import is_dataset
 from hfcf.corpora.base.info import parse_split
 from hfcf.corpora.base.rows import load_status
 from hfcf.corpora.base.values import as_text, says_nothing, text_group, whole_pieces
 from hfcf.corpora.custom.columns import find_columns
-from hfcf.corpora.custom.frames import as_table
 from hfcf.corpora.custom.labels import read_labels, relation_of
 from hfcf.corpora.custom.load import is_canonical
+from hfcf.corpora.custom.relations import edit_text, inclusive_ends
 from hfcf.corpora.custom.source import corpus_name
+from hfcf.corpora.custom.tables import as_table
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain
 from hfcf.corpora.formats.tokens import of_text, of_tokens, tokenise, untagged
 from hfcf.corpora.formats.wikipedia import page_title, split_sentences
 from hfcf.corpora.mrqa import named_split
 from hfcf.corpora.qed import span_of
-from hfcf.corpora.relations import RelationRecords, edit_text, inclusive_ends
 
 
 def test_rows() -> None:
@@ -62,11 +60,6 @@ def test_mrqa() -> None:
     assert named_split({"dataset": "SQuAD", "split": "dev"}) == "validation"
     assert named_split({"mrqa_split": "train"}) == "train"
     assert named_split({"split": "all"}) is None
-
-
-def test_own_files() -> None:
-    assert RelationRecords.split_of(Path("dev-0f3a.parquet")) == "validation"
-    assert RelationRecords.split_of(Path("mine.parquet")) == "train"
 
 
 def test_sentences() -> None:
@@ -119,9 +112,9 @@ def test_labels() -> None:
     assert relation_of("per:title") == "per:title"
     assert relation_of("no_relation") == "Other"
     assert relation_of("NA") == "Other"
-    names = read_labels("label", ClassLabel(names=["contradiction", "entailment"]), [0, 1, -1], None)
-    assert names.read(1) == "SUPPORTS"
-    assert names.write("REFUTES") == 0
+    names = read_labels("label", ["contradiction", "entailment", -1], ["contradiction", "entailment"], None)
+    assert names.read("entailment") == "SUPPORTS"
+    assert names.write("REFUTES") == "contradiction"
     assert names.describe() == " (contradiction → REFUTES, entailment → SUPPORTS)"
 
 

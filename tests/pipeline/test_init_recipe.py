@@ -68,7 +68,7 @@ def test_files_of_our_columns_need_no_keys() -> None:
 def test_sentences_in_the_layout_of_tacred() -> None:
     made = new_recipe("ccg", "mine.yaml", "tacred.jsonl")
     recipe = content(made.text)
-    assert recipe["corpus"] == {"path": "json", "data_files": "tacred.jsonl"}
+    assert recipe["corpus"] == "relations"
     assert recipe["columns"]["label"] == "relation"
     assert recipe["labels"] == {"no_relation": "Other"}
     ds, system = load_inputs(recipes.parse(RunRecipe, recipe, "mine.yaml"))
@@ -122,7 +122,7 @@ def test_the_paper_where_the_offline_models_are_not_installed(monkeypatch: pytes
     assert content(new_recipe("race", "mine.yaml", "ours.jsonl").text)["preset"] == "paper"
 
 
-@pytest.mark.parametrize(("data", "fact"), [("nosuch.csv", "no such file"), (".", "a folder"), ("mine.txt", "JSON lines, CSV")])
+@pytest.mark.parametrize(("data", "fact"), [("nosuch.csv", "no such file"), (".", "a folder"), ("mine.txt", ".jsonl")])
 def test_no_rows(data: str, fact: str, folder: Path) -> None:
     (folder / "mine.txt").write_text("x")
     with pytest.raises(RecipeError, match=fact):

@@ -74,12 +74,10 @@ def test_splits_that_are_not_read_are_named(nli: Dataset, tmp_path: Path, caplog
             assert [record.getMessage() for record in caplog.records].count(told) == number, content
 
 
-@pytest.mark.parametrize(
-    ("text", "told"), [("", "No columns to parse"), ("premise,hypothesis,label\n", "the split train has no rows")]
-)
+@pytest.mark.parametrize(("text", "told"), [("", "empty"), ("premise,hypothesis,label\n", "no rows")])
 def test_a_file_without_rows_is_one_line(text: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=f"csv: .*{told}"):
+    with pytest.raises(ValueError, match=told):
         hfcf.load({"path": "csv", "data_files": str(tmp_path / "empty.csv")}, split="train")
 
 

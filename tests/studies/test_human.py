@@ -17,7 +17,7 @@ import hfcf
 from hfcf.cli import app
 from hfcf.core import edits
 from hfcf.core.task import apply_edits
-from hfcf.corpora.custom.rows import read_rows
+from hfcf.corpora.custom.source import read_rows
 from hfcf.hub.folder import write_parquet
 from hfcf.studies.human.export import KEY, RATERS, build_lines, export
 from hfcf.studies.human.protocol import load_protocol, parse_answer, protocol_names, show

@@ -10,12 +10,11 @@ from hfcf.corpora.formats.read import (
     csv_rows,
     json_lines,
     json_list,
-    parquet_rows,
     split_records,
     text_lines,
 )
 
 __all__ = [
     "BadRow", "Corpus", "CorpusConfig", "CorpusError", "CorpusInfo", "Files", "Record", "as_text", "choice", "csv_rows",
-    "is_list_of", "json_lines", "json_list", "need", "parquet_rows", "split_files", "split_records", "text_lines", "text_of",
+    "is_list_of", "json_lines", "json_list", "need", "split_files", "split_records", "text_lines", "text_of",
 ]  # fmt: skip

@@ -97,6 +97,19 @@ LAYOUTS = (
         example={"claim": "…", "evidence": "…", "label": "…"},
     ),
     Layouts(
+        task="structures",
+        title="claims with argument structures",
+        forms=(
+            {"claim": ("claim",), "evidence": ("evidence",), "structure": ("structure",)},
+            {"claim": ("claim",), "evidence": ("evidence",)},
+        ),
+        optional={
+            "evidence_info": ("evidence_info",), "cause": ("cause",), "effect": ("effect",), "label": ("label",), "id": _IDS,
+            "group": _GROUPS,
+        },
+        example={"claim": "…", "evidence": "…", "structure": "…", "label": "…"},
+    ),
+    Layouts(
         task="relation",
         title="sentences with a relation, and tags of its entities",
         forms=(
@@ -117,7 +130,8 @@ LAYOUTS = (
         title="questions",
         forms=({"question": ("question",), "answers": ("answers",)}, {"question": ("question",), "answer": ("answer",)}),
         optional={
-            "context": ("context", "passage"), "title": ("title",), "answer_start": ("answer_start",), "id": _IDS, "group": _GROUPS,
+            "context": ("context", "passage"), "title": ("title",), "answer_start": ("answer_start",),
+            "answer_end": ("answer_end",), "aliases": ("aliases",), "id": _IDS, "group": _GROUPS,
         },
         example={"question": "…", "answers": "…", "context": "…"},
         labelled=False,
@@ -137,7 +151,10 @@ def find_columns(
     names: Sequence[str], head: Sequence[Mapping[str, Any]], task: str | None = None, given: Mapping[str, Any] | None = None
 ) -> tuple[Layouts, Columns]:
     """Return the layouts of the rows' task, and the column of each field."""
-    given = {field: tuple(column) if isinstance(column, list) else column for field, column in (given or {}).items()}
+    given = {
+        field: tuple(map(str, column)) if isinstance(column, list | tuple) else str(column)
+        for field, column in (given or {}).items()
+    }
     layouts = [layout for layout in LAYOUTS if task in (None, layout.task)]
     if not layouts:
         raise ValueError(f"task must be one of {', '.join(layout.task for layout in LAYOUTS)} for from_dataset, got {task!r}")
@@ -155,6 +172,8 @@ def find_columns(
             fitting if set(given) & _core(layouts) else [fit for fit in fitting if not _may_be_others(names, fit[1])]
         )
     complete = [(layout, columns) for layout, columns in fitting if not layout.labelled or "label" in columns]
+    if len(complete) > 1 and complete[-1][0].task == "structures":  # they are claims too
+        complete = complete[-1:]
     if len(complete) == 1:
         return complete[0]
     present = f"the columns are {', '.join(names)}"
@@ -191,9 +210,9 @@ def _may_be_others(names: Sequence[str], columns: Columns) -> bool:
 def _fit(
     layouts: Layouts, names: Sequence[str], head: Sequence[Mapping[str, Any]], given: Columns, task: str | None
 ) -> dict[str, Column] | None:
-    plain: dict[str, str] = {}
-    for name in reversed(names):
-        plain[name.strip().lower()] = name
+    plain: dict[str, list[str]] = {}
+    for name in names:
+        plain.setdefault(name.strip().lower(), []).append(name)
     core = _core([layouts])
     for form in layouts.forms:
         if not core.intersection(given) <= set(form):
@@ -204,6 +223,8 @@ def _fit(
             continue
         # A text is a sentence with a relation if tags mark its entities, or if the user says so.
         if layouts.tags and set(form) == {"text"} and task is None and not _has_tags(head, str(columns["text"])):
+            continue
+        if layouts.task == "structures" and "structure" not in form and task is None:
             continue
         used = set(columns.values())
         for field, candidates in layouts.optional.items():
@@ -219,13 +240,18 @@ def _has_tags(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
     return any(TAG.search(str(row.get(column))) for row in rows)
 
 
-def _first(candidates: Sequence[Column], plain: Mapping[str, str]) -> Column | None:
+def _first(candidates: Sequence[Column], plain: Mapping[str, Sequence[str]]) -> Column | None:
     """Return the first existing column, ignoring capitals."""
     for candidate in candidates:
         parts = (candidate,) if isinstance(candidate, str) else candidate
-        own = tuple(plain[part.lower()] for part in parts if part.lower() in plain)
-        if len(own) == len(parts):
-            return own[0] if isinstance(candidate, str) else own
+        found = [plain[part.lower()] for part in parts if part.lower() in plain]
+        if len(found) < len(parts):
+            continue
+        if unclear := next((names for names in found if len(names) > 1), None):
+            cures = {"": {"columns": {candidate if isinstance(candidate, str) else "…": unclear[0]}}}
+            raise LayoutError(f"the columns {', '.join(map(repr, unclear))} have one name in other spellings", cures)
+        own = tuple(names[0] for names in found)
+        return own[0] if isinstance(candidate, str) else own
     return None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -16,12 +18,21 @@ from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
 from hfcf.corpora.custom.columns import LayoutError
-from hfcf.corpora.custom.frames import Table, as_table, is_frame, splits_of
-from hfcf.corpora.custom.load import ReadRows, filled_heads, is_canonical, layout_of, read_quietly
-from hfcf.corpora.custom.schema import Layout, distinct_columns
+from hfcf.corpora.custom.labels import label_text
+from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
+from hfcf.corpora.custom.load import ReadRows, filled_heads, is_canonical, read_quietly
+from hfcf.corpora.custom.tables import Table, as_table, is_frame, splits_of
 
 _SENTENCES = ("text", "sentence")
 """Columns that repeat the sentence of the tokens."""
+_EXPLAINS = re.compile(r"(explanation|rationale|justification|highlight|marked)", re.IGNORECASE)
+"""Columns about why a row has its label, or about words of it."""
+_LABELS = re.compile(r"label|annotat", re.IGNORECASE)
+"""Columns about the label."""
+_SHOWN = 7
+"""Rows of each label that show that a column follows from the label, whatever its name."""
+_DESCRIBES = re.compile(r"_(binary_)?(parse|tokens?|words?|pos|tags?|ner|lemmas?|spans?|len(gth)?|embeddings?|html)", re.IGNORECASE)
+"""The end of the name of a column that describes the words of the column before it."""
 
 
 def to_dataset(
@@ -51,8 +62,10 @@ def to_dataset(
         A row for each counterfactual, in their order and with the features of `like`. It is a DataFrame if `like` is a DataFrame, a
         list if `like` is a list, else a `Dataset` (also for a stream). Texts, entities, answers and label are the counterfactual's.
         So is the id, if `like` has a column of ids. Numbers continue after the largest of all splits, and an id that is used gets
-        "#2". Other columns are the source row's, but columns that describe its words (parses, tags parallel to its tokens) are
-        null. Lines on stderr name these columns, and columns that differ in all rows of `like` without being read as ids.
+        "#2". A label that did not change is your own value of it. Other columns are the source row's, but columns that describe its
+        words (parses, tags parallel to its tokens) or explain its label are null, and a column that every label has one value of
+        (`label_text`) has that of the new label. Lines on stderr name these columns, and columns that differ in all rows of `like`
+        without being read as ids.
 
     Raises:
         ValueError: a counterfactual's source is not in `like`, or has a different text there.
@@ -64,22 +77,26 @@ def to_dataset(
     >>> hfcf.to_dataset(cf, like=own)  # doctest: +SKIP
     [{'premise': 'Rome is old.', 'hypothesis': 'Rome is new.', 'label': 'contradiction'}]
     """
-    said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
-    tables = {split: as_table(part) for split, part in (splits_of(like) or {"": like}).items()}
+    settings = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
+    given = {
+        split: part if isinstance(part, Dataset) else as_table(part) for split, part in (splits_of(like) or {"": like}).items()
+    }
+    tables = {split: as_table(part) for split, part in given.items()}
     if isinstance(cf, DatasetDict) and not set(cf) <= set(tables):
         raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, but like= does not: give its DatasetDict")
-    parts = {split: _plain_rows(part) for split, part in (splits_of(cf) or {"": cf}).items()}
+    parts = {split: _with_label_names(part) for split, part in (splits_of(cf) or {"": cf}).items()}
     # All splits, as in `from_dataset`: a single split may not show which column has the ids, or whether ends are inclusive.
     every = list(tables.values())
     with _name_call():
-        layout = _layout(next(iter(parts.values())), every, said)
+        layout = _layout(next(iter(parts.values())), tables, settings)
         ids = iter(_new_ids(layout, every, [name for part in parts.values() for name in part["id"]]))
         written = {
             split: _to_table(part, [tables[split]] if isinstance(cf, DatasetDict) else every, layout, list(islice(ids, len(part))))
             for split, part in parts.items()
         }
     if any(map(len, parts.values())):
-        _name_repeated(every, layout, task_of(next(iter(parts.values())).features))
+        _name_repeated(tables, layout, task_of(next(iter(parts.values())).features))
+    written = {split: _with_types(part, given.get(split)) for split, part in written.items()}
     if isinstance(cf, DatasetDict):
         return DatasetDict(written)
     if is_frame(like):
@@ -87,7 +104,7 @@ def to_dataset(
     return written[""].to_list() if isinstance(like, list | tuple) else written[""]
 
 
-def _plain_rows(cf: Any) -> Dataset:
+def _with_label_names(cf: Any) -> Dataset:
     """Return counterfactuals as a dataset whose labels are texts."""
     if "source_id" not in (cf.features or ()):
         raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
@@ -99,12 +116,20 @@ def _plain_rows(cf: Any) -> Dataset:
     return cf
 
 
-def _layout(cf: Dataset, tables: list[Table], said: Mapping[str, Any]) -> Layout | None:
+def _layout(cf: Dataset, tables: Mapping[str, Table], settings: Mapping[str, Any]) -> Layout | None:
     """Return the layout of the user's rows; None for rows in our columns."""
     name = task_of(cf.features).name
-    if all(value is None for value in said.values()) and all(is_canonical(table, name) for table in tables):
+    if all(value is None for value in settings.values()) and all(is_canonical(table, name) for table in tables.values()):
         return None
-    return layout_of(tables, name, **said) if filled_heads(tables) else Layout(name, {})
+    return find_layout(heads, name, **settings) if (heads := filled_heads(tables)) else Layout(name, {})
+
+
+def _with_types(table: Dataset, given: Dataset | None) -> Dataset:
+    """Return rows with the types of the user's dataset, such as `large_string`."""
+    if not isinstance(given, Dataset) or table.features == given.features:
+        return table
+    with quiet_few(len(table)):
+        return table.cast(given.features)
 
 
 def _to_table(cf: Dataset, tables: Sequence[Table], layout: Layout | None, ids: list[Any]) -> Dataset:
@@ -116,10 +141,45 @@ def _to_table(cf: Dataset, tables: Sequence[Table], layout: Layout | None, ids: 
     written = _written(task, layout, theirs, sources, new)
     if (column := _id_column(layout)) is not None:
         written[column] = ids
-    stale = {name: [None] * len(new) for name in _stale(theirs, sources, written)}
+    own_label = layout.labels.column if layout and layout.labels else "label"
+    label_changed = (
+        [own["label"] != row["label"] for own, row in zip(sources, new, strict=True)] if "label" in task.features else []
+    )
+    moved = _of_label(tables, theirs, own_label, written, label_changed) if any(label_changed) else {}
+    stale = {name: [None] * len(new) for name in _stale(theirs, sources, {**written, **moved})}
     if stale and new:
-        _say(f"set to null, because they describe the words of the sources: {', '.join(stale)}")
-    return _with_columns(theirs, {**written, **stale})
+        _say(f"set to null, because they describe the words of the sources, or explain their labels: {', '.join(stale)}")
+    if moved:
+        _say(f"changed with the label: {', '.join(moved)}")
+    return _with_columns(theirs, {**written, **moved, **stale})
+
+
+def _of_label(
+    tables: Sequence[Table], theirs: Dataset, label: str, written: Mapping[str, list[Any]], changed: Sequence[bool]
+) -> dict[str, list[Any]]:
+    """Return the columns whose value follows from the label, with the value of the new label; null where no row shows it."""
+    if label not in theirs.column_names:
+        return {}
+    columns: dict[str, Mapping[str, Any]] = {}
+    counts = Counter(label_text(own) for table in tables for row in table.select_columns(label) for own in row.values())
+    shown = min(counts.values(), default=0) >= _SHOWN
+    for name in theirs.column_names:
+        if name in written or not (shown or label in name or _LABELS.search(name)):
+            continue
+        value_of: dict[str, Any] = {}
+        pairs = ((row[label], row[name]) for table in tables for row in table.select_columns([label, name]))
+        follows = all(value_of.setdefault(label_text(own), value) == value for own, value in pairs)
+        if follows and any(value != next(iter(value_of.values())) for value in value_of.values()):
+            columns[name] = value_of
+        elif not follows and (label in name or _LABELS.search(name)):
+            columns[name] = {}
+    return {
+        name: [
+            value_of.get(label_text(new)) if other else old
+            for new, old, other in zip(written[label], theirs[name], changed, strict=True)
+        ]
+        for name, value_of in columns.items()
+    }
 
 
 @contextmanager
@@ -135,7 +195,7 @@ def _as_frame(table: Dataset, like: Any) -> Any:
     """Return rows as a DataFrame with the types of `like`."""
     import pandas as pd
 
-    frame = pd.DataFrame(table.to_list(), columns=list(like.columns))
+    frame = pd.DataFrame(table.to_list(), columns=list(map(str, like.columns))).set_axis(list(like.columns), axis="columns")
     # A value outside the categories, such as a label that only counterfactuals have, would become NaN.
     dtypes = {
         name: pd.CategoricalDtype(pd.api.types.union_categoricals([like[name], frame[name].astype("category")]).categories)
@@ -201,14 +261,28 @@ def _written(
         names = [name for name in task.features if name not in ("id", "group_id", "corpus", "split")]
         return {name: [row[name] for row in new] for name in names}
     columns = theirs.select_columns(layout.own)
-    rows = [
-        layout.form.write_columns(own, source, row, layout.columns, layout.ends)
-        for own, source, row in zip(columns, sources, new, strict=True)
-    ]
+    rows = [layout.write(own, source, row) for own, source, row in zip(columns, sources, new, strict=True)]
     written = {name: [row.get(name, own[name]) for row, own in zip(rows, columns, strict=True)] for name in _names(rows)}
     if layout.labels:
-        written[layout.labels.column] = [layout.labels.write(row["label"]) for row in new]
+        column = layout.labels.column
+        feature = theirs.features[column]
+        names = [
+            layout.labels.write(row["label"], class_name(own[column], feature) if row["label"] == source["label"] else None)
+            for row, source, own in zip(new, sources, columns, strict=True)
+        ]
+        written[column] = [_class_of(name, feature, column) for name in names]
     return written
+
+
+def _class_of(name: Any, feature: Any, column: str) -> Any:
+    """Return the number of a class, of a column that has classes."""
+    if not isinstance(feature, ClassLabel):
+        return name
+    if name not in feature.names:
+        raise LayoutError(
+            f"the column {column!r} has no class {name!r}, only {', '.join(feature.names)}", {"": {"labels": {"…": name}}}
+        )
+    return feature.names.index(name)
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -233,10 +307,10 @@ def _new_ids(layout: Layout | None, tables: Sequence[Table], names: list[str]) -
     return number_repeats([*used, *names])[len(used) :]
 
 
-def _name_repeated(tables: Sequence[Table], layout: Layout | None, task: Task) -> None:
+def _name_repeated(tables: Mapping[str, Table], layout: Layout | None, task: Task) -> None:
     """Name the columns that identify the user's rows, and that new rows share with their sources."""
     read = layout.own if layout else list(task.features)
-    for name in distinct_columns(filled_heads(tables), read):
+    for name in distinct_columns(list(filled_heads(tables).values()), read):
         cure = "change or drop it there" if _id_column(layout) else f"give id={name!r} to hfcf.from_dataset and hfcf.to_dataset"
         _say(f"{name} differs in all your rows, but new rows have their source's: if it is an id, {cure}")
 
@@ -246,9 +320,12 @@ def _say(text: str) -> None:
 
 
 def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mapping[str, Any]) -> list[str]:
-    """List the columns that describe the sources' words: parses, the text of tokens, and lists parallel to tokens."""
+    """List the columns that describe the sources' words, or explain their labels: parses, lists parallel to tokens."""
     others = [name for name in theirs.column_names if name not in written]
-    stale = [name for name in others if name == "rationales" or (name.endswith("parse") and name.startswith(tuple(written)))]
+    stale = [
+        name for name in others
+        if _EXPLAINS.search(name) or any(name.startswith(own) and _DESCRIBES.fullmatch(name[len(own) :]) for own in written)
+    ]  # fmt: skip
     if sources and "tokens" in sources[0]:
         sizes = [len(source["tokens"]) for source in sources]
         lists = {name: theirs[name][:] for name in others if isinstance(theirs.features[name], List)}
@@ -267,6 +344,6 @@ def _with_columns(theirs: Dataset, written: Mapping[str, list[Any]]) -> Dataset:
     with quiet_few(len(theirs)):
         table = theirs.flatten_indices() if len(theirs) else theirs
     for name, values in written.items():
-        if name in order:
+        if name in order and name in features:
             table = table.remove_columns(name).add_column(name, values, feature=features[name])
     return table.select_columns(order)

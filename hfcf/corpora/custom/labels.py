@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from datasets import ClassLabel, Value
-
 from hfcf.core.names import did_you_mean
 from hfcf.corpora.custom.columns import LayoutError
+from hfcf.corpora.custom.tables import is_missing
 from hfcf.corpora.formats.read import BadRow
 from hfcf.tasks.relation import OTHER
 from hfcf.tasks.verification import LABELS
@@ -21,6 +21,7 @@ Known = Callable[[str], str | None]
 _NO_RELATION = {"norelation", "na", "other"}
 _NONE = ("", "-", "-1")
 """Values for rows whose annotators did not agree on a label (SNLI)."""
+_NUMBER = re.compile(r"-?\d+(\.0+)?")
 
 
 def relation_of(name: str) -> str:
@@ -41,40 +42,43 @@ class LabelNames:
 
     Args:
         column: the user's column of labels.
-        names: the names of the classes, if the column is a `ClassLabel`.
         reading: each label of the user as text → the task's label, or None for a label whose rows are left out.
         writing: each label of the task → the user's value for it.
         any_name: how every other name is read as a label, where labels are open and written as text.
     """
 
     column: str
-    names: tuple[str, ...]
     reading: Mapping[str, str | None]
     writing: Mapping[str, Any] = field(default_factory=dict)
     any_name: Known | None = None
 
     def read(self, value: Any) -> str:
         """Return the task's label for a user's value."""
-        text = _text(value, self.names)
+        text = label_text(value)
         if text in self.reading:
             label = self.reading[text]
             if label is None:
                 raise BadRow(f"the label {text!r} is left out")
             return label
-        if value is None or text in _NONE:
-            raise BadRow(f"there is no label{'' if value is None else f' ({value!r})'}")
+        if text in _NONE:
+            missing = value is None or is_missing(value)
+            cure = "; a word NA is kept by pandas.read_csv(…, keep_default_na=False)" if self.any_name and missing else ""
+            raise BadRow(f"there is no label{'' if missing else f' ({value!r})'}{cure}")
         if self.any_name is not None:  # later rows of a stream may have new names
             return self.any_name(text) or text
-        raise BadRow(f"the label {text!r} is unknown; the known labels are {', '.join(map(repr, self.reading))}")
+        cure = f'map it with labels={{"{text}": …}}, in a recipe labels: {{"{text}": …}}'
+        raise BadRow(f"the label {text!r} is unknown; the known labels are {', '.join(map(repr, self.reading))}; {cure}")
 
-    def write(self, label: str) -> Any:
-        """Return the user's value for a label of the task."""
+    def write(self, label: str, own: Any = None) -> Any:
+        """Return the user's value for a label of the task: the source's own value, if it has that label."""
+        if own is not None and self.reading.get(text := label_text(own), self.any_name(text) if self.any_name else None) == label:
+            return own
         if label not in self.writing:
             if self.any_name:
                 return label
             raise LayoutError(
                 f"the column {self.column!r} has no label for {label}, only {', '.join(map(str, self.reading))}",
-                {"": {"labels": {**{own: other for own, other in self.reading.items() if other}, "…": label}}},
+                {"": {"labels": {**{name: other for name, other in self.reading.items() if other}, "…": label}}},
             )
         return self.writing[label]
 
@@ -84,95 +88,91 @@ class LabelNames:
         return f" ({', '.join(pairs[:4])}{', …' if len(pairs) > 4 else ''})" if pairs else ""
 
 
-def read_labels(column: str, feature: Any, values: Sequence[Any], given: Any, named: tuple[str, Known] | None = None) -> LabelNames:
-    """Find the meanings of a column's labels: the labels of verification or, for a task of `OPEN`, any names."""
+def read_labels(
+    column: str, values: Sequence[Any], classes: Sequence[str], given: Any, named: tuple[str, Known] | None = None
+) -> LabelNames:
+    """Find the meanings of a column's labels: the labels of verification or, for a task of `OPEN`, any names.
+
+    Args:
+        column: the column.
+        values: the different values of all rows, a class as its name.
+        classes: the names of classes, which perhaps no row has.
+        given: the user's meanings, or the names of integer labels in order.
+        named: the entry of `OPEN`.
+    """
     what_for, known = named or (f"one of {', '.join(LABELS)}", label_of)
-    names = tuple(feature.names) if isinstance(feature, ClassLabel) else ()
-    mapping = _parse(given, known, names)
-    boolean = isinstance(feature, Value) and feature.dtype == "bool"
-    every: list[Any] = [*range(len(names))] if names else [False, True] if boolean else _own_first(mapping, values, feature)
-    if names or boolean:
-        _check_named(mapping, every, names)
-    numbers = not names and not boolean and any(isinstance(value, int | float) for value in values)
+    mapping = _parse(given, known)
+    boolean = any(isinstance(value, bool) for value in values) and all(isinstance(value, bool | None) for value in values)
+    by_text: dict[str, Any] = {label_text(value): value for value in values}
+    by_text = {text: value for text, value in by_text.items() if text not in _NONE or text in mapping}
+    every = {
+        **by_text,
+        **{name: name for name in classes if name not in by_text},
+        **({"false": False, "true": True} if boolean else {}),
+    }
+    if classes or boolean:
+        if unknown_names := [text for text in mapping if text not in every and text not in _NONE]:
+            near = did_you_mean(unknown_names[0], list(every))
+            raise ValueError(f"labels= names {unknown_names[0]!r}, but the classes are {', '.join(every)}{near}")
+    else:
+        number = any(isinstance(value, int) for value in values)
+        absent = {text: int(text) if number and _NUMBER.fullmatch(text) else text for text in mapping if text not in every}
+        # The first label of a meaning is the one that is written.
+        every = {**{text: every[text] for text in mapping if text in every}, **every, **absent}
     reading: dict[str, str | None] = {}
     writing: dict[str, Any] = {}
-    unknown: dict[Any, str] = {}
-    for value in every:
-        text = _text(value, names)
-        if value is None or (text in _NONE and text not in mapping):
-            continue
-        key = next((key for key in (_keys(value, names) if names or boolean else (text,)) if key in mapping), None)
-        label = mapping[key] if key is not None else None if numbers else known(text)
-        if label is None and key is None:
-            if value in values:  # a class without rows needs no meaning
-                unknown[value if numbers else text] = "…"
+    unknown: list[str] = []
+    for text, value in every.items():
+        number = not classes and not boolean and _NUMBER.fullmatch(text) is not None
+        label = mapping[text] if text in mapping else None if number else known(text)
+        if label is None and text not in mapping:
+            if text in by_text:  # a class without rows needs no meaning
+                unknown.append(text)
             continue
         reading[text] = label
         if label is not None:
             writing.setdefault(label, value)
-    if unknown:
-        present = ", ".join(str(value) for value in list(unknown)[:12]) + (", …" if len(unknown) > 12 else "")
+    # A few unknown labels are errors of their rows, which are rejected with the reason.
+    if len(unknown) > len([text for text in by_text if text in reading]):
+        numbers = any(_NUMBER.fullmatch(text) for text in unknown)
+        cure = {int(text) if _NUMBER.fullmatch(text) else text: "…" for text in unknown[:12]}
+        more = ", …" if len(unknown) > 12 else ""
         what = "which have no names" if numbers else "which are unknown"
-        cure = dict.fromkeys(list(unknown)[:12], "…") | {own: label for own, label in mapping.items() if given is not None}
         raise LayoutError(
-            f"the column {column!r} has the labels {present}, {what}: say which is {what_for} (None leaves its rows out)",
-            {"": {"labels": cure}},
+            f"the column {column!r} has the labels {', '.join(unknown[:12])}{more}, {what}: say which is {what_for} (None leaves "
+            "its rows out)",
+            {"": {"labels": {**cure, **(mapping if given is not None else {})}}},
         )
-    if named is None and not names and not boolean and not numbers:
+    closed = named is None and not classes and not boolean
+    if closed and all(isinstance(value, str | None) for value in by_text.values()):
         # Counterfactuals may have a label that the rows lack.
         others = {label: [name_beside(own, label) for own in reading] for label in LABELS if label not in writing}
         writing |= {label: next(filter(None, spellings)) for label, spellings in others.items() if any(spellings)}
-    return LabelNames(column, names, reading, writing, known if named and not names and not boolean and not numbers else None)
+        if given is None:
+            writing = {label: label for label in LABELS} | writing
+    return LabelNames(column, reading, writing, known if named and not classes and not boolean else None)
 
 
-def _own_first(mapping: Mapping[str, Any], values: Sequence[Any], feature: Any) -> list[Any]:
-    """List the labels as values of the column: the user's that occur, then other values, then the user's that do not occur.
-
-    `LabelNames.write` writes the first label of a meaning.
-    """
-    by_text = {_text(value, ()): value for value in values}
-    number = isinstance(feature, Value) and "int" in feature.dtype
-    named = [by_text.get(text, int(text) if number and text.lstrip("-").isdigit() else text) for text in mapping]
-    there = [value for value in named if _text(value, ()) in by_text]
-    absent = [value for value in named if _text(value, ()) not in by_text]
-    return [*there, *(value for text, value in by_text.items() if text not in mapping), *absent]
-
-
-def _check_named(mapping: Mapping[str, Any], every: Sequence[Any], names: Sequence[str]) -> None:
-    """Raise an error for a label that is not a class: it would have no effect."""
-    known = {key for value in every for key in _keys(value, names)}
-    if unknown := [text for text in mapping if text not in known and text not in _NONE]:
-        own = [_text(value, names) for value in every]
-        raise ValueError(f"labels= names {unknown[0]!r}, but the classes are {', '.join(own)}{did_you_mean(unknown[0], own)}")
-
-
-def _parse(given: Any, known: Known, names: Sequence[str]) -> dict[str, str | None]:
+def _parse(given: Any, known: Known) -> dict[str, str | None]:
     """Return the user's meaning of each label, with labels as text."""
     if given is None:
         return {}
-    if not isinstance(given, Mapping):
-        given = dict(enumerate(given))
     mapping: dict[str, str | None] = {}
-    for own, name in given.items():
+    for own, name in (given if isinstance(given, Mapping) else dict(enumerate(given))).items():
         label = None if name is None else known(str(name))
         if name is not None and label is None:
             raise ValueError(f"labels= maps {own!r} to {name!r}, which must be one of {', '.join(LABELS)}")
-        text = str(own).lower() if isinstance(own, bool) else str(own)
-        mapping[text] = label
+        mapping[label_text(own)] = label
     return mapping
 
 
-def _keys(value: Any, names: Sequence[str]) -> tuple[str, str]:
-    """Return the spellings of a class: its name and its number, or a boolean as in JSON and as in Python."""
-    return _text(value, names), str(value)
-
-
-def _text(value: Any, names: Sequence[str]) -> str:
-    """Write a label as text: a class as its name, a boolean as JSON does, a whole number without ".0" (pandas)."""
+def label_text(value: Any) -> str:
+    """Write a label as text: a boolean as JSON does, a whole number without ".0" (pandas), what is missing as nothing."""
+    if value is None or is_missing(value):
+        return ""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and 0 <= value < len(names):
-        return names[value]
-    return str(value)
+    text = str(value).strip()
+    if text in ("True", "False"):  # as pandas writes them
+        return text.lower()
+    return text.partition(".")[0] if _NUMBER.fullmatch(text) else text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List
+from datasets import ClassLabel, Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List
 
 from hfcf.core.names import unused_name
 from hfcf.core.progress import quiet_few
@@ -17,10 +17,11 @@ from hfcf.core.task import Task, get_task, tasks
 from hfcf.corpora.base.rows import RowBuilder, content_name, load_status
 from hfcf.corpora.base.values import as_text, text_group
 from hfcf.corpora.custom.columns import find_columns
-from hfcf.corpora.custom.frames import Table, as_table, first_rows, splits_of
-from hfcf.corpora.custom.schema import Layout, distinct_columns, find_layout
+from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
+from hfcf.corpora.custom.tables import RECORD, Table, as_table, first_rows, splits_of
 from hfcf.corpora.formats.read import CorpusError, Record
 from hfcf.corpora.formats.tokens import EXTRA
+from hfcf.text.check import SURROGATE
 
 _EXTRA: Mapping[str, Mapping[str, Any]] = {"relation": EXTRA, "qa": {"aliases": List(TEXT)}}
 _ON_ERROR = ("reject", "raise")
@@ -54,7 +55,7 @@ def from_dataset(
       false; for relations and single texts any name.
 
     Args:
-        ds: a `Dataset`, a `DatasetDict`, an `IterableDataset`, a pandas DataFrame, or a list of dicts.
+        ds: a `Dataset`, a `DatasetDict`, an `IterableDataset`, a DataFrame, a list of dicts, or the path of a file.
         task: "verification", "relation", "qa" or "classification"; by default the task that the columns fit.
         columns: our field → your column: {"claim": "statement", "evidence": "text"}. Several columns make a list of pieces
             ("evidence": ["fact1", "fact2"]) or an entity's start, end and type ("head": ["begin", "finish"]).
@@ -83,47 +84,73 @@ def from_dataset(
     """
     if on_error not in _ON_ERROR:
         raise ValueError(f"on_error must be {' or '.join(map(repr, _ON_ERROR))}, got {on_error!r}")
-    said = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
+    settings = {"columns": columns, "labels": labels, "id": id, "group": group, "title": title, "ends": ends}
     parts = {name: as_table(part) for name, part in (splits_of(ds) or {"": ds}).items()}
     if not parts:
         raise ValueError("the DatasetDict has no splits")
-    if all(value is None for value in said.values()) and all(is_canonical(part, task) for part in parts.values()):
-        _say("the rows already have hfcf's columns")
+    if all(value is None for value in settings.values()) and all(is_canonical(part, task) for part in parts.values()):
+        say("the rows already have hfcf's columns")
         return ds if splits_of(ds) else parts[""]
-    heads = filled_heads(list(parts.values()))
-    layout = find_layout(heads, task, **said) if heads else Layout(_task_without_rows(parts, task, columns), {})
-    _say(layout.describe() if heads else f"there are no rows; the columns are the columns of {layout.task}")
-    if "id" not in layout.columns:
-        for name in distinct_columns(heads, layout.own):
-            _say(f"{name} differs in all rows: if it is an id, give id={name!r}, or in a recipe columns: {{id: {name}, …}}")
-    reader = ReadRows(layout, corpus, split or "train", on_error == "reject")
+    layout = describe_tables(parts, task, settings)
+    rows = read_tables(parts, ReadRows(layout, corpus, split or "", on_error == "reject"))
     if splits_of(ds) is None:
-        return _read(parts[""], replace(reader, split=split or _split_name(parts[""])), alone=True)
-    rows = {name: _read(part, replace(reader, split=split or name), alone=False) for name, part in parts.items()}
+        return rows[""]
     return (IterableDatasetDict if any(isinstance(part, IterableDataset) for part in rows.values()) else DatasetDict)(rows)
+
+
+def describe_tables(parts: Mapping[str, Table], task: str | None, settings: Mapping[str, Any]) -> Layout:
+    """Find the layout of the tables of splits, and print it; see `from_dataset` for the settings."""
+    heads = filled_heads(parts)
+    layout = find_layout(heads, task, **settings) if heads else Layout(_task_without_rows(parts, task, settings.get("columns")), {})
+    say(layout.describe() if heads else f"there are no rows; the columns are the columns of {layout.task}")
+    if "id" not in layout.columns:
+        for name in distinct_columns(list(heads.values()), [*layout.own, RECORD]):
+            say(f"{name} differs in all rows: if it is an id, give id={name!r}, or in a recipe columns: {{id: {name}, …}}")
+    return layout
+
+
+def read_tables(parts: Mapping[str, Table], reader: ReadRows) -> dict[str, Table]:
+    """Read the tables of splits as rows of ours, and print which rows can't be read."""
+    rows = {}
+    for name, part in parts.items():
+        split = reader.split or name or (str(part.split).partition("[")[0] if part.split else "train")
+        rows[name] = read_quietly(part, replace(reader, split=split))
+        _report(part, rows[name], split, alone=len(parts) == 1)
+    return rows
+
+
+def _report(table: Table, rows: Table, split: str, *, alone: bool) -> None:
+    """Print how many rows of a split are read, and how many are rejected: together they are the rows of its files."""
+    if not isinstance(rows, Dataset):
+        return
+    rejected = [i for i, status in enumerate(rows["status"]) if status] if "status" in rows.column_names else []
+    if RECORD in table.column_names:
+        assert len(rows) == len(table)
+        say(f"the split {split!r} has {len(table):,} rows: {len(rows) - len(rejected):,} are read, {len(rejected):,} rejected")
+    if not rejected:
+        return
+    first = f"row {rejected[0] + 1}: {rows[rejected[0]]['status']['reason']}"
+    if alone and len(rejected) == len(rows):
+        raise CorpusError(f"all {len(rows):,} rows are unreadable; {first}")
+    say(f"{len(rejected):,} of {len(rows):,} rows of the split {split!r} can't be read and are rejected; {first}")
 
 
 def read_one(rows: list[dict[str, Any]], task: str) -> Dataset:
     """Read one row in known columns; print nothing, and raise an error if it can't be read."""
     table = as_table(rows)
-    return read_quietly(table, ReadRows(layout_of([table], task), "own", "train", False))
+    return read_quietly(table, ReadRows(find_layout({"": table}, task), "own", "train", False))
 
 
-def layout_of(parts: list[Table], task: str | None = None, **said: Any) -> Layout:
-    """Return the layout of rows; see `from_dataset` for the arguments."""
-    return find_layout(filled_heads(parts), task, **said)
-
-
-def filled_heads(parts: Iterable[Table]) -> list[Dataset]:
-    """Return the rows in which a layout is found, of the parts that have rows."""
-    return [head for part in parts if len(head := first_rows(part))]
+def filled_heads(parts: Mapping[str, Table]) -> dict[str, Dataset]:
+    """Return the rows in which a layout is found, of the splits that have rows."""
+    return {name: head for name, part in parts.items() if len(head := first_rows(part))}
 
 
 def _task_without_rows(parts: Mapping[str, Table], task: str | None, columns: Mapping[str, Any] | None) -> str:
     """Return the task of a table without rows: the named task, or the task that its columns fit."""
     if task is not None:
         return get_task(task).name
-    names = [name for part in parts.values() for name in part.column_names or ()]
+    names = [name for part in parts.values() for name in part.column_names or () if name != RECORD]
     if not names:
         raise CorpusError('there are no rows and no columns: task="verification" (or "relation", "qa") says which columns to give')
     return find_columns(list(dict.fromkeys(names)), [], None, columns)[0].task
@@ -145,6 +172,8 @@ class ReadRows:
         corpus: the name in the column `corpus`.
         split: the name in the column `split`.
         reject: whether an unreadable row gets a `status`; else it raises an error.
+        numbered: whether ids are the numbers of rows, and a column of ids names their groups.
+        classes: the names of the classes of each column that has classes, in this split.
         version: raise it when equal rows are read differently, because `map` does not hash the code that this calls.
     """
 
@@ -152,7 +181,9 @@ class ReadRows:
     corpus: str
     split: str
     reject: bool
-    version: str = "1"
+    numbered: bool = False
+    classes: Mapping[str, ClassLabel] = field(default_factory=dict)
+    version: str = "2"
 
     @property
     def features(self) -> Features:
@@ -162,34 +193,52 @@ class ReadRows:
 
     def __call__(self, batch: Mapping[str, list[Any]], places: list[int]) -> dict[str, list[Any]]:
         task = get_task(self.layout.task)
-        builder = RowBuilder(task, _EXTRA.get(task.name, ()), self.layout.fill, check=task.validate, reject=self.reject)
-        records = [Record("row", place + 1, {name: batch[name][i] for name in batch}) for i, place in enumerate(places)]
-        rows = [self._row(record, builder, task) for record in records]
+        check = task.validate if self.reject else None  # else the stages check what they work on
+        builder = RowBuilder(task, _EXTRA.get(task.name, ()), self.layout.fill, check=check, reject=self.reject)
+        columns = {name: values for name, values in batch.items() if name != RECORD}
+        for name, feature in self.classes.items():
+            columns[name] = [class_name(value, feature) for value in columns[name]]
+        sources = batch.get(RECORD) or [{"place": f"row {place + 1}", "unreadable": None} for place in places]
+        records = [
+            Record("row", place + 1, {name: columns[name][i] for name in columns}, sources[i]["unreadable"])
+            for i, place in enumerate(places)
+        ]
+        rows = [self._row(record, sources[i]["place"], builder, task) for i, record in enumerate(records)]
         return {name: [row[name] for row in rows] for name in self.features}
 
-    def _row(self, record: Record, builder: RowBuilder, task: Task) -> dict[str, Any]:
-        layout, own = self.layout, record.value
+    def _row(self, record: Record, place: str, builder: RowBuilder, task: Task) -> dict[str, Any]:
+        columns, own = self.layout.columns, record.value
         row, why = builder.read(record)
+        # A table holds half of a surrogate pair escaped; `validate` sees it.
+        broken = [what for what, text in task.named_texts(row) if isinstance(text, str) and SURROGATE.search(text)]
+        why = why or (
+            f"{broken[0]} holds half of a surrogate pair: the file's encoding is broken: save it as UTF-8" if broken else None
+        )
         if why and not self.reject:
-            raise CorpusError(f'{record.place}: {why}; on_error="reject" keeps such rows, with the reason in the column status')
+            name = f" (id {own[id_column]!r})" if (id_column := str(columns.get("id", ""))) and own.get(id_column) else ""
+            raise CorpusError(f'{place}{name}: {why}; on_error="reject" keeps such rows, with the reason in the column status')
         row = builder.stored(row, why)
-        content = own if why else [row.get(name) for name in (*task.columns, "label")]
+        content = [*own.values(), record.unreadable] if why else [row.get(name) for name in (*task.columns, "label")]
         row["id"] = text_group("row", json.dumps(content, ensure_ascii=False, default=str))
-        for name, field in (("id", "id"), ("group_id", "group")):
-            value = own[str(layout.columns[field])] if field in layout.columns else None
-            if value is not None and str(value).strip():
-                row[name] = as_text(value)
-        row["group_id"] = row["group_id"] or (row["id"] if why else content_name(row, task))
+        given = {name: own[str(columns[name])] for name in ("id", "group") if name in columns}
+        given = {name: as_text(value) for name, value in given.items() if value is not None and str(value).strip()}
+        row["id"] = given.get("id") or row["id"]
+        row["group_id"] = given.get("group") or row["group_id"] or (row["id"] if why else content_name(row, task))
+        if self.numbered:
+            row |= {"id": f"row-{record.number}", "group_id": given.get("group") or given.get("id") or row["group_id"]}
         return {**row, "corpus": self.corpus, "split": self.split}
 
 
 def read_quietly(table: Table, reader: ReadRows) -> Table:
     """Return rows of our columns, in the order of the user's."""
-    own = table.select_columns(reader.layout.own)
+    records = [RECORD] if RECORD in (table.column_names or ()) else []
+    own = table.select_columns([*reader.layout.own, *records])
+    classes = {name: feature for name, feature in (own.features or {}).items() if isinstance(feature, ClassLabel)}
+    reader = replace(reader, classes=classes)
     kwargs: dict[str, Any] = {
         "batched": True,
         "with_indices": True,
-        "remove_columns": reader.layout.own,
+        "remove_columns": [*reader.layout.own, *records],
         "features": reader.features,
     }
     if isinstance(own, IterableDataset):
@@ -200,17 +249,6 @@ def read_quietly(table: Table, reader: ReadRows) -> Table:
         return _unrepeated(own.map(reader, **kwargs, desc="from_dataset"), reader)
 
 
-def _read(table: Table, reader: ReadRows, *, alone: bool) -> Table:
-    rows = read_quietly(table, reader)
-    rejected = [i for i, status in enumerate(rows["status"]) if status] if reader.reject and isinstance(rows, Dataset) else []
-    if rejected:
-        first = f"row {rejected[0] + 1}: {rows[rejected[0]]['status']['reason']}"
-        if alone and len(rejected) == len(rows):
-            raise CorpusError(f"all {len(rows):,} rows are unreadable; {first}")
-        _say(f"{len(rejected):,} of {len(rows):,} rows of the split {reader.split!r} can't be read and are rejected; {first}")
-    return rows
-
-
 def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
     """Add numbers to repeated ids; a row whose own id repeats is rejected, as in files."""
     ids = list(rows["id"])
@@ -218,7 +256,7 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
         return rows
     places: dict[str, int] = {}
     statuses = list(rows["status"]) if reader.reject else []
-    own, used = "id" in reader.layout.columns, set(ids)
+    own, used = "id" in reader.layout.columns and not reader.numbered, set(ids)
     for i, name in enumerate(ids):
         if name not in places:
             places[name] = i
@@ -238,10 +276,6 @@ def _unrepeated(rows: Dataset, reader: ReadRows) -> Dataset:
     return rows.select_columns(order)
 
 
-def _split_name(table: Table) -> str:
-    """Return the split that a dataset was loaded as ("validation[:10]" is "validation"), else "train"."""
-    return str(table.split).partition("[")[0] if table.split else "train"
-
-
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print how rows are read."""
     print(f"hfcf.from_dataset: {text}", file=sys.stderr)

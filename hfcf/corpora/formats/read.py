@@ -7,10 +7,11 @@ import gzip
 import json
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 class CorpusError(ValueError):
@@ -57,15 +58,19 @@ def json_column(path: Path, key: str) -> Any:
 
 
 _BINARY = {
-    b"PAR1": "a Parquet file (load it with corpus='parquet', --set corpus=parquet)",
+    b"PAR1": "a Parquet file, whose name must end in .parquet",
     b"PK\x03\x04": "a zip archive or an Excel workbook",
     b"\xff\xfe": "UTF-16: save it as UTF-8", b"\xfe\xff": "UTF-16: save it as UTF-8", b"SQLite format": "a database",
 }  # fmt: skip
 """First bytes of files in other forms. Read as JSON lines, every line would be a broken record."""
 
 
-def json_lines(path: Path) -> Iterator[Record]:
-    """Yield the lines of a JSON-lines file, which may be compressed (`.gz`); blank lines are skipped."""
+def json_lines(path: Path, *, unique: bool = False) -> Iterator[Record]:
+    """Yield the lines of a JSON-lines file, which may be compressed (`.gz`); blank lines are skipped.
+
+    With `unique`, a line that has a key twice can't be read: it is unclear which of its values counts.
+    """
+    hook = _unique_keys if unique else None
     with path.open("rb") as file:
         first = file.read(16)
     if other := next((form for mark, form in _BINARY.items() if first.startswith(mark)), None):
@@ -73,9 +78,17 @@ def json_lines(path: Path) -> Iterator[Record]:
     for i, line in _numbered(path):
         if line.strip():
             try:
-                yield _record("line", i, json.loads(line.decode()))
+                yield _record("line", i, json.loads(line.decode(), object_pairs_hook=hook))
             except (ValueError, RecursionError) as error:
                 yield Record("line", i, unreadable=f"line {i} is not {_form(error)}")
+
+
+def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"it has the key {next(name for name in names if names.count(name) > 1)!r} twice")
+    return content
 
 
 def text_lines(path: Path) -> Iterator[Record]:
@@ -88,63 +101,74 @@ def text_lines(path: Path) -> Iterator[Record]:
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Record]:
-    """Yield the rows of a CSV file with a header; `number` counts lines, as an editor does."""
+    """Yield the rows of a CSV file with a header, which may be compressed (`.gz`); `number` counts lines, as an editor does.
+
+    A quote that is never closed, or that text follows, is not CSV. Such a line is read as it stands if it has as many fields as the
+    header. The lines after it are rows of their own: a stray quote never swallows a row.
+    """
     limit = csv.field_size_limit(sys.maxsize)  # A long text must reject its row, not fail the file.
     try:
         # A byte that is not UTF-8 becomes half of a surrogate pair, which the row's checks report.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            try:
-                header = next(reader, [])
-            except csv.Error as error:
-                raise _unreadable_file(path, f"its first line is not a CSV header: {error}") from None
-            while True:
-                start = reader.line_num + 1
-                try:
-                    cells = next(reader)
-                except StopIteration:
-                    return
-                except csv.Error as error:
-                    yield Record("line", start, unreadable=f"line {start} is not CSV: {error}")
-                    continue
+        with _open_text(path) as file:
+            header = _csv_header(path, file.readline(), delimiter)
+            ahead: deque[str] = deque()
+            number = 1
+            while line := ahead.popleft() if ahead else file.readline():
+                number += 1
+                block, cells = [line], _csv_cells([line], delimiter)
+                while cells is None and len(block) < _LONGEST and (line := ahead.popleft() if ahead else file.readline()):
+                    block.append(line)
+                    cells = _csv_cells(block, delimiter) if '"' in line else None
+                if len(block) > 1 and (len(cells or ()) != len(header) or _is_several_rows(block, delimiter, len(header))):
+                    ahead.extendleft(reversed(block[1:]))
+                    block, cells = block[:1], None
                 if not cells:
-                    continue
-                if len(cells) != len(header):
-                    yield Record("line", start, unreadable=f"line {start} has {len(cells)} fields and the header {len(header)}")
-                else:
-                    yield Record("line", start, dict(zip(header, cells, strict=True)))
+                    as_it_stands = block[0].rstrip("\r\n").split(delimiter)
+                    cells = as_it_stands if len(as_it_stands) == len(header) and len(block) == 1 else cells
+                if cells and len(cells) == len(header):
+                    yield Record("line", number, dict(zip(header, cells, strict=True)))
+                elif "".join(block).strip():
+                    what = f"has {len(cells)} fields and the header {len(header)}" if cells else "is not CSV: check its quotes"
+                    yield Record("line", number, unreadable=f"line {number} {what}")
+                number += len(block) - 1
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise _unreadable_file(path, error) from None
     finally:
         csv.field_size_limit(limit)
 
 
-_TEXTS = (".jsonl", ".csv")
+_LONGEST = 1_000
+"""The maximum number of lines of one row of a CSV: beyond them, an open quote is a stray quote."""
 
 
-def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Record]:
-    """Yield the rows of a Parquet file with its columns among `columns`; a class (`ClassLabel`) is read as its name."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from datasets import ClassLabel, Features
+def _csv_header(path: Path, line: str, delimiter: str) -> list[str]:
+    header = _csv_cells([line], delimiter)
+    if header is None or not header:
+        raise _unreadable_file(path, "its first line is not a CSV header" if line.strip() else "its first line is empty")
+    if twice := [name for i, name in enumerate(header) if name in header[:i]]:
+        raise _unreadable_file(path, f"two columns are named {twice[0]!r}: rename one of them in the first line")
+    return header
 
+
+def _csv_cells(block: Sequence[str], delimiter: str) -> list[str] | None:
+    """Return the cells of lines that are one row; [] if they are none, None while a quote is open."""
+    if len(block) == 1 and '"' not in block[0]:
+        line = block[0].rstrip("\r\n")
+        return line.split(delimiter) if line else []
     try:
-        with pq.ParquetFile(path) as file:
-            schema = file.schema_arrow.empty_table().select([name for name in columns if name in file.schema_arrow.names]).schema
-            # Only `datasets` writes classes, and it does not know every type of other writers.
-            features = Features.from_arrow_schema(schema) if b"huggingface" in (schema.metadata or {}) else {}
-            classes = {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
-            values = (value for batch in file.iter_batches(columns=schema.names) for value in batch.to_pylist())
-            for i, value in enumerate(values, 1):
-                for name, names in classes.items():
-                    if value[name] is not None and 0 <= value[name] < len(names):
-                        value[name] = names[value[name]]
-                yield Record("row", i, value)
-    except pa.ArrowException as error:
-        cure = (
-            f"; if it is a {path.suffix} file, load it with corpus={path.suffix[1:]!r} (--set corpus={path.suffix[1:]})"
-            if path.suffix in _TEXTS
-            else ""
-        )
-        raise _unreadable_file(path, f"{error}{cure}") from None
+        return next(csv.reader(block, delimiter=delimiter, strict=True), [])
+    except csv.Error as error:
+        return None if "unexpected end" in str(error) else []
+
+
+def _is_several_rows(block: Sequence[str], delimiter: str, fields: int) -> bool:
+    """Say whether each of several lines has the fields of a whole row, and at most one quote: two stray quotes look like a cell."""
+    return fields > 2 and all(line.count(delimiter) == fields - 1 and line.count('"') < 2 for line in block)
+
+
+def _open_text(path: Path) -> IO[str]:
+    kwargs: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
+    return gzip.open(path, "rt", **kwargs) if path.suffix == ".gz" else path.open(**kwargs)
 
 
 def split_records(

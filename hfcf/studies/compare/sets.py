@@ -20,7 +20,7 @@ from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
-from hfcf.corpora.custom.rows import read_rows
+from hfcf.corpora.custom.source import read_rows
 from hfcf.metrics.scores.consistency import strata_of
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows

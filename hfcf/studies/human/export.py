@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hfcf.core.task import Row
-from hfcf.corpora.custom.rows import RowSet, read_rows, read_sources
+from hfcf.corpora.custom.source import RowSet, read_rows, read_sources
 from hfcf.hub.render import render
 from hfcf.studies.human.protocol import Display, Protocol, load_protocol, show
 

@@ -1,6 +1,0 @@
-"""Build a dataset repository of DISCO: `--help` lists the arguments."""
-
-from hfcf.pipeline.build_corpus import main
-
-if __name__ == "__main__":
-    main("disco")
