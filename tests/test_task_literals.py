@@ -18,7 +18,6 @@ OTHER_MEANINGS = Counter(
     {
         "pipeline/training_recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
         "core/contamination.py: 'structures'": 1,  # the corpus of that name: a user's own files
-        "engines/verifier_inputs.py: 'text' in": 2,  # a placeholder of a verifier's inputs
     }
 )
 """Where a word that is a task's name is none."""
