@@ -17,11 +17,10 @@ from common import patched, read_options, show
 import hfcf
 from hfcf import prompts
 from hfcf.core import recipe
-from hfcf.core.decisions import batches_of_one
 from hfcf.core.model import Model
-from hfcf.engines.answers import object_schema
-from hfcf.engines.chat import engine as chat_engine
-from hfcf.engines.chat.engine import ChatModel
+from hfcf.engines.llm import in_process
+from hfcf.engines.llm.answers import object_schema
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.prompts.verdicts import CLAIMS
 from hfcf.tasks.verification import LABELS
 
@@ -44,21 +43,20 @@ def timed(run: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> tu
 def main() -> None:
     options = read_options(__doc__ or "")
     os.environ["HFCF_REQUEST_CACHE"] = "off"
-    engine = ChatModel(model=Model("chat:offline:smollm2"), schema=SCHEMA, max_tokens=32)
+    engine = LanguageModel(model=Model("chat:offline:smollm2"), schema=SCHEMA, max_tokens=32)
     batch = BATCH // 2 if options.quick else BATCH
     asked = requests(batch if options.quick else 3 * batch)
     engine.run(asked[:1])  # loads the weights and the grammar
 
     def alone(part: Sequence[Any]) -> list[Any]:
-        with batches_of_one():
-            return engine.run(part)
+        return [engine.run([request])[0] for request in part]
 
     def batched(part: Sequence[Any]) -> list[Any]:
-        with patched((chat_engine, "common_head", lambda _: 0)):
+        with patched((in_process, "common_head", lambda _: 0)):
             return engine.run(part)
 
     few = asked[: batch // 4 if options.quick else batch]
-    with patched((ChatModel, "room", lambda self, length: 1 if chat_engine.is_alone() else batch)):
+    with patched((LanguageModel, "room", lambda self, length: batch)):
         ways = {
             "one by one": timed(alone, few),
             f"batches of {batch}": timed(batched, asked),

@@ -1,8 +1,7 @@
-"""What a GPU does with stages and with a chat model: rows and tokens a second, the share inside models, and ratios to the CPU.
+"""What a GPU does with stages: rows and tokens a second, the share inside models, and ratios to the CPU.
 
-The networks have random weights in the sizes of those that are common: BERT-base for the verifier, T5-base for the generator, and
-for the chat model Qwen2.5-0.5B. So times are those of such models, and texts mean nothing. A random chat model ends no answer;
-here each has a length of its own, as answers have. Without a GPU the script says so, and runs nothing.
+The networks have random weights in the sizes of those that are common: BERT-base for the verifier and T5-base for the
+generator. So times are those of such models, and texts mean nothing. Without a GPU the script says so, and runs nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from typing import Any
 
 os.environ.update(
@@ -28,8 +26,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
-    LlamaConfig,
-    LlamaForCausalLM,
     PreTrainedTokenizerFast,
     T5Config,
     T5ForConditionalGeneration,
@@ -41,8 +37,6 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import Stage
 from hfcf.engines.base import load, usage
-from hfcf.engines.chat.weights import Loaded
-from hfcf.engines.chat.writing import Prompt, Row, write
 from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim
 from hfcf.systems.race.explain import Explain
 from hfcf.tasks.verification import LABELS
@@ -158,59 +152,6 @@ def time_stages(folder: Path, rows: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def chat_model() -> Loaded:
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=VOCABULARY, hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14,
-        num_key_value_heads=2, max_position_embeddings=8192, bos_token_id=None, pad_token_id=0, eos_token_id=None,
-    )  # fmt: skip
-    with torch.device("cuda"):
-        network: Any = LlamaForCausalLM(config)
-    return Loaded(network.to(torch.bfloat16).eval(), tokenizer(False), frozenset({VOCABULARY}), 8192)
-
-
-def chat_rows(number: int) -> list[Row]:
-    """Prompts of a common head of 400 tokens and 60 of their own, with answers of 8 to 128 tokens, most of them short."""
-    rng, head = Random(0), [7 + i % 900 for i in range(400)]
-    tails = [[rng.randrange(10, 900) for _ in range(60)] for _ in range(number)]
-    limits = [8 * 2 ** rng.choice([0, 1, 1, 2, 2, 3, 4]) for _ in range(number)]
-    return [Row(Prompt([*head, *tail], {}, head=400, limit=limit), rng) for tail, limit in zip(tails, limits, strict=True)]
-
-
-def written(run: Callable[[list[Row]], None], rows: list[Row]) -> float:
-    """Return the tokens a second that a way writes."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    run(rows)
-    return sum(len(row.ids) for row in rows) / (time.perf_counter() - start)
-
-
-def time_chat(number: int) -> dict[str, dict[str, float]]:
-    """Time the ways to write: on the GPU, and one row on the CPU."""
-    loaded = chat_model()
-
-    def alone(rows: list[Row]) -> None:
-        for row in rows:
-            write(loaded, [row], 0.0, 0)
-
-    def batches(rows: list[Row]) -> None:
-        for start in range(0, len(rows), BATCH):
-            write(loaded, rows[start : start + BATCH], 0.0, 0)
-
-    ways: dict[str, tuple[Callable[[list[Row]], None], int]] = {"one by one": (alone, 3), f"batches of {BATCH}": (batches, number)}
-    alone(chat_rows(1))
-    found = {}
-    for name, (run, many) in ways.items():
-        with Busy() as busy:
-            found[name] = {"tokens_per_second": written(run, chat_rows(many)), "gpu_busy": 0.0}
-        found[name]["gpu_busy"] = busy.mean
-    loaded.heads.clear()
-    loaded.network.to("cpu", torch.float32)
-    found["one by one, CPU"] = {"tokens_per_second": written(alone, chat_rows(1)), "gpu_busy": 0.0}
-    first = found["one by one"]["tokens_per_second"]
-    return {name: {**values, "ratio": values["tokens_per_second"] / first} for name, values in found.items()}
-
-
 def main() -> None:
     options = read_options(__doc__ or "")
     if not torch.cuda.is_available():
@@ -227,10 +168,6 @@ def main() -> None:
     rows = [[name, *values.values()] for name, values in figures["stages"].items()]
     columns = ["stage", "rows/s", "model/stage", "tokens/s", "GPU busy", "to CPU"]
     show(f"Stages on {figures['device']}, bfloat16", columns, rows, options.json, figures)
-    figures["chat"] = time_chat(BATCH if options.quick else 4 * BATCH)
-    rows = [[name, *values.values()] for name, values in figures["chat"].items()]
-    columns = ["way", "tokens/s", "GPU busy", "to one by one"]
-    show("A chat model of 0.5 billion weights, greedily", columns, rows, options.json, figures)
 
 
 if __name__ == "__main__":

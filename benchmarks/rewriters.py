@@ -24,8 +24,8 @@ from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.task import task_of
-from hfcf.engines.answers import InvalidAnswer, parse_answer
 from hfcf.engines.continuation import Continuation
+from hfcf.engines.llm.answers import InvalidAnswer, parse_answer
 from hfcf.engines.masked import MaskFiller
 from hfcf.engines.perplexity import Perplexity
 from hfcf.prompts.relations import SEMEVAL

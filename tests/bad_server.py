@@ -1,23 +1,18 @@
-"""A small chat-completions server of our own that misbehaves as it is told, and counts."""
+"""A small chat-completions server of our own that answers, fails and dies as it is told, and counts."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import threading
-import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-import openai._base_client
 import pytest
 
 from hfcf.engines.base import usage
-from hfcf.engines.remote import client
 
 Reply = Callable[["Handler"], None]
 Behave = Callable[[int, dict[str, Any]], Reply]
@@ -36,99 +31,23 @@ def claim(text: str) -> Reply:
     return say(json.dumps({"claim": text}))
 
 
-def body(value: Any, status: int = 200, **headers: str) -> Reply:
-    """Any status and body, as JSON unless it is text."""
+def body(value: Any, status: int = 200) -> Reply:
+    """Any status and body, as JSON unless it is text; what may be sent again may be so at once."""
     content = (value if isinstance(value, str) else json.dumps(value)).encode()
 
     def reply(handler: Handler) -> None:
         handler.send_response(status)
-        for name, its in headers.items():
-            handler.send_header(name.replace("_", "-"), its)
+        handler.send_header("Content-Type", "text/plain" if isinstance(value, str) else "application/json")
         handler.send_header("Content-Length", str(len(content)))
+        handler.send_header("retry-after-ms", "5")
         handler.end_headers()
         handler.wfile.write(content)
 
     return reply
-
-
-def raw(answer: bytes) -> Reply:
-    """An answer to the byte, its status line and headers included."""
-
-    def reply(handler: Handler) -> None:
-        handler.wfile.write(answer)
-        handler.close_connection = True
-
-    return reply
-
-
-def slow(seconds: float, then: Reply) -> Reply:
-    """Silence, then the reply."""
-
-    def reply(handler: Handler) -> None:
-        handler.server.gone.wait(seconds)
-        then(handler)
-
-    return reply
-
-
-def trickle(handler: Handler) -> None:
-    """A byte now and then, without an end."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    for _ in range(1000):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
-        if handler.server.gone.wait(0.05):
-            return
-
-
-def flood_headers(handler: Handler) -> None:
-    """Headers without an end."""
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-    _repeat(handler, b"X-Padding: " + b"x" * 1000 + b"\r\n")
-
-
-def flood(handler: Handler) -> None:
-    """A body without an end, in chunks."""
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    _repeat(handler, b"10000\r\n" + b" " * 0x10000 + b"\r\n")
-
-
-def bomb(*packed: str) -> Reply:
-    """A short body that unpacks to 96 MB, packed so many times over."""
-
-    def reply(handler: Handler) -> None:
-        pack = zlib.compressobj(1, wbits=31)  # piece by piece: the server is in the process whose memory is looked at
-        content = b"".join([*(pack.compress(b" " * 2**20) for _ in range(96)), pack.flush()])
-        for _ in packed[1:]:
-            content = gzip.compress(content, 1)
-        handler.send_response(200)
-        handler.send_header("Content-Encoding", ", ".join(packed))
-        handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        handler.wfile.write(content)
-
-    return reply
-
-
-def _repeat(handler: Handler, part: bytes, pause: float = 0.0) -> None:
-    while not handler.server.gone.wait(pause):
-        handler.wfile.write(part)
-        handler.wfile.flush()
 
 
 def hang_up(handler: Handler) -> None:
     """Close the connection without a word."""
-    handler.close_connection = True
-
-
-def break_off(handler: Handler) -> None:
-    """Close the connection in the middle of the body."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    handler.wfile.write(b'{"choices": [{"mess')
     handler.close_connection = True
 
 
@@ -154,7 +73,7 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, owner: BadServer) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.owner, self.gone = owner, threading.Event()
+        self.owner = owner
 
 
 class BadServer:
@@ -171,8 +90,6 @@ class BadServer:
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
-        self.times: list[float] = []
-        self.at_once = self.most_at_once = 0
 
     def __enter__(self) -> Self:
         self._server = _Server(self)
@@ -182,7 +99,6 @@ class BadServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.gone.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -196,15 +112,7 @@ class BadServer:
             self.asked.append(asked)
             self.headers.append(dict(handler.headers))
             self.paths.append(handler.path)
-            self.times.append(time.monotonic())
-            self.at_once += 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
-        try:
-            self._behave(number, asked)(handler)
-        finally:
-            with self._lock:
-                self.at_once -= 1
-        return None
+        return self._behave(number, asked)(handler)
 
 
 @contextmanager
@@ -212,11 +120,9 @@ def starter(monkeypatch: pytest.MonkeyPatch, **settings: str) -> Iterator[Start]
     """`start(behave)` starts a server and names it in an environment with little patience and these other settings."""
     for name in [name for name in os.environ if name.startswith("HFCF_LLM_")]:
         monkeypatch.delenv(name)
-    for name, value in {"TIMEOUT": "5", "RETRIES": "2", **settings}.items():
+    for name, value in {"TIMEOUT": "5", "RETRIES": "1", **settings}.items():
         monkeypatch.setenv(f"HFCF_LLM_{name}", value)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.01)
-    client._profile.cache_clear()
     usage().clear()
     with ExitStack() as stack:
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hfcf.engines.chat import writing
+from hfcf.engines.llm import in_process
 
 MARKS = ["<|pad|>", "<|start|>", "<|end|>"]
 TEMPLATE = (
@@ -51,24 +51,27 @@ Answer = Callable[[Mapping[str, Any]], str]
 def script(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[Mapping[str, Any]]:
     """Let chat models write the answers of a function of the request; return the list of requests that are computed.
 
-    Only the logits are replaced: grammar, choice, log-probabilities and what follows are those of the library.
+    Prompts are encoded and answers are read as ever; an answer that does not fit into its limit is cut off. The first label of a
+    schema that the answer names is almost certain.
     """
     asked: list[Mapping[str, Any]] = []
-    scripts: dict[int, tuple[writing.Row, list[int]]] = {}
-    choose = writing.Writer.__call__
 
-    def scripted(self: writing.Writer, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        made = self.loaded.tokenizer
-        for i, row in enumerate(self.rows):
-            if id(row) not in scripts:
-                asked.append(row.prompt.question)
-                scripts[id(row)] = row, made(answer(row.prompt.question), add_special_tokens=False)["input_ids"]
-            text = scripts[id(row)][1]
-            scores[i] -= 100.0
-            scores[i, text[len(row.ids)] if len(row.ids) < len(text) else made.eos_token_id] = 100.0
-        return choose(self, input_ids, scores)
+    def write(loaded: Any, prompts: Sequence[in_process.Prompt], schema: str, temperature: Any, alternatives: int) -> list[Any]:
+        raws = []
+        for prompt in prompts:
+            messages, seed = json.loads(prompt.seed)
+            form = {"type": "json_schema", "json_schema": {"schema": json.loads(schema)}}
+            asked.append({"messages": messages, "seed": seed, "response_format": form})
+            text = answer(asked[-1])
+            written = text[: prompt.limit]
+            raw = {
+                "text": written, "finish": "stop" if written == text else "length",
+                "usage": {"prompt": len(prompt.ids), "completion": len(written)},
+            }  # fmt: skip
+            raws.append({**raw, "logprobs": [[token, -1e-6, [[token, -1e-6]]] for token in written]} if alternatives else raw)
+        return raws
 
-    monkeypatch.setattr(writing.Writer, "__call__", scripted)
+    monkeypatch.setattr(in_process, "write_answers", write)
     return asked
 
 

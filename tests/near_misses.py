@@ -28,7 +28,7 @@ PASSAGES = [
 
 def content(asked: Mapping[str, Any]) -> str:
     """What a prompt asks about, after the examples."""
-    return str(asked["messages"][-1]["content"]).rpartition("\n\nPassage: ")[2]
+    return str(asked["messages"][-1]["content"]).rpartition("Passage: ")[2]
 
 
 def answer_to(asked: Mapping[str, Any]) -> dict[str, list[str]]:

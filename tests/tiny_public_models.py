@@ -21,7 +21,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from hfcf.core.public_models import PublicModel, public_models
 from hfcf.engines.base import Usage, usage
-from hfcf.engines.chat.engine import ChatModel
+from hfcf.engines.llm.engine import LanguageModel
 
 _SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "initializer_range": 0.5}
 _T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "feed_forward_proj": "gated-gelu"}
@@ -123,12 +123,12 @@ def use(shared: Callable[[str, Callable[[Path], object]], Path], monkeypatch: py
 def answer_by_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a rule answer what chat models are asked: a random one writes nothing of use."""
 
-    def run(engine: ChatModel, requests: Sequence[Sequence[Mapping[str, str]]]) -> list[dict[str, Any]]:
+    def run(engine: LanguageModel, requests: Sequence[Sequence[Mapping[str, str]]]) -> list[dict[str, Any]]:
         form = {"json_schema": {"schema": json.loads(engine.schema)}}
-        usage().setdefault("ChatModel", Usage()).calls += len(requests)
+        usage().setdefault("LanguageModel", Usage()).calls += len(requests)
         return [{"answer": _answer({"messages": messages, "response_format": form})} for messages in requests]
 
-    monkeypatch.setattr(ChatModel, "run", run)
+    monkeypatch.setattr(LanguageModel, "run", run)
 
 
 def _answer(asked: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Model:
     Args:
         name: a Hub id ("me/roberta-hover"), a local folder, or "offline:NAME" (`hfcf.core.offline` lists the names). The folder may
             hold a PEFT adapter, which names its base. Some settings of systems also take a language model that answers prompts:
-            "llm:NAME" is a model behind an endpoint (`hfcf.engines.remote.engine.Remote`), and "chat:NAME" is a model in this
+            "llm:NAME" is a model behind an endpoint (`hfcf.engines.llm.engine.LanguageModel`), and "chat:NAME" is a model in this
             process, where NAME is a Hub id, a folder or offline:NAME.
         revision: the Hub revision; pin it, or a new upload changes your results.
         adapter: a PEFT adapter to merge in: a Hub id, a folder, or "hfcf:NAME" for one of the package hfcf-offline.

@@ -40,7 +40,7 @@ def check_weights(model: Model, where: str) -> None:
     """Raise an error unless the weights and the adapter exist, without a request to the Hub."""
     try:
         if model.prompts is not None:
-            resolve_name("hfcf.prompts.own:check_folder")(model.prompts)
+            resolve_name("hfcf.prompts:check_folder")(model.prompts)
         if is_remote(model):
             return
         name = model.name.removeprefix(CHAT)

@@ -23,7 +23,6 @@ from accelerate.utils import get_int_from_env
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from hfcf.core import progress
-from hfcf.core.decisions import is_alone
 from hfcf.core.errors import NO_DEVICE_MEMORY
 from hfcf.core.model import Model, is_chat, is_prompted
 from hfcf.core.settings import check_numbers
@@ -61,11 +60,14 @@ def process_device() -> torch.device:
 
 
 def _usable(device: torch.device) -> torch.device:
-    if device.type == "cuda" and torch.cuda._is_in_bad_fork():
-        raise RuntimeError(
-            "num_proc: this process has used the GPU, so workers that are forked from it can't: leave num_proc out, or call "
-            'multiprocess.set_start_method("spawn", force=True) before the map'
-        )
+    if device.type == "cuda" and is_worker():
+        try:
+            torch.cuda.init()
+        except RuntimeError as error:
+            raise RuntimeError(
+                "num_proc: this worker can't use the GPU. If its parent process has used it, leave num_proc out, or call "
+                'multiprocess.set_start_method("spawn", force=True) before the map'
+            ) from error
     return device
 
 
@@ -229,8 +231,7 @@ class Engine:
         if not requests:
             return []
         kind = type(self).__name__
-        # An answer that was computed alone is kept next to the answer from a batch.
-        head = f"{self._head()}{' alone' if is_alone() else ''}"
+        head = self._head()
         keys = [request_key(head, request) for request in requests]
         first = dict(reversed(list(zip(keys, requests, strict=True))))
         cache = open_cache()
@@ -320,8 +321,6 @@ class Engine:
 
     def room(self, length: int) -> int:
         """Return how many requests of this length fill a batch."""
-        if is_alone():
-            return 1
         budget = int(os.environ.get("HFCF_TOKEN_BUDGET", 65_536 if self.device().type == "cuda" else 4_096))
         return max(1, budget // (max(1, length) * self.width))
 

@@ -22,7 +22,6 @@ FILE = "requests.sqlite"
 TABLES = {
     "requests": "key TEXT PRIMARY KEY, answer TEXT NOT NULL, engine TEXT NOT NULL, second INTEGER NOT NULL",
     # Partial results of requests that take many batches; they are removed when the answer is stored.
-    "steps": "key TEXT, step TEXT, PRIMARY KEY (key, step)",
 }
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -73,39 +72,22 @@ class RequestCache:
         """Look answers up; keys without an answer are left out."""
         return {key: json.loads(answer) for key, answer in self._select("SELECT key, answer FROM requests", list(keys))}
 
-    def get_steps(self, keys: Iterable[str]) -> dict[str, list[Any]]:
-        """Look up the steps of requests without an answer, in any order; keys without a step are left out."""
-        steps: dict[str, list[Any]] = {}
-        for key, step in self._select("SELECT key, step FROM steps", list(keys)):
-            steps.setdefault(key, []).append(json.loads(step))
-        return steps
-
     def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
         parts = [keys[i : i + _LOOKUP] for i in range(0, len(keys), _LOOKUP)]
         places = [f"{query} WHERE key IN ({','.join('?' * len(part))})" for part in parts]
         return self._run(lambda: [row for text, part in zip(places, parts, strict=True) for row in self._db.execute(text, part)])
 
     def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
-        """Store answers in one transaction, and remove their steps; a key that another process stored first keeps its answer."""
+        """Store answers in one transaction; a key that another process stored first keeps its answer."""
         second = int(time.time())
         rows = [(key, json.dumps(answer, ensure_ascii=False), engine, second) for key, answer in answers.items()]
-        self._write(
-            ("INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?)", rows),
-            ("DELETE FROM steps WHERE key = ?", [(key,) for key in answers]),
-        )
+        self._write("INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?)", rows)
 
-    def put_steps(self, steps: Mapping[str, Any]) -> None:
-        """Store a step towards the answer of each of some requests, until `put` has the answer."""
-        rows = [(key, json.dumps(step, ensure_ascii=False)) for key, step in steps.items()]
-        # A slower process may have a step of a request that another process has answered.
-        self._write(("INSERT OR IGNORE INTO steps SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM requests WHERE key = ?1)", rows))
-
-    def _write(self, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         def write() -> None:
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
-                for statement, rows in statements:
-                    self._db.executemany(statement, rows)
+                self._db.executemany(statement, rows)
 
         self._run(write)
 
@@ -115,12 +97,11 @@ class RequestCache:
         return {engine: (number, size) for engine, number, size in self._db.execute(query)}
 
     def prune(self, *, older_than: float | None = None, engine: str | None = None) -> int:
-        """Remove the answers that are older than so many days, of one engine or of all, and all steps; return their number."""
+        """Remove the answers that are older than so many days, of one engine or of all; return their number."""
         before = time.time() - 86_400 * older_than if older_than is not None else float("inf")
         removed = self._db.execute(
             "DELETE FROM requests WHERE second < ? AND engine = coalesce(?, engine)", (before, engine)
         ).rowcount
-        self._db.execute("DELETE FROM steps")
         self._db.execute("VACUUM")
         return int(removed)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from hfcf.core.decisions import is_close, reaches
+from hfcf.core.decisions import reaches
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.settings import Positive
@@ -67,14 +67,6 @@ def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
         raise ValueError(f"the model answers {', '.join(answer)}, and none of {', '.join(allowed)}: set its labels")
     highest = max(answer[label] for label in known)
     return max(label for label in known if reaches(answer[label], highest))
-
-
-def in_doubt(answer: Any, allowed: Sequence[str] | None = None, floor: float = 0.0) -> bool:
-    """Say whether another batch could change which label `choose` returns, or whether it reaches a floor."""
-    if not isinstance(answer, Mapping):
-        return False
-    likeliest = sorted((answer[label] for label in allowed or answer if label in answer), reverse=True)
-    return any(is_close(p, likeliest[0]) for p in likeliest[1:]) or any(is_close(p, floor) for p in likeliest[:1])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -133,10 +133,10 @@ def _differ_in_quantity(before: Sequence[str], after: Sequence[str], place: Sequ
         {word.casefold(): (form(word, "DATE"), interval(words, at)) for at, word in enumerate(words[start:end], start)}
         for words, start, end in ((before, i, j), (after, k, n))
     ]
-    old, new = ({kind for word, (kind, _) in own.items() if kind != word} for own in forms)
+    old, new = ({kind for word, (kind, _) in kinds.items() if kind != word} for kinds in forms)
     if not old & new or set(forms[0]) & set(forms[1]):
         return False
-    bounds = [[limits for _, limits in own.values() if limits] for own in forms]
+    bounds = [[limits for _, limits in kinds.values() if limits] for kinds in forms]
     pairs = list(zip(*bounds, strict=False))
     return not pairs or any(one[1] < other[0] or other[1] < one[0] for one, other in pairs)
 

@@ -122,7 +122,7 @@ def two_sided(model: Model) -> bool:
     return bool(read_config(model).is_encoder_decoder)
 
 
-def plain_prompt(model: Model) -> str:
+def pair_prompt(model: Model) -> str:
     """Return the prompt of a model that this library trained on pairs of texts, with {} for the first text of a pair."""
     return "{}" if two_sided(model) else PROMPT
 

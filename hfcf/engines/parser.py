@@ -137,11 +137,11 @@ def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str],
 
     def phrase(i: int) -> Tree:
         joined = [k for k in hanging[i] if deps[k] in _JOINING]
-        own = alone(i, [k for k in hanging[i] if deps[k] not in _JOINING])
+        words = alone(i, [k for k in hanging[i] if deps[k] not in _JOINING])
         if not any(deps[k] == "conj" for k in joined):
-            return own if not joined else [own[0], *ordered(i, own, joined)]
-        sides = ordered(i, own, joined)
-        return ["S" if any(side[0] == "S" for side in sides) else own[0], *sides]
+            return words if not joined else [words[0], *ordered(i, words, joined)]
+        sides = ordered(i, words, joined)
+        return ["S" if any(side[0] == "S" for side in sides) else words[0], *sides]
 
     def alone(i: int, parts: list[int]) -> Tree:
         leaf, tag, dep = [tags[i], i], tags[i], deps[i]

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import torch
 from torch.nn import functional
 
-from hfcf.core.decisions import is_close, settled
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.settings import Positive
@@ -93,19 +92,11 @@ class Perplexity(Engine):
         return skip_empty(encoded, partial(_perplexities, network, tokenizer))
 
 
-def perplexity_ratios(model: Model, pairs: Sequence[tuple[str, str]], limit: float) -> list[float | None]:
-    """Divide the perplexity of each pair's second text by the perplexity of the first; None for a pair that is too long.
-
-    A ratio that another batch could move across the limit is computed again alone.
-    """
-    engine = Perplexity(model=model)
-
-    def ask(asked: Sequence[tuple[str, str]]) -> list[float | None]:
-        answers = iter(engine.run([text for pair in asked for text in pair]))
-        both = [(next(answers), next(answers)) for _ in asked]
-        return [after / before if before and after else None for before, after in both]
-
-    return settled(ask, pairs, lambda ratio, _: ratio is not None and is_close(ratio, limit))
+def perplexity_ratios(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+    """Divide the perplexity of each pair's second text by the perplexity of the first; None for a pair that is too long."""
+    answers = iter(Perplexity(model=model).run([text for pair in pairs for text in pair]))
+    perplexities = [(next(answers), next(answers)) for _ in pairs]
+    return [after / before if before and after else None for before, after in perplexities]
 
 
 def _first(tokenizer: Any) -> int | None:

@@ -151,8 +151,8 @@ class WordNet:
         """Return the antonyms of an uninflected word, with spaces for underscores; the antonyms of its commonest sense come
         first."""
         lemma = word.lower()
-        own = (name for synset in self.senses(lemma, part) for name in self._antonyms(lemma, synset))
-        return tuple(dict.fromkeys(name.replace("_", " ") for name in own))
+        names = (name for synset in self.senses(lemma, part) for name in self._antonyms(lemma, synset))
+        return tuple(dict.fromkeys(name.replace("_", " ") for name in names))
 
     def _antonyms(self, lemma: str, synset: Synset) -> list[str]:
         """Return the antonyms of one lemma of a synset; a pointer `!` holds between two words, by their numbers from 1."""
@@ -160,8 +160,8 @@ class WordNet:
         count = 4 + 2 * int(fields[3], 16)
         antonyms = []
         for i in range(count + 1, count + 1 + 4 * int(fields[count]), 4):  # symbol, offset, part of speech, words
-            own, others = int(fields[i + 3][:2], 16), int(fields[i + 3][2:], 16)
-            if fields[i] == "!" and own and names[own - 1] == lemma:
+            place, others = int(fields[i + 3][:2], 16), int(fields[i + 3][2:], 16)
+            if fields[i] == "!" and place and names[place - 1] == lemma:
                 part = "a" if fields[i + 2] == "s" else fields[i + 2]
                 antonyms.append(self.names(Synset(part, int(fields[i + 1])))[others - 1])
         return antonyms
@@ -189,8 +189,8 @@ class WordNet:
         word.
         """
         word = word.lower()
-        own = [(word, part) for part in PARTS if self.senses(word, part)]
-        read = own or [(lemma, part) for part in PARTS for lemma in self.lemmas(word, part)]
+        as_lemma = [(word, part) for part in PARTS if self.senses(word, part)]
+        read = as_lemma or [(lemma, part) for part in PARTS for lemma in self.lemmas(word, part)]
         return any(lemma in self.names(synset) for lemma, part in read for synset in self.senses(lemma, part))
 
     def inflected_like(self, lemma: str, word: str, word_lemma: str, part: str) -> str | None:

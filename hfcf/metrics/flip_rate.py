@@ -14,13 +14,12 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.columns import iterate
-from hfcf.core.decisions import settled
-from hfcf.core.model import Model, commit, is_remote
+from hfcf.core.model import Model, commit
 from hfcf.core.settings import Models, Positive, Prompted
 from hfcf.core.stage import StageError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_scorer
-from hfcf.engines.classifier import choose, in_doubt
+from hfcf.engines.classifier import choose
 from hfcf.metrics.shared.metric import RACE, check_label_names, metric
 
 log = logging.getLogger(__name__)
@@ -81,11 +80,7 @@ def ask_verifier(
     rows: Sequence[Mapping[str, Any]], task: Task, verifier: Model, max_length: int = 256
 ) -> list[dict[str, float] | None]:
     """Ask a verifier for the class probabilities of each row; None if it gives none."""
-
-    def ask(asked: Sequence[Any]) -> list[Any]:
-        return task.verdicts(asked, verifier, max_length)
-
-    verdicts = ask(rows) if is_remote(verifier) else settled(ask, rows, lambda answer, _: in_doubt(answer))
+    verdicts = task.verdicts(rows, verifier, max_length)
     return [None if isinstance(answer, str) else answer for answer in verdicts]
 
 

@@ -13,7 +13,7 @@ from hfcf.core.funnel import funnel, short
 from hfcf.core.model_facts import ENDPOINT, ModelFacts, list_models
 from hfcf.core.system import System, check_limit
 from hfcf.core.task import task_of
-from hfcf.engines.remote.endpoint import concurrency
+from hfcf.engines.llm.endpoint import concurrency
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
 

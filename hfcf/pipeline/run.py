@@ -30,7 +30,7 @@ from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RayResources, RowsRecipe, RunRecipe
 from hfcf.pipeline.shards import remove_shards
 from hfcf.pipeline.timing import Clock
-from hfcf.prompts.own import texts
+from hfcf.prompts import read_folder
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
 
@@ -273,7 +273,7 @@ def _own_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any
     folders = {name: model.prompts for name, model in models_in(named) if model.prompts}
     if folder := system.values.get("prompts"):
         folders["prompts"] = folder
-    return {"prompts": {name: texts(folder) for name, folder in folders.items()}} if folders else {}
+    return {"prompts": {name: read_folder(folder) for name, folder in folders.items()}} if folders else {}
 
 
 def metric_models(metrics: Mapping[str, Metric]) -> dict[str, str]:

@@ -1,22 +1,40 @@
-"""The prompts for language models: a template for each prompt, its worked examples, and modules that read the answers."""
+"""The prompts for language models: for each a template and a JSON file with the fields of its answer and worked examples.
+
+A prompt is a conversation. The template has two blocks: `task`, written once, and `question`, written before every answer. Each
+worked example is a question of the user with the answer of the assistant. Small models keep to a form that they see in turns; they
+mistake the same examples inside one message for part of the question.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from importlib import resources
+from pathlib import Path
 from typing import Any, Protocol
 
-from jinja2 import TemplateError
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from hfcf.core.candidates import Candidate
 from hfcf.core.model import Model, is_prompted
-from hfcf.prompts.own import environment, read
+from hfcf.core.names import did_you_mean
+from hfcf.engines.llm.answers import object_schema
+from hfcf.engines.llm.engine import LanguageModel
 
 Message = dict[str, str]
-_FORM = "2"
-"""Raise it when templates get a row in another form."""
+Values = Mapping[str, Any]
+"""What a template is filled in with."""
+SHOTS = 2
+"""The worked examples that a prompt shows by default."""
+FAILED = "the language model: {}"
+"""The reason of a row or candidate for which a language model gave no valid answer."""
+_OURS = resources.files("hfcf.prompts")
+_BLOCKS = ("task", "question")
+_FORMAT = "3"
+"""Raise it when all prompts put a row into other words."""
 
 
 class Prompt(Protocol):
@@ -31,66 +49,113 @@ class Prompt(Protocol):
     """
 
     template: str
-    """The name of the template and its worked examples."""
+    """The name of the template, and of the file with its worked examples."""
     default_labels: tuple[str, ...] | None
     """The labels to choose from if none are given; None: the labels of the rows."""
+    limits: Mapping[str, Mapping[str, Any]]
+    """Keywords of JSON Schema to add to fields of the answer: see `ask`."""
 
     def __init__(self, *, relations: tuple[str, ...], max_words: int) -> None: ...
-
-    def schema(self) -> str:
-        """Return the JSON schema that an answer must fit."""
 
     def problem(self, row: Mapping[str, Any]) -> str | None:
         """Say why no prompt can be made of a row, or None."""
 
-    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[Message]:
-        """Ask about a row, after `shots` worked examples; the prompts in `folder` replace the prompts of this library."""
+    def values(self, row: Mapping[str, Any]) -> Values:
+        """Return what the template says about a row."""
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         """Make the candidate of an answer that fits the schema; `stage` rejects an answer that is unusable."""
 
 
-def messages(name: str, *, shots: int, folder: str | None = None, **values: Any) -> list[Message]:
-    """Fill in a prompt as one message of the user, which every server and chat template accepts.
+def ask(
+    model: Model, name: str, rows: Sequence[Values], *, shots: int = SHOTS, folder: str | None = None,
+    examples: Sequence[Values] | None = None, limits: Mapping[str, Mapping[str, Any]] | None = None, **settings: Any,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Ask a language model about rows by a prompt.
 
-    A text of a row is data: it is on a single line, after its name. The model still reads its content. A folder (`Model.prompts`)
-    has templates and examples that replace the library's; if it has fewer examples than `shots`, all are shown.
+    Args:
+        model: "llm:NAME" or "chat:NAME".
+        name: the prompt.
+        rows: what the template says about each row.
+        shots: worked examples in the prompt.
+        folder: a folder with prompts that replace the library's; by default the model's.
+        examples: worked examples instead of the prompt's own.
+        limits: keywords of JSON Schema to add to fields of the answer, such as {"label": {"enum": […]}}.
+        settings: of `hfcf.engines.llm.engine.LanguageModel`.
+
+    Returns:
+        `{"answer": {field: value}}` for each row, or `{"error": why}` (see `failure`).
     """
-    if not folder:
-        check_shots(name, shots)
-    template = environment().from_string(read(f"{name}.jinja", folder))
-    with _name_template(name, folder):
-        text = template.render(examples=examples(name, folder)[:shots], **_one_line(values))
-    return [{"role": "user", "content": text}]
+    folder = folder or model.prompts
+    requests = [messages(name, shots=shots, folder=folder, examples=examples, **values) for values in rows]
+    return LanguageModel(model=model, schema=schema(name, limits), **settings).run(requests)
 
 
-def dialogue(
-    name: str, *, shots: int, folder: str | None = None, answers: Sequence[Mapping[str, Any]] = (), **values: Any
+def ask_texts(model: Model, name: str, rows: Sequence[Values], *, number: int, **settings: Any) -> list[Any]:
+    """Request up to `number` different texts for each row, best first; return them as a local generator does."""
+    (field,) = read_prompt(name)["fields"]
+    rows = [{**values, "number": number} for values in rows]
+    answers = ask(model, name, rows, limits={field: {"maxItems": max(number, 1)}}, **settings)
+    return [
+        answer
+        if "error" in answer
+        else [{"text": text, "score": None, "finished": True} for text in drop_repeats(answer["answer"][field])[:number]]
+        for answer in answers
+    ]
+
+
+def drop_repeats(texts: Iterable[str]) -> list[str]:
+    """Return the different texts in order, with single spaces."""
+    return [text for text in dict.fromkeys(" ".join(text.split()) for text in texts) if text]
+
+
+def failure(answer: Any) -> str | None:
+    """Return the reason of a row for which there is no answer; None if there is an answer."""
+    return FAILED.format(answer["error"]) if isinstance(answer, Mapping) and "error" in answer else None
+
+
+def messages(
+    name: str, *, shots: int = SHOTS, folder: str | None = None, examples: Sequence[Values] | None = None,
+    answers: Sequence[Values] = (), **values: Any,
 ) -> list[Message]:  # fmt: skip
-    """Fill in a prompt as a conversation: each worked example is a question of the user with the answer of the assistant.
+    """Fill in a prompt as a conversation: worked examples, the `answers` so far, and the question.
 
-    Small models keep to a form that they see in turns; they mistake the same examples inside one message for part of the question.
-    The template has two blocks: `task`, written once, and `question`, written before every answer. An example has values that the
-    template names, and `answers`. A question with several answers is asked step by step, and `step` counts from 1.
+    The task stands before the first question, since not every chat template has messages of the system. An example has values that
+    the template names, and `answers`. A question with several answers is asked step by step, and `step` counts from 1. An example
+    with `when` is only shown to rows with these values. Its answers show no more texts than the `number` that is requested.
+
+    A text of a row is data: it is on a single line, after its name. The model still reads its content.
+
+    Raises:
+        ValueError: the template can't be filled in.
+
+    >>> messages("opposite_effects", shots=1, effect="It rained.")[1:]  # doctest: +NORMALIZE_WHITESPACE
+    [{'role': 'assistant', 'content': '{"opposite": "The series was renewed for a further season."}'},
+     {'role': 'user', 'content': 'Sentence: It rained.'}]
     """
-    if not folder:
-        check_shots(name, shots)
     values = _one_line(values)
-    template = environment().from_string(read(f"{name}.jinja", folder))
+    shown = read_prompt(name, folder)["examples"] if examples is None else examples
+    shown = [example for example in shown if all(values[key] == value for key, value in example.get("when", {}).items())]
+    template = _environment().from_string(_read(f"{name}.jinja", folder))
 
-    def block(block_name: str, **context: Any) -> str:
-        with _name_template(name, folder):
-            return "".join(template.blocks[block_name](template.new_context(context))).strip()
+    def fill(block: str, context: Values) -> str:
+        try:
+            return "".join(template.blocks[block](template.new_context(dict(context)))).strip()
+        except TemplateError as error:
+            raise ValueError(f"prompts: {folder or 'hfcf'}/{name}.jinja: {error}") from error
 
     turns: list[Message] = []
-    for example in examples(name, folder)[:shots]:
-        for step, answer in enumerate(example["answers"], 1):
-            turns += _turns(block("question", **{**values, **example, "step": step}), answer)
-    for step, answer in enumerate(answers, 1):
-        turns += _turns(block("question", **values, step=step), answer)
-    turns.append({"role": "user", "content": block("question", **values, step=len(answers) + 1)})
-    turns[0]["content"] = f"{block('task', **values)}\n\n{turns[0]['content']}"
+    for context in (*shown[:shots], {"answers": answers}):
+        for step, answer in enumerate(context["answers"], 1):
+            turns.append({"role": "user", "content": fill("question", {**values, **context, "step": step})})
+            turns.append({"role": "assistant", "content": json.dumps(_cut(answer, values.get("number")), ensure_ascii=False)})
+    turns.append({"role": "user", "content": fill("question", {**values, "step": len(answers) + 1})})
+    turns[0]["content"] = f"{fill('task', values)}\n\n{turns[0]['content']}"
     return turns
+
+
+def _cut(answer: Values, number: int | None) -> Values:
+    return {key: value[:number] if isinstance(value, list) else value for key, value in answer.items()}
 
 
 def _one_line(value: Any) -> Any:
@@ -102,36 +167,84 @@ def _one_line(value: Any) -> Any:
     return [_one_line(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _turns(question: str, answer: Mapping[str, Any]) -> list[Message]:
-    return [{"role": "user", "content": question}, {"role": "assistant", "content": json.dumps(answer, ensure_ascii=False)}]
-
-
-@contextmanager
-def _name_template(name: str, folder: str | None) -> Iterator[None]:
-    """Add the file name to the error of a template that can't be filled in."""
-    try:
-        yield
-    except TemplateError as error:
-        raise ValueError(f"prompts: {folder or 'hfcf'}/{name}.jinja: {error}") from error
+def schema(name: str, limits: Mapping[str, Mapping[str, Any]] | None = None) -> str:
+    """Return the JSON schema of the answer to a prompt, with further keywords for some of its fields."""
+    fields: dict[str, Any] = read_prompt(name)["fields"]
+    return object_schema({**fields, **{field: {**fields.get(field, {}), **limit} for field, limit in (limits or {}).items()}})
 
 
 def check_shots(name: str, shots: int, folder: str | None = None) -> None:
     """Raise `ValueError` when a prompt has fewer worked examples than `shots`."""
-    if not 0 <= shots <= (number := len(examples(name, folder))):
+    if not 0 <= shots <= (number := len(read_prompt(name, folder)["examples"])):
         raise ValueError(f"shots must be between 0 and {number}, the worked examples of the prompt {name!r}, got {shots}")
 
 
-def examples(name: str, folder: str | None = None) -> list[dict[str, Any]]:
-    """Return a prompt's worked examples, in the order in which shots show them."""
-    return json.loads(read(f"{name}.json", folder))
-
-
 def contents(name: str, folder: str | None = None) -> str:
-    """Return the sha256 of a prompt's template and examples, which is in the state of a stage that uses it."""
-    return hashlib.sha256((_FORM + read(f"{name}.jinja", folder) + read(f"{name}.json", folder)).encode()).hexdigest()
+    """Return the sha256 of a prompt's files, which is in the state of a stage that uses it."""
+    texts = [_read(f"{name}.jinja", folder), json.dumps(read_prompt(name, folder), sort_keys=True)]
+    return hashlib.sha256("\n".join([_FORMAT, *texts]).encode()).hexdigest()
 
 
 def state(names: Sequence[str], *models: Model | None) -> dict[str, Any]:
     """Return what belongs to the state of a stage that asks these models by these prompts: changed words change the rows."""
     folders = dict.fromkeys(model.prompts for model in models if model is not None and is_prompted(model))
     return {"prompts": [contents(name, folder) for folder in folders for name in names]} if folders else {}
+
+
+def read_prompt(name: str, folder: str | None = None) -> dict[str, Any]:
+    """Return the `fields` of the answer to a prompt and its `examples`; a user's file replaces the examples alone."""
+    ours: dict[str, Any] = json.loads(_ours(f"{name}.json"))
+    return {**ours, "examples": json.loads(_read(f"{name}.json", folder))["examples"]}
+
+
+def read_folder(folder: str) -> dict[str, str]:
+    """Return the texts of a folder of prompts by the names of their files, for `run.json`."""
+    return {path.name: path.read_text(encoding="utf-8") for path in check_folder(folder)}
+
+
+def check_folder(folder: str) -> list[Path]:
+    """Return the files of a folder of prompts.
+
+    Raises:
+        ValueError: there is no such folder, or a file in it has an unknown name or can't be read. Variables that the library does
+            not know are found when a template is filled in, before a model is asked.
+    """
+    root = Path(folder).expanduser()
+    files = sorted(path for path in root.iterdir() if path.suffix in (".jinja", ".json")) if root.is_dir() else []
+    ours = sorted(Path(path.name).stem for path in _OURS.iterdir() if path.name.endswith(".jinja"))
+    if not files:
+        raise ValueError(
+            f"prompts: {folder} holds no prompt: put a template there with the name of one of ours, such as {ours[0]}.jinja"
+        )
+    for path in files:
+        if path.stem not in ours:
+            raise ValueError(f"{path}: there is no prompt {path.stem!r}{did_you_mean(path.stem, ours) or f'; there are {ours}'}")
+        text = path.read_text(encoding="utf-8")
+        try:
+            if path.suffix == ".jinja":
+                missing = [block for block in _BLOCKS if block not in _environment().from_string(text).blocks]
+            else:
+                missing = [name for name in ("examples",) if not isinstance(json.loads(text), dict) or name not in json.loads(text)]
+        except (TemplateError, ValueError) as error:
+            raise ValueError(f"{path}:{getattr(error, 'lineno', 1)}: {error}") from error
+        if missing:
+            raise ValueError(f"{path}: {missing[0]!r} is missing; our {path.name} shows where it belongs")
+    return files
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    # A template may come from a stranger, so it can read only its variables.
+    env = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    env.filters["json"] = partial(json.dumps, ensure_ascii=False)  # jinja2's own escapes quotes, for HTML
+    return env
+
+
+def _read(file: str, folder: str | None) -> str:
+    if folder and (path := Path(folder).expanduser() / file).is_file():
+        return path.read_text(encoding="utf-8")
+    return _ours(file)
+
+
+@lru_cache(maxsize=64)
+def _ours(file: str) -> str:
+    return (_OURS / file).read_text(encoding="utf-8")

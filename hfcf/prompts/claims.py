@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.engines.answers import object_schema
+from hfcf.prompts import Values
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 from hfcf.text.check import text_problem
-
-SCHEMA = object_schema({"claim": {"type": "string"}})
-"""The JSON schema that an answer must fit."""
 
 
 class ClaimPrompt:
@@ -21,33 +17,24 @@ class ClaimPrompt:
     >>> prompt = ClaimPrompt(max_words=100)
     >>> prompt.problem({"label": "NOT ENOUGH INFO"})
     'the label NOT ENOUGH INFO has no opposite'
-    >>> row = {"claim": "Rome is old.", "evidence": [{"title": "Rome", "text": "It is old."}], "label": "SUPPORTS"}
-    >>> print(prompt.messages(row, shots=0)[0]["content"].partition("Claim: ")[2])
-    Rome is old.
-    Evidence:
-    - Rome: It is old.
-    Label: SUPPORTS
-    Label of the new claim: REFUTES
-    Answer as JSON, {"claim": "…"}:
+    >>> prompt.values({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})["wanted"]
+    'REFUTES'
     """
 
     template = "claims"
     default_labels = ()
+    limits: Mapping[str, Any] = {}
 
     def __init__(self, *, relations: tuple[str, ...] = (), max_words: int) -> None:
         if max_words < 1:
             raise ValueError(f"max_words must be at least 1, got {max_words}")
         self.max_words = max_words
 
-    def schema(self) -> str:
-        return SCHEMA
-
     def problem(self, row: Mapping[str, Any]) -> str | None:
         return f"the label {row['label']} has no opposite" if row["label"] == NOT_ENOUGH_INFO else None
 
-    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[prompts.Message]:
-        values = {name: row[name] for name in ("claim", "evidence", "label")}
-        return prompts.messages(self.template, shots=shots, folder=folder, wanted=opposite(row["label"]), **values)
+    def values(self, row: Mapping[str, Any]) -> Values:
+        return {**{name: row[name] for name in ("claim", "evidence", "label")}, "wanted": opposite(row["label"])}
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         claim = " ".join(answer["claim"].split())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.engines.answers import object_schema
+from hfcf.prompts import Values
 from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
 from hfcf.tasks.rewriting import SentenceRewriting, find, folded, places, plain, split
 
@@ -20,49 +18,23 @@ SEMEVAL = tuple(f"{name}({order})" for name in _SEMEVAL for order in ("e1,e2", "
 """SemEval 2010's relations except "Other", each in both directions, in the order of the paper's prompt."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """The model's answer, in this order: the steps come before their results."""
+def read_answer(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn an answer about a row into a relation row, which also has `causal_terms`.
 
-    causal_terms: list[str]
-    relation: str
-    replacements: list[str]
-    sentence: str
-
-
-def schema(candidates: Sequence[str]) -> str:
-    """Return the JSON schema of an `Answer`, with the relations to choose from."""
-    text = {"type": "string"}
-    words = {"type": "array", "items": text}
-    types = ({**words, "minItems": 1}, {**text, "enum": list(candidates)}, words, text)
-    return object_schema(dict(zip(Answer.__annotations__, types, strict=True)))
-
-
-def messages(
-    row: Mapping[str, Any], candidates: Sequence[str], shots: int = 1, folder: str | None = None
-) -> list[prompts.Message]:  # fmt: skip
-    """Ask for a sentence in which the entities of a row have another relation."""
-    head, tail = entities(row)
-    return prompts.messages(
-        "relations", shots=shots, folder=folder, candidates=candidates, sentence=" ".join(row["tokens"]), head=head, tail=tail,
-        relation=row["label"],
-    )  # fmt: skip
-
-
-def read(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn an answer to `messages(row, …)` into a relation row, which also has `causal_terms`."""
-    parts = Answer(**answer)
-    if parts.relation == row["label"]:
+    Raises:
+        ValueError: the answer has the row's relation or sentence, or a causal term that is not outside the entities.
+    """
+    if answer["relation"] == row["label"]:
         raise ValueError("names the relation that the sentence has")
-    tokens = split(parts.sentence, row["tokens"])
+    tokens = split(answer["sentence"], row["tokens"])
     if folded(tokens) == folded(row["tokens"]):
         raise ValueError("repeats the sentence")
     spans, outside = find(row, tokens), set(context(row))
     words = [token if i in outside else "\0" for i, token in enumerate(row["tokens"])]
-    for term in parts.causal_terms:
+    for term in answer["causal_terms"]:
         if not places(words, split(term, row["tokens"])):
             raise ValueError(f"names the causal term {term!r}, which is not in the sentence outside the entities")
-    return {"tokens": tokens, **spans, "label": parts.relation, "causal_terms": list(parts.causal_terms)}
+    return {"tokens": tokens, **spans, "label": answer["relation"], "causal_terms": list(answer["causal_terms"])}
 
 
 class RelationPrompt:
@@ -86,9 +58,7 @@ class RelationPrompt:
         """The corpus's relation for each name that the model reads."""
         if len(self.labels) < max(2, len(relations)):
             raise ValueError(f"relations must be two or more, each once, that differ by more than capitals, got {list(relations)}")
-
-    def schema(self) -> str:
-        return schema(list(self.labels))
+        self.limits = {"relation": {"enum": list(self.labels)}}
 
     def problem(self, row: Mapping[str, Any]) -> str | None:
         if row["label"] == OTHER:
@@ -97,15 +67,17 @@ class RelationPrompt:
             return f"the relation {row['label']!r} is not in the setting `relations`: name the corpus's there"
         return overlap(row)
 
-    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[prompts.Message]:
-        return messages(_readable(row), list(self.labels), shots, folder)
+    def values(self, row: Mapping[str, Any]) -> Values:
+        shown = _readable(row)
+        head, tail = entities(shown)
+        sentence = " ".join(shown["tokens"])
+        return {"candidates": list(self.labels), "sentence": sentence, "head": head, "tail": tail, "relation": shown["label"]}
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        parts = Answer(**answer)
-        result = SentenceRewriting().rewritten(row, parts.sentence, self.labels[parts.relation], stage)
+        result = SentenceRewriting().rewritten(row, answer["sentence"], self.labels[answer["relation"]], stage)
         if result["status"] is None:
             try:
-                read(answer, _readable(row))
+                read_answer(answer, _readable(row))
             except ValueError as error:
                 return reject(result, stage, str(error))
         return result

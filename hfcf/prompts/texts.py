@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject
-from hfcf.engines.answers import object_schema
+from hfcf.prompts import Values
 from hfcf.tasks.classification import TextRewriting
 from hfcf.text.check import text_problem
 
@@ -18,11 +17,8 @@ class TextPrompt:
     >>> prompt = TextPrompt(relations=("negative", "positive"), max_words=100)
     >>> prompt.problem({"text": "It was good.", "label": None})
     'the row has no label'
-    >>> print(prompt.messages({"text": "It was good.", "label": "positive"}, shots=0)[0]["content"].rpartition("Text: ")[2])
-    It was good.
-    Label: positive
-    Other labels: negative
-    Answer as JSON, {"label": "…", "text": "…"}:
+    >>> prompt.values({"text": "It was good.", "label": "positive"})["others"]
+    ['negative']
     """
 
     template = "texts"
@@ -32,9 +28,7 @@ class TextPrompt:
         if len(set(relations)) < max(2, len(relations)):
             raise ValueError(f"relations must be two or more labels, each once, got {list(relations)}")
         self.labels, self.max_words = relations, max_words
-
-    def schema(self) -> str:
-        return object_schema({"label": {"type": "string", "enum": list(self.labels)}, "text": {"type": "string"}})
+        self.limits = {"label": {"enum": list(relations)}}
 
     def problem(self, row: Mapping[str, Any]) -> str | None:
         if row["label"] is None:
@@ -43,9 +37,9 @@ class TextPrompt:
             return f"the label {row['label']!r} is not in the setting `relations`: name all labels there"
         return None
 
-    def messages(self, row: Mapping[str, Any], shots: int, folder: str | None = None) -> list[prompts.Message]:
+    def values(self, row: Mapping[str, Any]) -> Values:
         others = [label for label in self.labels if label != row["label"]]
-        return prompts.messages(self.template, shots=shots, folder=folder, text=row["text"], label=row["label"], others=others)
+        return {"text": row["text"], "label": row["label"], "others": others}
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         text = answer["text"].strip()

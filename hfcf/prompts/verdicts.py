@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from hfcf import prompts
 from hfcf.core.model import Model
-from hfcf.engines.answers import ALTERNATIVES, token_probabilities
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.llm_backend import ask, failure
+from hfcf.engines.llm.answers import ALTERNATIVES, token_probabilities
 from hfcf.prompts.relations import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles
 from hfcf.tasks.rewriting import plain
@@ -36,7 +36,7 @@ class VerdictPrompt:
     """Ask a language model behind an endpoint for the labels of rows, as `hfcf.core.task.Task.verdicts` does.
 
     The answer is `{"label": …}`, one of the names in `Model.labels` ({its name in the prompt: our label}), else of the defaults. If
-    the server gives log-probabilities, a label's probability is read from them (`hfcf.engines.answers.token_probabilities`).
+    the server gives log-probabilities, a label's probability is read from them (`hfcf.engines.llm.answers.token_probabilities`).
     Otherwise the model is asked for `Model.samples` answers at temperature 1. The probability of a label is its share of the valid
     answers. With one sample, the default, the label of the model's greedy answer has the probability 1. Evidence is not cut.
 
@@ -76,12 +76,36 @@ class VerdictPrompt:
         """
         names = self._names(model)
         strange = [row.get("label") if row.get("label") not in {None, *names.values()} else None for row in rows]
-        asked = [row for row, label in zip(rows, strange, strict=True) if label is None]
-        messages = [
-            prompts.messages(self.template, shots=self.shots, folder=model.prompts, **self.values(row, names)) for row in asked
-        ]
-        answers = iter(_ask(messages, names, model))
+        readable = [row for row, label in zip(rows, strange, strict=True) if label is None]
+        answers = iter(self._ask([self.values(row, names) for row in readable], names, model))
         return [next(answers) if label is None else _unknown(model, label) for label in strange]
+
+    def _ask(self, rows: Sequence[Row], names: Mapping[str, str], model: Model) -> list[dict[str, float] | str]:
+        ask = partial(
+            prompts.ask, model, self.template, shots=self.shots, examples=self._examples(names, model.prompts),
+            limits={"label": {"enum": list(names)}}, max_tokens=_MAX_TOKENS,
+        )  # fmt: skip
+        answers = ask(rows, alternatives=ALTERNATIVES)
+        results = [_read_shares(answer, names) for answer in answers]
+        again = [i for i, shares in enumerate(results) if shares is None]
+        samples = [
+            ask([rows[i] for i in again], temperature=1.0, seed=_APART * (n + 1))
+            for n in range(model.samples if model.samples > 1 else 0)
+        ]
+        for place, i in enumerate(again):
+            results[i] = _count_shares([sample[place] for sample in samples] or [answers[i]], names)
+        return [shares if isinstance(shares, str) else _rename(shares or {}, names) for shares in results]
+
+    def _examples(self, names: Mapping[str, str], folder: str | None) -> list[Row]:
+        """Return the worked examples whose label has a name, under that name."""
+        name_of = {label: name for name, label in reversed([*names.items()])}
+        examples = prompts.read_prompt(self.template, folder)["examples"]
+        labels = [self.known(self.names.get(label, label)) for label in (example["answers"][0]["label"] for example in examples)]
+        return [
+            {**example, "answers": [{"label": name_of[label]}]}
+            for example, label in zip(examples, labels, strict=True)
+            if label in name_of
+        ]  # fmt: skip
 
     def _names(self, model: Model) -> dict[str, str]:
         """Return the names that the model reads, with our labels."""
@@ -97,31 +121,17 @@ def _unknown(model: Model, label: str | None) -> str:
     return f"{model.name} does not know the label {label!r}: name all labels in its `labels`"
 
 
-def _ask(messages: Sequence[Any], names: Mapping[str, str], model: Model) -> list[dict[str, float] | str]:
-    fields = {"label": {"type": "string", "enum": list(names)}}
-    answers = ask(model, fields, messages, max_tokens=_MAX_TOKENS, alternatives=ALTERNATIVES)
-    results = [_read(answer, names) for answer in answers]
-    again = [i for i, shares in enumerate(results) if shares is None]
-    drawn = [
-        ask(model, fields, [messages[i] for i in again], max_tokens=_MAX_TOKENS, temperature=1.0, seed=_APART * (n + 1))
-        for n in range(model.samples if model.samples > 1 else 0)
-    ]
-    for place, i in enumerate(again):
-        results[i] = _share([sample[place] for sample in drawn] or [answers[i]], names)
-    return [shares if isinstance(shares, str) else _rename(shares or {}, names) for shares in results]
-
-
-def _read(answer: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float] | str | None:
+def _read_shares(answer: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float] | str | None:
     """Return the reason of a failure, or the probabilities from the log-probabilities; None if the answer has none."""
-    if why := failure(answer):
+    if why := prompts.failure(answer):
         return why
     return token_probabilities(answer["logprobs"], answer["answer"]["label"], list(names)) if "logprobs" in answer else None
 
 
-def _share(answers: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, float] | str:
+def _count_shares(answers: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, float] | str:
     counts = Counter(answer["answer"]["label"] for answer in answers if "error" not in answer)
     if not counts:
-        return failure(answers[-1]) or ""
+        return prompts.failure(answers[-1]) or ""
     return {name: round(counts[name] / counts.total(), ROUND) for name in names}
 
 
@@ -134,9 +144,8 @@ def _rename(shares: Mapping[str, float], names: Mapping[str, str]) -> dict[str, 
 
 
 def _claim_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
-    own = {label: name for name, label in reversed([*names.items()])}
     meanings = [(name, _MEANINGS.get(label, "")) for name, label in names.items()]
-    return {"claim": row["claim"], "evidence": row["evidence"], "meanings": meanings, "names": own}
+    return {"claim": row["claim"], "evidence": row["evidence"], "meanings": meanings}
 
 
 def _relation_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:

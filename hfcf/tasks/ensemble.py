@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from hfcf.core.candidates import scored
-from hfcf.core.decisions import reaches, settled
+from hfcf.core.decisions import reaches
 from hfcf.core.describe import show
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model
 from hfcf.core.settings import GoesWith, Judges, Models, Prompted, Share, TrainedBy
 from hfcf.core.task import Row, Task
 
@@ -72,23 +72,11 @@ def vote(
     verdicts = [Verdict() for _ in rows]
     asked = list(range(len(rows)))
     for number, judge in enumerate(judges):
-        answers = _answers(task, [rows[i] for i in asked], judge, max_length, certainty)
+        answers = task.verdicts([rows[i] for i in asked], judge, max_length) if asked else []
         for i, answer in zip(asked, answers, strict=True):
             verdicts[i] = _add_vote(verdicts[i], answer, task.labels, accepted[i], _Judge(number, judge), certainty)
         asked = [i for i in asked if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
     return verdicts
-
-
-def _answers(task: Task, rows: Sequence[Row], judge: Model, max_length: int, certainty: float) -> list[Any]:
-    """Ask a judge about rows; ask again about each row that another batch could decide differently, alone."""
-    from hfcf.engines.classifier import in_doubt
-
-    def ask(part: Sequence[Row]) -> list[Any]:
-        return task.verdicts(part, judge, max_length)
-
-    if is_remote(judge) or not rows:  # an endpoint is asked about each row by itself
-        return ask(rows) if rows else []
-    return settled(ask, rows, lambda answer, _: in_doubt(answer, task.labels, certainty))
 
 
 @dataclass(frozen=True)

@@ -56,16 +56,16 @@ def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, lab
         return cut_texts(tokenizer, list(rows[column]), hp.max_length)
 
     if _has_head(hp.model):
-        own = rename_classes(hp.model, output_names(read_tuned_config(hp.model)))
-        if len(own) == len(labels) and sorted(own) != sorted(labels):  # a head of another size is made again
+        outputs = rename_classes(hp.model, output_names(read_tuned_config(hp.model)))
+        if len(outputs) == len(labels) and sorted(outputs) != sorted(labels):  # a head of another size is made again
             raise ValueError(
-                f"{hp.model.name} has the classes {', '.join(own)}, and the rows have the labels {', '.join(labels)}: say by the "
-                "model's labels which class is which, or start from a model without a classifier's head"
+                f"{hp.model.name} has the classes {', '.join(outputs)}, and the rows have the labels {', '.join(labels)}: say by "
+                "the model's labels which class is which, or start from a model without a classifier's head"
             )
-        if len(own) != len(labels) and hp.tune != "full":
+        if len(outputs) != len(labels) and hp.tune != "full":
             raise ValueError(
-                f"{hp.model.name} has {len(own)} classes, and the rows have {len(labels)} labels: tune={hp.tune!r} stores no new "
-                "head; give tune: full, or start from a model without a classifier's head"
+                f"{hp.model.name} has {len(outputs)} classes, and the rows have {len(labels)} labels: tune={hp.tune!r} stores no "
+                "new head; give tune: full, or start from a model without a classifier's head"
             )
     _train(rows, hp, out, _order(hp.model, labels, rename_classes), encode, is_cut, {}, None, {})
 
@@ -121,8 +121,8 @@ def pairs_of(rows: Dataset, *, claim_only: bool = False) -> list[list[str]]:
 
 def _order(model: Model, labels: Sequence[str], read: Callable[[Model, Sequence[str]], Sequence[str]]) -> Sequence[str]:
     """Return labels in the order of the outputs that `read` gives them to, if there are no more: training then swaps none."""
-    own = () if model.adapter else classes_of(model, read)
-    return own if sorted(own) == sorted(labels) else labels
+    outputs = () if model.adapter else classes_of(model, read)
+    return outputs if sorted(outputs) == sorted(labels) else labels
 
 
 def classes_of(model: Model, read: Callable[[Model, Sequence[str]], Sequence[str]] = verdicts) -> tuple[str, ...]:
@@ -143,12 +143,12 @@ def _has_head(model: Model) -> bool:
 
 def _check_verdicts(model: Model, labels: Sequence[str]) -> None:
     """Raise `ValueError` unless the head of a classifier has an output for each label: training would turn what they mean."""
-    own = output_names(read_tuned_config(model))
-    if len(own) == len(labels):
-        verdicts(model, own)
+    outputs = output_names(read_tuned_config(model))
+    if len(outputs) == len(labels):
+        verdicts(model, outputs)
     else:
         raise ValueError(
-            f"{model.name} has the {len(own)} classes {', '.join(own)}, and the training has the {len(labels)} labels "
+            f"{model.name} has the {len(outputs)} classes {', '.join(outputs)}, and the training has the {len(labels)} labels "
             f"{', '.join(labels)}: set ways to 3 or 2, or start from a model without a classifier's head"
         )
 

@@ -27,7 +27,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.settings import NonNegative, Positive, check_fields
 from hfcf.training.bias_model import encoder_bias, ngram_bias
 from hfcf.training.reweight import row_weights
-from hfcf.training.steps import check_counts, count_rows
+from hfcf.training.steps import count_parts
 from hfcf.training.trainer import Hyperparameters, Loss
 
 SETTINGS = {
@@ -173,13 +173,13 @@ def prepare(
     if debias.kind == "reweight":
         settings = {name: getattr(debias, name) for name in SETTINGS["reweight"]}
         alpha = row_weights(list(rows["claim"]), list(rows["label"]), **settings)
-        return Loss(_reweighted, ("row_weight",), counts=_count_weights), {"row_weight": (1 + alpha).tolist()}
+        return Loss(_reweighted, ("row_weight",)), {"row_weight": (1 + alpha).tolist()}
     if debias.kind == "poe":
         encoder = debias.bias == "encoder"
         bias = encoder_bias(rows, labels, hp, work) if encoder else ngram_bias(rows, labels, debias.folds)
-        return Loss(_product, ("bias_log_probabilities",), counts=count_rows), {"bias_log_probabilities": bias.tolist()}
+        return Loss(_product, ("bias_log_probabilities",)), {"bias_log_probabilities": bias.tolist()}
 
-    check_counts(hp, None, "debias: contrast")
+    count_parts(hp, compares=True)
 
     def contrasted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
         vectors = pool(outputs.hidden_states[-1], batch["attention_mask"])
@@ -187,7 +187,7 @@ def prepare(
         return cross_entropy(outputs.logits.float(), batch["labels"]) + debias.weight * distance
 
     groups = list(zip(rows["corpus"], rows["group_id"], strict=True))
-    return Loss(contrasted, hidden=True, order=GroupSampler(groups, hp.batch_size, hp.seed)), {}
+    return Loss(contrasted, hidden=True, order=GroupSampler(groups, hp.batch_size, hp.seed), compares=True), {}
 
 
 def weighted_cross_entropy(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -202,10 +202,6 @@ def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.T
 
 def _reweighted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
     return weighted_cross_entropy(outputs.logits, batch["labels"], batch["row_weight"])
-
-
-def _count_weights(batch: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
-    return (batch["row_weight"].sum(),)
 
 
 def _product(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:

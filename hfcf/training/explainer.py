@@ -163,7 +163,8 @@ def train_explainer(rows: Dataset, hp: Hyperparameters, out: Path, weights: Weig
         while step < number:
             for group in optimiser.param_groups:
                 group["lr"] = hp.learning_rate * min((step + 1) / rising, 1, (number - step) / max(1, number - rising))
-            chosen = [pad_batch(tokenizer, part, device) for part in steps.cut(next(batches), size)]
+            rows_of_step = next(batches)
+            chosen = [pad_batch(tokenizer, rows_of_step[i : i + size], device) for i in range(0, len(rows_of_step), size)]
             optimiser.zero_grad()
             parts = _add_gradients(gates, network, reading, chosen, weights, bf16=in_bfloat16(hp, device))
             if parts:
@@ -187,17 +188,13 @@ def _add_gradients(
     gates: Gates, network: Any, reading: ClassifierSpec, parts: Sequence[tuple[dict[str, Any], torch.Tensor]], weights: Weights,
     *, bf16: bool,
 ) -> dict[str, float]:  # fmt: skip
-    """Add the gradients of a batch in micro batches; return its losses, {} if no row of it is explained."""
-    counts = [(torch.tensor(1.0),)]
-    if len(parts) > 1:  # the mean is over explained rows, so they are counted first
-        with torch.no_grad(), torch.autocast(parts[0][1].device.type, torch.bfloat16, enabled=bf16):
-            counts = [(explained_rows(reading, network(**batch).logits).sum().float(),) for batch, _ in parts]
+    """Add the gradients of a batch in micro batches; return its losses, the means of the parts', {} if no row is explained."""
     total: dict[str, float] = defaultdict(float)
-    for (batch, pieces), share in zip(parts, steps.shares(counts), strict=True):
-        if share is not None and (part := losses(gates, network, reading, batch, pieces, weights, bf16=bf16)):
-            steps.add_terms([torch.stack(list(part.values())).sum()], share).backward()
+    for batch, pieces in parts:
+        if part := losses(gates, network, reading, batch, pieces, weights, bf16=bf16):
+            (torch.stack(list(part.values())).sum() / len(parts)).backward()
             for name, value in part.items():
-                total[name] += value.item() * share[0].item()
+                total[name] += value.item() / len(parts)
     return dict(total)
 
 

@@ -65,9 +65,9 @@ def train_texts(
             labels = tokenizer(text_target=batch["target"], truncation=True, max_length=max_target)["input_ids"]
             return {"input_ids": ids, "labels": labels}
         # Only the source may begin with a special token, because the target continues it.
-        plain = {"add_special_tokens": False, "truncation": True, "max_length": max_target}
-        ending, stop = tokenizer(prompt.format(""), **plain)["input_ids"], [tokenizer.eos_token_id]
-        targets = tokenizer([f" {target}" for target in batch["target"]], **plain)["input_ids"]
+        settings = {"add_special_tokens": False, "truncation": True, "max_length": max_target}
+        ending, stop = tokenizer(prompt.format(""), **settings)["input_ids"], [tokenizer.eos_token_id]
+        targets = tokenizer([f" {target}" for target in batch["target"]], **settings)["input_ids"]
         return {
             "input_ids": [head + ending + target + stop for head, target in zip(ids, targets, strict=True)],
             # −100 keeps the source out of the loss.

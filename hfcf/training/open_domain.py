@@ -76,5 +76,5 @@ class OpenDomain(Recipe):
         )  # fmt: skip
 
     def hyperparameters(self, hp: Hyperparameters, data_dir: str | None, where: str = "open_domain") -> OpenHyperparameters:
-        plain = {field.name: getattr(hp, field.name) for field in fields(Hyperparameters)}
-        return OpenHyperparameters(**plain, retriever=self.retriever(data_dir, where), scale=self.scale, no_answer=self.no_answer)
+        shared = {field.name: getattr(hp, field.name) for field in fields(Hyperparameters)}
+        return OpenHyperparameters(**shared, retriever=self.retriever(data_dir, where), scale=self.scale, no_answer=self.no_answer)

@@ -86,10 +86,10 @@ def train_open_reader(rows: Dataset, hp: OpenHyperparameters, out: Path) -> dict
     set_seed(hp.seed)  # weights that the encoder lacks are new: the search may have drawn numbers, or read an index
     network = Bi(start.network, retriever) if dense else start.network
     columns = ("question", "scores", "readable", "spans", *(("text", "numbers") if dense else ()))
-    loss = Loss(of=lambda output, batch: marginal_terms(output, batch, hp.scale, hp.no_answer), columns=columns, counts=_counts)
+    loss = Loss(of=lambda output, batch: sum(marginal_terms(output, batch, hp.scale, hp.no_answer)), columns=columns)
     fit(
         network, start.tokenizer, kept, hp, collator=Collator(start.tokenizer, network if dense else None), task_type=TASK_TYPE,
-        head=start.head, out=out, base=start.base, loss=loss, sliced=False,
+        head=start.head, out=out, base=start.base, loss=loss,
     )  # fmt: skip
     store_retriever(out, retriever, hp.scale, about)
     return about
@@ -176,8 +176,8 @@ class Bi(torch.nn.Module):
         """Read windows and score them; `vectors` are the vectors of their passages, `window_of` the question of each."""
         types = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
         output = self.reader(input_ids=input_ids, attention_mask=attention_mask, **types)
-        asked = self.engine.pool(self.encoder(input_ids=question_ids, attention_mask=question_mask), question_mask)
-        return BiOutput(output.start_logits, output.end_logits, (asked[window_of] * vectors).sum(-1))
+        question = self.engine.pool(self.encoder(input_ids=question_ids, attention_mask=question_mask), question_mask)
+        return BiOutput(output.start_logits, output.end_logits, (question[window_of] * vectors).sum(-1))
 
     def save_pretrained(self, folder: Path) -> None:
         self.reader.save_pretrained(folder)
@@ -213,10 +213,10 @@ class Collator:
 
     def _encode_questions(self, bi: Bi, items: Sequence[Mapping[str, Any]], question: torch.Tensor) -> dict[str, torch.Tensor]:
         encoded = bi.engine.encode((bi.encoder, bi.tokenizer), [["", item["text"]] for item in items])
-        asked = pad(bi.tokenizer, encoded, torch.device("cpu"))
+        batch = pad(bi.tokenizer, encoded, torch.device("cpu"))
         vectors = bi.retriever.vectors([number for item in items for number in item["numbers"]])
         return {
-            "question_ids": asked["input_ids"], "question_mask": asked["attention_mask"], "window_of": question,
+            "question_ids": batch["input_ids"], "question_mask": batch["attention_mask"], "window_of": question,
             "vectors": torch.tensor(vectors),
         }  # fmt: skip
 
@@ -232,8 +232,8 @@ def marginal_terms(
         torch.where(batch["readable"], logits.float(), -torch.inf).log_softmax(-1)
         for logits in (output.start_logits, output.end_logits)
     )
-    own = getattr(output, "scores", None)
-    scored = scale * (batch["scores"] if own is None else own)
+    new_scores = getattr(output, "scores", None)
+    scored = scale * (batch["scores"] if new_scores is None else new_scores)
     question = batch["question"]
     prior = scored - _log_sums(scored, question)[question]
     window, first, last = batch["spans"].unbind(1)
@@ -251,10 +251,6 @@ def _without_answer(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
     return empty
 
 
-def _counts(batch: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    return (batch["question"].max() + 1).float(), _without_answer(batch).sum().float()
-
-
 def _log_sums(values: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
     """Return the log-sum-exp of each group's values; groups are numbered from 0, and none is empty."""
     numbers = torch.arange(int(groups.max()) + 1, device=groups.device)
@@ -267,14 +263,14 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> Evaluation:
         return Evaluation({"rows": 0})
     questions, gold = rows["question"][:], ANSWERS.gold(rows)
     hits = reader.retriever.run(questions)
-    held = [any(holds_answer(answers, hit["text"]) for hit in own) for answers, own in zip(gold, hits, strict=True)]
+    has_answer = [any(holds_answer(answers, hit["text"]) for hit in passages) for answers, passages in zip(gold, hits, strict=True)]
     found = reader.read(questions, hits)
     predicted = first_texts(found)
     results = {
         "rows": len(rows),
         **ANSWERS.scores(gold, predicted),
-        "retrieved": round(sum(held) / len(held), 4),
-        "no_passage": sum(not own for own in hits),
+        "retrieved": round(sum(has_answer) / len(has_answer), 4),
+        "no_passage": sum(not passages for passages in hits),
     }
     details = [span_details(answer) for answer in found]
     return Evaluation(results, gold, predicted, max_length=reader.reader.max_length, details=details)

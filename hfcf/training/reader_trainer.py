@@ -73,11 +73,11 @@ class ReaderTrainer:
             return Evaluation({"rows": 0, "skipped": len(rows)}, gold, [None] * len(rows), left_out, max_length=max_length)
         found = self._read(rows.select(kept), model, max_length)
         answers = first_texts(found)
-        said = dict(zip(kept, answers, strict=True))
+        answer_of = dict(zip(kept, answers, strict=True))
         scores = {"rows": len(kept), **scorer.scores([gold[i] for i in kept], answers)}
         scores |= {"skipped": len(left_out)} if left_out else {}
         details = spread([span_details(answer) for answer in found], kept, len(rows))
-        predicted = [said.get(i) for i in range(len(rows))]
+        predicted = [answer_of.get(i) for i in range(len(rows))]
         return Evaluation(scores, gold, predicted, left_out, max_length=max_length, details=details)
 
     def _read(self, rows: Dataset, model: Model, max_length: int) -> list[list[dict[str, Any]]]:

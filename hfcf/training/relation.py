@@ -30,7 +30,6 @@ from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
 from hfcf.tasks.relation import OTHER, TASK, requests
 from hfcf.training.answer_details import label_details
-from hfcf.training.steps import count_rows
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, LengthSampler, Loss, fit
 
 log = logging.getLogger(__name__)
@@ -91,7 +90,7 @@ def train_relation(
     lengths = [len(row["input_ids"]) for row in readable]
     fit(
         network, tokenizer, Dataset.from_list(readable), hp, collator=batch, task_type="", head=(), out=out,
-        loss=Loss(of=_loss, columns=("labels",), order=LengthSampler(lengths, hp.batch_size, hp.seed), counts=count_rows),
+        loss=Loss(of=_loss, columns=("labels",), order=LengthSampler(lengths, hp.batch_size, hp.seed)),
         checkpoints=False, callbacks=[best] if best else [],
         data=None if dev is None else [dev["id"], dev["label"]],
     )  # fmt: skip
@@ -164,9 +163,9 @@ def _evaluation(rows: Dataset, answers: Sequence[Mapping[str, float] | str | Non
     kept = [i for i in range(len(gold)) if i not in left_out]
     if not kept:
         return Evaluation({"rows": 0}, gold, predicted, left_out, **more)
-    true, said = [gold[i] for i in kept], [predicted[i] for i in kept]
-    results = {"rows": len(kept), **scores(true, said), "unread": said.count(None)}
-    return Evaluation(results, gold, predicted, left_out, sorted({*true, *(one for one in said if one)}), **more)
+    true, predictions = [gold[i] for i in kept], [predicted[i] for i in kept]
+    results = {"rows": len(kept), **scores(true, predictions), "unread": predictions.count(None)}
+    return Evaluation(results, gold, predicted, left_out, sorted({*true, *(one for one in predictions if one)}), **more)
 
 
 def _ask(rows: Dataset, engine: RelationClassifier) -> list[dict[str, float] | None]:

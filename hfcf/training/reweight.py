@@ -34,10 +34,10 @@ def row_weights(
 ) -> np.ndarray:  # fmt: skip
     """Compute α of every row: how much more than 1 it counts; `hfcf.training.debias.Debias` has the settings."""
     classes = np.unique(np.asarray(labels, dtype=str), return_inverse=True)[1]
-    _, held = ngrams(claims, sizes, common=common, at_least=at_least)
+    _, biased_ngrams = ngrams(claims, sizes, common=common, at_least=at_least)
     if top:
-        held = held[most_biased(held, classes, top)]
-    return balance(held, classes, penalty, steps)
+        biased_ngrams = biased_ngrams[most_biased(biased_ngrams, classes, top)]
+    return balance(biased_ngrams, classes, penalty, steps)
 
 
 def ngrams(claims: Sequence[str], sizes: Sequence[int] = (2,), *, common: int = 10, at_least: int = 5) -> tuple[list[str], Any]:
@@ -64,8 +64,8 @@ def most_biased(held: Any, classes: np.ndarray, top: int) -> np.ndarray:
 
     Deviation: both are shares of the rows; theirs are of the n-grams of all claims.
     """
-    own = np.eye(classes.max(initial=0) + 1)[classes]
-    information = local_mutual_information(held @ own, own.sum(0) / max(len(own), 1))
+    one_hot = np.eye(classes.max(initial=0) + 1)[classes]
+    information = local_mutual_information(held @ one_hot, one_hot.sum(0) / max(len(one_hot), 1))
     order = np.argsort(-information, axis=0, kind="stable")[:top]
     return np.array(sorted({j for c, column in enumerate(order.T) for j in column if information[j, c] > 0}), dtype=np.int64)
 
@@ -92,18 +92,18 @@ def balance(held: Any, classes: np.ndarray, penalty: float = 0.01, steps: int = 
     alpha = np.zeros(held.shape[1])
     if not held.nnz:
         return alpha
-    by_row, own = held.T.tocsr(), np.eye(classes.max() + 1)[classes]
+    by_row, one_hot = held.T.tocsr(), np.eye(classes.max() + 1)[classes]
     first, second = np.zeros_like(alpha), np.zeros_like(alpha)
     best, lowest = alpha, np.inf
     for step in range(steps + 1):
-        weighted = held @ (own * (1 + alpha)[:, None])
+        weighted = held @ (one_hot * (1 + alpha)[:, None])
         total = weighted.sum(1)
         likeliest, norm = weighted.argmax(1), np.linalg.norm(alpha)
         highest = weighted.max(1) / total
         if (value := highest.sum() + penalty * norm) < lowest:
             best, lowest = alpha, value
         # d maxc bⱼᶜ / d αᵢ = I[j ∈ i] (I[yᵢ = c] − bⱼᶜ) / Σ, with the c of the maximum and the Σ of the weights of n-gram j's rows.
-        gradient = (by_row @ (np.eye(own.shape[1])[likeliest] / total[:, None]) * own).sum(1) - by_row @ (highest / total)
+        gradient = (by_row @ (np.eye(one_hot.shape[1])[likeliest] / total[:, None]) * one_hot).sum(1) - by_row @ (highest / total)
         gradient += penalty * alpha / norm if norm else 0.0
         first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
         rate = 0.3 * (1 - step / max(steps, 1)) / (np.sqrt(second / (1 - 0.999 ** (step + 1))) + 1e-8)

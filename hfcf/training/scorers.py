@@ -52,8 +52,8 @@ class LabelScorer:
         accuracy = counts @ (predicted == gold).T.astype(float) / counts.sum(axis=1, keepdims=True)
         f1 = []
         for letter in sorted(set(gold.tolist())):  # a letter that a sample does not draw counts 0
-            in_gold, said = (gold == letter).astype(float), (predicted == letter).astype(float)
-            f1.append(2 * (counts @ (said * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ said.T, 1))
+            in_gold, chosen = (gold == letter).astype(float), (predicted == letter).astype(float)
+            f1.append(2 * (counts @ (chosen * in_gold).T) / np.maximum((counts @ in_gold)[:, None] + counts @ chosen.T, 1))
         return np.stack([accuracy, np.mean(f1, axis=0)])
 
 
@@ -84,9 +84,9 @@ class RelationScorer:
         return [true == answer for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
-        related, said = (gold != NONE).astype(float), (predicted != NONE).astype(float)
+        related, positive = (gold != NONE).astype(float), (predicted != NONE).astype(float)
         right = (predicted == gold) * related
-        return np.stack([2 * (counts @ right.T) / np.maximum((counts @ related)[:, None] + counts @ said.T, 1)])
+        return np.stack([2 * (counts @ right.T) / np.maximum((counts @ related)[:, None] + counts @ positive.T, 1)])
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class AnswerScorer:
         patterns = rows["regex"] if "regex" in rows.column_names else [False] * len(rows)
         aliases = rows["aliases"] if "aliases" in rows.column_names else [None] * len(rows)
         both = zip(rows["answers"], aliases, strict=True)
-        alternatives = [list(dict.fromkeys([*((own or {}).get("text") or []), *(more or [])])) for own, more in both]
+        alternatives = [list(dict.fromkeys([*((answer or {}).get("text") or []), *(more or [])])) for answer, more in both]
         return [{"regex": texts} if regex else texts for texts, regex in zip(alternatives, patterns, strict=True)]
 
     def letters(self, labels: Iterable[str]) -> None:

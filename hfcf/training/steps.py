@@ -1,4 +1,4 @@
-"""Steps of a training: their number, batches that are computed in parts, and activations that are computed twice to save memory."""
+"""Steps of a training: their number, and activations that are computed twice to save memory."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ from typing import Any
 
 import torch
 
-PARTS = "parts"
-"""The key of a batch that holds its micro batches."""
 FILE = "training.json"
 """The file of a trained model that says how many steps it was trained for, on batches of what size."""
 _LATER = ("micro_batch_size", "gradient_checkpointing", "max_steps")
 """Settings that were added later: a training without them has the key that it had before."""
-_IGNORED = -100
-
-Batch = Mapping[str, Any]
-Counts = Callable[[Batch], tuple[torch.Tensor, ...]]
-"""Returns, for each term of a loss, over how many items of a batch the term is a mean."""
 
 
 def drop_unset(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,94 +68,31 @@ def check_settings(hp: Any) -> None:
             f"max_steps={hp.max_steps} and epochs={hp.epochs:g} are two lengths of one training: leave one of them out; to change "
             f"from one to the other, write hp.replace(max_steps={hp.max_steps})"
         )
-    if hp.micro_batch_size and hp.micro_batch_size > hp.batch_size:
+    if hp.micro_batch_size and hp.batch_size % hp.micro_batch_size:
         raise ValueError(
-            f"micro_batch_size must be at most batch_size ({hp.batch_size}), got {hp.micro_batch_size}: leave it out to compute "
-            "the whole batch at once"
+            f"micro_batch_size must divide batch_size ({hp.batch_size}), got {hp.micro_batch_size}: leave it out to compute the "
+            "whole batch at once"
         )
 
 
-def is_split(hp: Any) -> bool:
-    """Return whether a training computes its batches in parts."""
-    return hp.micro_batch_size is not None and hp.micro_batch_size < hp.batch_size
-
-
-def check_counts(hp: Any, counts: Counts | None, name: str) -> None:
-    """Raise `ValueError` where batches are to be split and the loss has no `counts`, because it is not a sum of means."""
-    if is_split(hp) and counts is None:
-        raise ValueError(
-            f"micro_batch_size: {name} compares the rows of a batch with each other, so its loss can't be computed on parts of the "
-            "batch: leave micro_batch_size out, and set a smaller batch_size or gradient_checkpointing: true"
-        )
-
-
-def check_distribution(hp: Any, kind: Any) -> None:
-    """Raise `ValueError` where batches are to be split and DeepSpeed, FSDP or Megatron-LM manages the gradients.
-
-    Parts add up their gradients before one step. No training in parts was run under these frameworks.
+def count_parts(hp: Any, compares: bool = False) -> int:
+    """Return in how many parts a batch is computed.
 
     Args:
         hp: how it is trained.
-        kind: accelerate's `DistributedType` of the training.
+        compares: the loss compares the rows of a batch with each other.
+
+    Raises:
+        ValueError: batches are to be split, and the loss compares their rows.
     """
-    names = {"DEEPSPEED": "DeepSpeed", "FSDP": "FSDP", "MEGATRON_LM": "Megatron-LM"}
-    if is_split(hp) and (name := names.get(getattr(kind, "value", kind))):
+    parts: int = hp.batch_size // (hp.micro_batch_size or hp.batch_size)
+    if compares and parts > 1:
         raise ValueError(
-            f"micro_batch_size must be null under {name}, got {hp.micro_batch_size}: set a smaller batch_size or "
-            "gradient_checkpointing: true, or launch with --multi_gpu"
+            f"micro_batch_size={hp.micro_batch_size}: this loss compares the rows of a batch with each other, so it can't be "
+            "computed on parts of the batch: leave micro_batch_size out, and set a smaller batch_size or "
+            "gradient_checkpointing: true"
         )
-
-
-def count_rows(batch: Batch) -> tuple[torch.Tensor, ...]:
-    """Count the rows of a batch: for a loss that is a mean over rows."""
-    return (torch.tensor(float(len(batch["labels"])), device=batch["labels"].device),)
-
-
-def count_targets(shifted: bool) -> Counts:
-    """Make the `counts` of a network's own loss: over labelled tokens, labels, or spans.
-
-    Args:
-        shifted: the network is decoder-only: nothing predicts the first token.
-    """
-
-    def counts(batch: Batch) -> tuple[torch.Tensor, ...]:
-        labels = batch.get("labels", batch.get("start_positions"))
-        if labels is None:
-            raise ValueError(f"micro_batch_size: a batch has no labels to weight its parts by, only {', '.join(batch)}")
-        if labels.dim() > 1 and shifted:
-            labels = labels[:, 1:]
-        return ((labels != _IGNORED).sum().float(),)
-
-    return counts
-
-
-def cut(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    """Cut a batch into micro batches, of which the last may be smaller.
-
-    >>> cut([1, 2, 3, 4, 5], 2)
-    [[1, 2], [3, 4], [5]]
-    """
-    return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-def split_collator(collator: Callable[[Any], Any], size: int, *, sliced: bool = True) -> Callable[[Any], dict[str, Any]]:
-    """Make a collator that returns a batch as micro batches.
-
-    Args:
-        collator: of a batch.
-        size: rows of a micro batch.
-        sliced: every tensor of a batch has one entry for each row. The batch is padded as a whole and sliced, for padding changes
-            the loss of some networks. GPT-2 counts padding in its positions, and extractive readers in their softmax. False
-            collates each part by itself, for networks that read no padding.
-    """
-
-    def collate(rows: Sequence[Any]) -> dict[str, Any]:
-        if not sliced:
-            return {PARTS: [dict(collator(part)) for part in cut(rows, size)]}
-        whole = dict(collator(rows))
-        return {PARTS: [{name: whole[name][part[0] : part[-1] + 1] for name in whole} for part in cut(range(len(rows)), size)]}
-
-    return collate
+    return parts
 
 
 def seeded_collator(collator: Callable[[Any], Any], seed: int, epoch: Callable[[], int]) -> Callable[[Any], Any]:
@@ -177,36 +107,6 @@ def seeded_collator(collator: Callable[[Any], Any], seed: int, epoch: Callable[[
             return collator(rows)
 
     return collate
-
-
-def shares(
-    counts: Sequence[tuple[torch.Tensor, ...]], total: Callable[[torch.Tensor], torch.Tensor] = lambda total: total
-) -> list[tuple[torch.Tensor, ...] | None]:
-    """Return by which share each micro batch's terms count, so that their sum is the term of the whole batch.
-
-    Args:
-        counts: the number of items of each term, for each micro batch.
-        total: of the whole batch's counts; makes the total of all processes of it.
-
-    Returns:
-        The shares of each micro batch; None if it has no item at all, since it need not be computed.
-    """
-    least = torch.finfo(torch.float32).tiny  # a term of no item is 0
-    sums = [total(torch.stack(list(values)).sum()).clamp(min=least) for values in zip(*counts, strict=True)]
-    return [
-        tuple(count / whole for count, whole in zip(own, sums, strict=True)) if any(bool(count > 0) for count in own) else None
-        for own in counts
-    ]
-
-
-def add_terms(terms: torch.Tensor | Sequence[torch.Tensor], weights: Sequence[torch.Tensor] | None = None) -> torch.Tensor:
-    """Add the terms of a loss, by their shares if the batch is a part."""
-    several = [terms] if isinstance(terms, torch.Tensor) else list(terms)
-    weighted = several if weights is None else [term * share for term, share in zip(several, weights, strict=True)]
-    first, *others = weighted
-    for other in others:
-        first = first + other
-    return first
 
 
 @contextmanager

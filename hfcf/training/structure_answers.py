@@ -14,7 +14,6 @@ from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.classifier_spec import output_names, read_spec
 from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
-from hfcf.engines.llm_backend import engine_for
 from hfcf.prompts import arguments
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program, repair_program
@@ -183,18 +182,13 @@ def _chosen(probabilities: Mapping[str, float], labels: Sequence[str]) -> Answer
 
 
 def _ask_llm(views: Sequence[View], model: Model, labels: Sequence[str], repaired: bool, shots: int, seed: int) -> list[Answer]:
-    if not views:
-        return []
-    task, ways = views[0].task, len(labels)
-    engine = engine_for(model, arguments.schema(task, ways), temperature=0.1, max_tokens=1024, seed=seed)
+    results = arguments.ask(views, model, ways=len(labels), shots=shots, temperature=0.1, max_tokens=1024, seed=seed)
     answers = []
-    for view, said in zip(
-        views, engine.run([arguments.messages(each, ways=ways, shots=shots, folder=model.prompts) for each in views]), strict=True
-    ):
-        if "error" in said:
-            answers.append(Answer(None, fault=said["error"]))
-        elif task in WRITTEN:
-            answers.append(read_answer(said["answer"]["program"], view, labels, repaired=repaired))
+    for view, result in zip(views, results, strict=True):
+        if "error" in result:
+            answers.append(Answer(None, fault=result["error"]))
+        elif view.task in WRITTEN:
+            answers.append(read_answer(result["answer"]["program"], view, labels, repaired=repaired))
         else:
-            answers.append(Answer(said["answer"]["label"]))
+            answers.append(Answer(result["answer"]["label"]))
     return answers

@@ -137,8 +137,8 @@ class StructureScorer:
 
     def rows_of(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, float] | None]:
         """Score each row's structure; None for a row that has none, and for all if no structure was asked for."""
-        asked = not predicted or any(not isinstance(answer, str) for answer in predicted)
-        which = [i for i, answer in enumerate(gold) if asked and answer["structure"]]
+        labels_alone = not predicted or any(not isinstance(answer, str) for answer in predicted)
+        which = [i for i, answer in enumerate(gold) if labels_alone and answer["structure"]]
         structures = [read_answer(predicted[i])[1] for i in which]
         scores = compare([read_answer(gold[i])[1] or Structure(()) for i in which], structures, self.encoder)
         rows: list[dict[str, float] | None] = [None] * len(gold)

@@ -28,7 +28,6 @@ from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
 from hfcf.training.answer_details import spread
 from hfcf.training.generator import train_texts
-from hfcf.training.steps import count_rows
 from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, classes_of, count_cut, graph, purpose
 from hfcf.training.structure_scorer import StructureScorer, to_answer
 from hfcf.training.trainer import Hyperparameters, LengthSampler, Loss, fit
@@ -150,8 +149,7 @@ def train_graph_verifier(
     order = LengthSampler([len(item) for item in encoded], hp.batch_size, hp.seed)
     fit(
         network, tokenizer, rows, hp, collator=batch, task_type="", head=(), out=out,
-        loss=Loss(of=_loss, columns=("place", "labels"), order=order, counts=count_rows), checkpoints=False, data=requests,
-        sliced=False,
+        loss=Loss(of=_loss, columns=("place", "labels"), order=order), checkpoints=False, data=requests,
     )  # fmt: skip
 
 

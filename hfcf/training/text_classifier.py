@@ -66,16 +66,16 @@ class TextTrainer:
             answers = task_of(rows.features).verdicts(list(labelled), model, length)
         else:
             answers, cut = self._ask(labelled, model, length)
-        said = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
+        predictions = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
         true = [gold[i] for i in kept]
         majority = max(map(true.count, set(true))) / len(true)
-        rated, notes = without_macro_f1(scores(true, said), true)
+        rated, notes = without_macro_f1(scores(true, predictions), true)
         results: dict[str, Any] = {"rows": len(kept), **rated, "majority": round(majority, 4)}
         if is_prompted(model):
-            results["unanswered"] = said.count(None)
-        by_row = dict(zip(kept, said, strict=True))
+            results["unanswered"] = predictions.count(None)
+        by_row = dict(zip(kept, predictions, strict=True))
         predicted = [by_row.get(i) for i in range(len(gold))]
-        labels = sorted({*true, *(one for one in said if one)})
+        labels = sorted({*true, *(one for one in predictions if one)})
         details = spread([label_details(answer) for answer in answers], kept, len(gold))
         return Evaluation(
             results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_prompted(model) else length, notes=notes,

@@ -8,7 +8,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -41,8 +41,6 @@ CHECKPOINTS = "checkpoints"
 
 MINUTES = 5
 """Between two lines of a log within an epoch."""
-_SHARES = "shares"
-"""The key of a micro batch that holds by how much each term of its loss counts."""
 _SPREAD = 1.5
 """Up to how many times its length a row counts when rows are sorted by length."""
 
@@ -67,8 +65,8 @@ class Hyperparameters:
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
             half of the time; devices without it take longer.
         seed: of the order of the rows and of new weights.
-        micro_batch_size: rows of a batch that are computed at a time, to save memory; null computes the batch at once. A step has
-            the loss of the whole batch, whatever the parts; only the draws of dropout differ.
+        micro_batch_size: rows of a batch that are computed at a time, to save memory; null computes the batch at once. It divides
+            `batch_size`, and a step has the mean of the parts' losses (Transformers' gradient accumulation).
         gradient_checkpointing: keep the input of each layer alone, and compute the layer again in the backward pass. It saves most
             of the memory of activations, and takes about a third more time.
         max_steps: steps of the optimiser; null: as many as `epochs` take. Warm-up and decay are over exactly these steps; the rows
@@ -121,20 +119,18 @@ class Loss:
     """A loss that replaces the network's own.
 
     Args:
-        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`. Or it computes the terms
-            that add up to it, each a mean.
+        of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`.
         columns: columns of numbers that `of` reads and the network does not.
         hidden: `of` reads the network's hidden states.
         order: the order of the rows, a `torch.utils.data.Sampler`; by default batches hold rows of similar length.
-        counts: over how many items of a batch each term is a mean (`hfcf.training.steps.Counts`). None for a loss that compares
-            the rows of a batch, which can't be computed on parts of it.
+        compares: `of` compares the rows of a batch with each other, so it can't be computed on parts of it.
     """
 
     of: Callable[[Any, Mapping[str, Any]], Any]
     columns: tuple[str, ...] = ()
     hidden: bool = False
     order: Iterable[int] | None = None
-    counts: steps.Counts | None = None
+    compares: bool = False
 
 
 class LengthSampler(Sampler[int]):
@@ -167,8 +163,8 @@ class LengthSampler(Sampler[int]):
         return (i for batch in (*batches, *last) for i in batch)
 
 
-def _trainer_with(loss: Loss | None, order: Order, counts: steps.Counts | None) -> type[Any]:
-    """Make the trainer's class: rows come in `order`, `loss` replaces the network's own, and `counts` weights parts of batches."""
+def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
+    """Make the trainer's class: rows come in `order`, and `loss` replaces the network's own."""
     from torch.utils.data import DataLoader
     from transformers import Trainer
 
@@ -184,42 +180,10 @@ def _trainer_with(loss: Loss | None, order: Order, counts: steps.Counts | None) 
         ) -> Any:
             if loss is None:
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-            features = {name: value for name, value in inputs.items() if name not in ("labels", _SHARES, *loss.columns)}
+            features = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
             outputs = model(**features, **({"output_hidden_states": True} if loss.hidden else {}))
-            value = steps.add_terms(loss.of(outputs, inputs), inputs.get(_SHARES))
+            value = loss.of(outputs, inputs)
             return (value, outputs) if return_outputs else value
-
-        def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
-            # A network's own loss is a mean over the items of all processes. Transformers leaves that to the network, and T5 and
-            # BERT do not do it: their losses would be multiplied by the number of processes.
-            together = loss is None and self.args.world_size > 1
-            if counts is None or not (together or steps.PARTS in inputs):
-                return super().training_step(model, inputs, num_items_in_batch)
-            model.train()
-            parts = [self._prepare_inputs(part) for part in inputs.get(steps.PARTS) or [inputs]]
-            shares = steps.shares([counts(part) for part in parts], self._sum_everywhere if together else lambda total: total)
-            weighted = [(part, share) for part, share in zip(parts, shares, strict=True) if share is not None]
-            total: Any = 0.0
-            for place, (part, share) in enumerate(weighted, start=1):
-                # Processes exchange their gradients once, after the last part.
-                with nullcontext() if place == len(weighted) else self.accelerator.no_sync(model):
-                    value = self._part_loss(model, part, share)
-                    value = value * self.accelerator.num_processes if together else value
-                    self.accelerator.backward(value)
-                total = total + value.detach()
-            return total
-
-        def _part_loss(self, model: Any, part: dict[str, Any], share: tuple[Any, ...]) -> Any:
-            if loss is None:  # of one term
-                return self.compute_loss(model, part).mean() * share[0]
-            return self.compute_loss(model, {**part, _SHARES: share})
-
-        def _sum_everywhere(self, total: Any) -> Any:
-            return self.accelerator.gather(total).sum()
-
-        def floating_point_ops(self, inputs: dict[str, Any]) -> int:
-            parts = inputs.get(steps.PARTS) or [inputs]
-            return sum(super(OrderedTrainer, self).floating_point_ops(part) for part in parts)
 
     return OrderedTrainer
 
@@ -314,19 +278,19 @@ def training_progress() -> Iterator[Any]:
 def fit(
     network: Any, tokenizer: Any, rows: Dataset, hp: Hyperparameters, *, collator: Any, task_type: str, head: tuple[str, ...],
     out: Path, loss: Loss | None = None, checkpoints: bool = True, callbacks: Sequence[Any] = (),
-    base: Mapping[str, Any] | None = None, data: Any = None, draws: bool = False, sliced: bool = True,
+    base: Mapping[str, Any] | None = None, data: Any = None, draws: bool = False,
 ) -> Any:  # fmt: skip
     """Train `network` on tokenised rows and store it in `out`; continue from the checkpoint of an interrupted run.
 
     Checkpoints are written every five minutes (`HFCF_CHECKPOINT_SECONDS`), and after each epoch. An interrupted training ends with
-    the same weights as an uninterrupted training. `draws` says that the collator draws at random; for `sliced` see
-    `hfcf.training.steps.split_collator`.
+    the same weights as an uninterrupted training. `draws` says that the collator draws at random.
     """
-    from transformers import PrinterCallback, TrainingArguments, set_seed
+    from transformers import PrinterCallback, set_seed
     from transformers.trainer_pt_utils import LengthGroupedSampler
 
-    counts = steps.count_targets(shifted=task_type == "CAUSAL_LM") if loss is None else loss.counts
-    steps.check_counts(hp, counts, "this training")
+    from hfcf.training.one_device import OneDeviceArguments
+
+    parts = steps.count_parts(hp, compares=loss is not None and loss.compares)
     work = out / CHECKPOINTS
     digest = data_digest(rows, hp, data)
     checkpoint = last_checkpoint(work, digest)
@@ -346,31 +310,29 @@ def fit(
         before = base or {name: tensor.clone() for name, tensor in network.state_dict().items()}
         # A change of the embeddings has as many rows as the vocabulary: it would not be small in any form.
         network.get_input_embeddings().weight.requires_grad = False
-    arguments = TrainingArguments(
-        output_dir=str(work), per_device_train_batch_size=hp.batch_size, learning_rate=hp.learning_rate,
+    arguments = OneDeviceArguments(
+        output_dir=str(work), per_device_train_batch_size=hp.batch_size // parts, gradient_accumulation_steps=parts,
+        learning_rate=hp.learning_rate,
         num_train_epochs=hp.epochs, max_steps=hp.max_steps or -1, warmup_steps=hp.warmup, weight_decay=hp.weight_decay,
         seed=hp.seed, data_seed=hp.seed,
         save_strategy="epoch" if checkpoints else "no", save_total_limit=1, logging_steps=10, report_to="none",
         remove_unused_columns=False, disable_tqdm=True, **_where(hp),
     )  # fmt: skip
-    # Else several GPUs of one process share a batch by DataParallel, and a step has `batch_size` rows of each.
-    arguments._n_gpu = min(arguments.n_gpu, 1)
     if loss is not None and loss.order is not None:
         order = Order(loss.order, checkpoint)
     else:
-        sampler = LengthGroupedSampler(arguments.train_batch_size, rows, model_input_name=tokenizer.model_input_names[0])
+        sampler = LengthGroupedSampler(hp.batch_size, rows, model_input_name=tokenizer.model_input_names[0])
         order = Order(sampler, checkpoint)
     recomputed = steps.recomputed(network, hp.model.name, hp.gradient_checkpointing)
     if draws:
         collator = steps.seeded_collator(collator, hp.seed, lambda: order.epoch)
-    if steps.is_split(hp):
-        collator = steps.split_collator(collator, hp.micro_batch_size or hp.batch_size, sliced=sliced)
     with training_progress() as progress, recomputed:
-        trainer = _trainer_with(loss, order, counts)(
+        trainer = _trainer_with(loss, order)(
             model=network, args=arguments, train_dataset=rows, data_collator=collator, processing_class=tokenizer,
             callbacks=[progress, checkpoint_callback(digest, order), *callbacks],
         )  # fmt: skip
-        steps.check_distribution(hp, trainer.accelerator.distributed_type)
+        # Each part's loss is a mean of its own. T5 and BERT do not divide by the items of the whole batch when they are told to.
+        trainer.model_accepts_loss_kwargs = False
         trainer.remove_callback(PrinterCallback)
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     network = network.cpu().float().eval()

@@ -184,8 +184,8 @@ def evaluate_remote(rows: Dataset, model: Model, *, ways: int | None = None) -> 
     labels, left_out = choose_labels(rows, classes, ways)
     kept = [i for i in range(len(rows)) if i not in left_out]
     # A label that is not scored would leave the other labels at 0, and a tie would choose between them.
-    asked = replace(model, labels={name: label for name, label in names.items() if label_of(label) in labels})
-    answers = TASK.verdicts(list(rows.select(kept)), asked, 0) if kept else []
+    scored_model = replace(model, labels={name: label for name, label in names.items() if label_of(label) in labels})
+    answers = TASK.verdicts(list(rows.select(kept)), scored_model, 0) if kept else []
     result = _evaluation(rows, kept, answers, labels, left_out, classes)
     unanswered = sum(not isinstance(answer, Mapping) for answer in answers)
     return replace(result, scores={**result.scores, "unanswered": unanswered}) if kept else result
@@ -197,7 +197,7 @@ def _evaluation(
 ) -> Evaluation:  # fmt: skip
     """Score answers, {label: probability} or the reason why there is none, to the rows that were kept."""
     likeliest = [choose(answer, labels) if isinstance(answer, Mapping) else None for answer in answers]
-    gold, said = list(rows["label"]), dict(zip(kept, likeliest, strict=True))
+    gold, predicted_of = list(rows["label"]), dict(zip(kept, likeliest, strict=True))
     true, results, notes = [gold[i] for i in kept], dict[str, Any](), list[str]()
     if kept:
         results, notes = without_macro_f1(scores(true, likeliest), true)
@@ -205,7 +205,7 @@ def _evaluation(
     masked, absent = ([one for one in some if one not in others] for some, others in ((classes, labels), (labels, classes)))
     notes += [f"{label} is not an answer here, although the model has that class: no row that is scored has it" for label in masked]
     notes += [f"the model has no class {label}: its rows count as wrong" for label in absent if label in true]
-    predicted = [said.get(i) for i in range(len(gold))]
+    predicted = [predicted_of.get(i) for i in range(len(gold))]
     details = spread([label_details(answer) for answer in answers], kept, len(gold))
     return Evaluation(
         {"rows": len(kept), **results}, gold, predicted, left_out, tuple(labels), notes=tuple(notes), details=details, **more

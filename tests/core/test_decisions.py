@@ -1,16 +1,15 @@
-"""What decides about scores: equal ones, edges, and what is asked once more alone."""
+"""What decides about scores: equal ones, and edges."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from hfcf.core.candidates import scored
-from hfcf.core.decisions import DIGITS, TOLERANCE, batches_of_one, best, exceeds, is_alone, is_close, ranked, reaches, settled
-from hfcf.engines.classifier import choose, in_doubt
+from hfcf.core.decisions import DIGITS, TOLERANCE, best, exceeds, ranked, reaches
+from hfcf.engines.classifier import choose
 
 PAIRS = [("b", 0.5), ("a", 0.49995), ("c", 0.9), ("d", 0.49985)]
 
@@ -49,40 +48,6 @@ def test_best_needs_something_to_choose_from() -> None:
 def test_equal_labels_are_chosen_by_name_whatever_a_batch_adds() -> None:
     for noise in (-3e-6, 0.0, 3e-6):
         assert choose({"REFUTES": 0.5 + noise, "SUPPORTS": 0.5 - noise}, ["REFUTES", "SUPPORTS"]) == "SUPPORTS"
-
-
-def test_only_what_a_batch_could_move_over_an_edge_is_in_doubt() -> None:
-    assert in_doubt({"A": 0.7, "B": 0.3}, floor=0.7)
-    assert in_doubt({"A": 0.70019, "B": 0.3}, floor=0.7)
-    assert not in_doubt({"A": 0.7003, "B": 0.3}, floor=0.7)
-    assert in_doubt({"A": 0.5, "B": 0.49985})
-    assert not in_doubt({"A": 0.5, "B": 0.4997})
-    assert not in_doubt({"A": 0.5, "B": 0.49985, "C": 0.1}, ["A", "C"])
-    assert not in_doubt(None)
-    assert not in_doubt("the model says nothing")
-
-
-def test_what_is_in_doubt_is_asked_once_more_alone_and_in_its_place() -> None:
-    asked: list[tuple[list[float], bool]] = []
-
-    def ask(requests: Sequence[float]) -> list[float]:
-        asked.append((list(requests), is_alone()))
-        return [request if is_alone() else request + 1e-6 for request in requests]
-
-    scores = [0.1, 0.5 - TOLERANCE, 0.9, 0.5]
-    answers = settled(ask, scores, lambda score, _: is_close(score, 0.5))
-    assert answers == [0.1 + 1e-6, 0.5 - TOLERANCE, 0.9 + 1e-6, 0.5]
-    assert asked == [(scores, False), ([0.5 - TOLERANCE, 0.5], True)]
-    assert settled(ask, [0.2], lambda score, _: is_close(score, 0.5)) == [0.2 + 1e-6]
-    assert len(asked) == 3
-
-
-def test_alone_ends_with_its_block_even_in_an_error() -> None:
-    with batches_of_one():
-        assert is_alone()
-    with pytest.raises(KeyError), batches_of_one():
-        raise KeyError
-    assert not is_alone()
 
 
 def test_the_tolerance_is_wider_than_the_rounding_of_answers() -> None:

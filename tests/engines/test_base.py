@@ -211,6 +211,7 @@ def test_workers_of_a_machine_with_two_gpus_take_turns(library: Any, monkeypatch
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
     monkeypatch.setattr(library, "parent_process", lambda: "another process")
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
     found = []
     for name in ("ForkPoolWorker-1", "ForkPoolWorker-2", "SpawnPoolWorker-3"):
         monkeypatch.setattr(library.current_process(), "_name", name)
@@ -257,7 +258,11 @@ def test_a_worker_that_was_forked_from_a_process_with_a_gpu_says_what_to_do(name
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 1)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
     monkeypatch.setattr(multiprocess, "parent_process", lambda: "another process")
-    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+
+    def refuse() -> None:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
+
+    monkeypatch.setattr(torch.cuda, "init", refuse)
     with pytest.raises(RuntimeError, match=r"num_proc: .*set_start_method\(\"spawn\""):
         Lengths().run(["a"])
     assert LOADED == []

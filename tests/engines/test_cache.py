@@ -92,19 +92,6 @@ def test_the_first_answer_stays(tmp_path: Path) -> None:
     assert one.get(["k", "l"]) == {"k": "first", "l": "new"}
 
 
-def test_steps_stay_until_the_answer_comes(tmp_path: Path) -> None:
-    cache = RequestCache(tmp_path / "requests.sqlite")
-    for step in ([1, [2]], [3, []], [1, [2]]):
-        cache.put_steps({"k": step, "l": step})
-    steps = cache.get_steps(["k", "l", "m"])
-    assert {key: sorted(of_key) for key, of_key in steps.items()} == {key: [[1, [2]], [3, []]] for key in "kl"}
-    assert cache.get(["k"]) == {}
-    RequestCache(tmp_path / "requests.sqlite").put({"k": "answer"})
-    assert [*cache.get_steps(["k", "l"])] == ["l"]
-    assert cache.prune(engine="other") == 0
-    assert cache.get_steps(["k", "l"]) == {}
-
-
 def test_a_failed_put_stores_nothing_and_frees_the_lock(tmp_path: Path) -> None:
     cache = RequestCache(tmp_path / "requests.sqlite")
     with pytest.raises(sqlite3.Error):

@@ -68,29 +68,6 @@ def test_bm25_gives_the_top_of_a_brute_force_with_ties_by_number(k1: float, b: f
     assert (hit["title"], hit["text"]) == (rows[hit["number"]]["title"], rows[hit["number"]]["text"])
 
 
-def test_the_scores_are_those_of_bm25s() -> None:
-    import bm25s
-
-    rows = passages(200)
-    own = bm25s.BM25(method="lucene", dtype="float64", k1=1.5, b=0.75)
-    own.index([words_of(f"{row['title']} {row['text']}") for row in rows], show_progress=False)
-    for question, hits in zip(
-        questions(), Retriever(passages=Passages.of(Dataset.from_list(rows)), k=200).run(questions()), strict=True
-    ):
-        known = [word for word in words_of(question) if word in own.vocab_dict]
-        scores = np.round(own.get_scores(known), 5) if known else np.zeros(len(rows))
-        assert {hit["number"]: hit["score"] for hit in hits} == {int(i): scores[i] for i in np.flatnonzero(scores)}
-
-
-def test_chunks_change_nothing(tmp_path: Path) -> None:
-    ds = Passages.of(Dataset.from_list(passages(100))).open()
-    bm25.build(tmp_path / "one", ds, 1.5, 0.75)
-    bm25.build(tmp_path / "many", ds, 1.5, 0.75, chunk=7)
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == sorted(path.name for path in (tmp_path / "many").iterdir())
-    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "many" / name).read_bytes() for name in names)
-
-
 def test_odd_questions() -> None:
     rows = [
         {"title": "Beyoncé", "text": "Season 5 of vitamin C."},
@@ -128,8 +105,6 @@ def test_the_index_is_built_once_and_mapped(cache: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(bm25, "build", None)
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
     assert Retriever(passages=collection).run(questions()) == first
-    loaded = Retriever(passages=collection).loaded()
-    assert isinstance(loaded._bm25.scores["data"], np.memmap)
     assert len([*(cache / "indexes").glob("bm25-*/")]) == 1
 
 
@@ -304,3 +279,39 @@ def test_dense_without_faiss_says_what_to_install(tiny_model: Callable[[str], st
     collection = Passages.of(Dataset.from_list([{"text": TEXTS[0]}]))
     with pytest.raises(ModuleNotFoundError, match=r"\.\[dense\]"):
         Retriever(passages=collection, method="dense", model=Model(tiny_model("classifier"))).run(["who?"])
+
+
+@pytest.mark.parametrize(
+    ("name", "narrow", "wide"), [("IVF32,Flat", "nprobe=1", "nprobe=32"), ("HNSW16", "efSearch=1", "efSearch=3000")]
+)
+def test_an_approximate_index_finds_more_by_a_wider_search(name: str, narrow: str, wide: str) -> None:
+    pytest.importorskip("faiss", reason='FAISS is not installed: pip install ".[dense]"')
+    rng = np.random.default_rng(0)
+    stored = (rng.standard_normal((60, 32))[rng.integers(0, 60, 3_000)] + 0.5 * rng.standard_normal((3_000, 32))).astype(np.float32)
+    asked = stored[:70] + 0.3 * rng.standard_normal((70, 32)).astype(np.float32)
+    exact = [set(np.argsort(-(stored @ question))[:10].tolist()) for question in asked]
+
+    def recall(options: str) -> float:
+        made = dense_module.new_index(name, options, 32, len(stored))
+        dense_module.fill(made, lambda numbers: stored[numbers], len(stored))
+        found = dense_module.search(made, asked, 10)
+        return float(np.mean([len({number for number, _ in hits} & true) / 10 for hits, true in zip(found, exact, strict=True)]))
+
+    assert recall(narrow) < recall(wide)
+    assert recall(wide) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "named"),
+    [("IVF", "", "IVF"), ("IVF2,Flat", "efSearch=3", "efSearch"), ("LSH", "", "LSH"), ("IVF4000,Flat", "", "4,000")],
+)
+def test_an_index_that_can_not_be_built_is_told_before_the_encoding(name: str, options: str, named: str) -> None:
+    pytest.importorskip("faiss", reason='FAISS is not installed: pip install ".[dense]"')
+    with pytest.raises(ValueError, match="index") as error:
+        dense_module.new_index(name, options, 32, 3_000)
+    assert named in str(error.value)
+
+
+def test_settings_of_an_index_are_refused_for_bm25() -> None:
+    with pytest.raises(ValueError, match="HNSW16"):
+        Retriever(passages=Passages("0"), index="HNSW16")

@@ -21,8 +21,8 @@ from hfcf.core.system import System
 from hfcf.engines import cache as request_cache
 from hfcf.engines.base import usage
 from hfcf.engines.likelihood import Likelihood
+from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.engines.ner import Ner
-from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.systems.baselines.back_translation import BackTranslation
 from hfcf.systems.baselines.paraphrase import Paraphrase
 from hfcf.systems.baselines.polyjuice import Polyjuice
@@ -81,7 +81,7 @@ def test_a_run_has_counterfactuals_and_counts_and_asks_nothing_twice(make: Make,
     assert all(status["accepted"] is not None for status in done["status"])
     assert len(counterfactuals) + sum(not row["accepted"] for row in done["status"]) >= len(done)
     assert len(set(questions(server))) == len(server.asked)
-    record = usage()["Remote"]
+    record = usage()["LanguageModel"]
     assert (record.attempts, record.tokens, record.written) == (len(server.asked), 110 * len(server.asked), 10 * len(server.asked))
     assert record.cost == pytest.approx(120e-6 * len(server.asked))
     assert list(run(make)) == list(done)

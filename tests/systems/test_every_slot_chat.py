@@ -24,7 +24,6 @@ from hfcf.core.schema import TEXT
 from hfcf.core.system import System
 from hfcf.core.task import get_task
 from hfcf.engines.base import usage
-from hfcf.engines.chat import grammar
 from hfcf.engines.ner import Ner
 from hfcf.metrics.flip_rate import ask_verifier
 from hfcf.systems.baselines.llm import LLM
@@ -34,7 +33,6 @@ from hfcf.training.verifier import TRAINER
 
 Make = Callable[[Model], tuple[System, Dataset]]
 Answer = Callable[[Mapping[str, Any]], Any]
-needs_grammar = pytest.mark.skipif(not grammar.is_installed(), reason="llguidance is not installed")
 
 
 @pytest.fixture
@@ -105,8 +103,6 @@ def test_a_chat_model_makes_the_rows_of_an_endpoint(
     system: tuple[Make, Answer], model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, answer = system
-    # The server of the test holds no answer to its schema.
-    monkeypatch.setattr(grammar, "start_matchers", lambda *_: None)
     with starter(monkeypatch, CONCURRENCY="1") as start:
         server = start(lambda _, asked: say(json.dumps(answer(asked))))
         served, rows = make(Model("llm:m"))
@@ -118,8 +114,7 @@ def test_a_chat_model_makes_the_rows_of_an_endpoint(
     assert _without_models(done) == _without_models(expected)
     assert sorted(map(chat_models.key, asked)) == sorted(map(chat_models.key, server.asked))
     assert list(here(rows, load_from_cache_file=False)) == done
-    assert usage()["ChatModel"].attempts == len(asked), "the second run computed nothing"
-    assert "Remote" not in usage()
+    assert usage()["LanguageModel"].attempts == len(asked), "the second run computed nothing"
 
 
 def _without_models(rows: Any) -> Any:
@@ -131,7 +126,6 @@ def _without_models(rows: Any) -> Any:
     return round(rows, 2) if isinstance(rows, float) else rows
 
 
-@needs_grammar
 def test_a_random_chat_model_in_every_place_is_held_to_the_schemas(model: Model, demo: Dataset) -> None:
     done = hfcf.CrossAug.preset("llm", generator=model, verifier=model, max_new_tokens=32)(demo.select(range(4)))
     reasons = {row["status"]["reason"] for row in done}
@@ -139,7 +133,6 @@ def test_a_random_chat_model_in_every_place_is_held_to_the_schemas(model: Model,
     assert not any("is no JSON" in (reason or "") or "does not fit" in (reason or "") for reason in reasons), reasons
 
 
-@needs_grammar
 def test_a_chat_model_is_evaluated_and_measures_flips(model: Model, demo: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = demo.select(range(6))
     script(monkeypatch, lambda question: json.dumps(every_slot.answer_to(question)))

@@ -27,7 +27,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.system import System
 from hfcf.core.task import get_task
 from hfcf.engines.base import usage
-from hfcf.engines.chat.engine import ChatModel
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.ner import Ner
 from hfcf.engines.parser import Constituents, Parser
 from hfcf.pipeline.run import make_system
@@ -49,8 +49,8 @@ HERE: dict[str, dict[str, Any]] = {
     "paraphrase": {}, "masked_lm": {}, "back_translation": {"max_new_tokens": 8, "num_beams": 2},
 }  # fmt: skip
 ASKED = {
-    "race": {"Attribution", "Classifier", "ChatModel"}, "crossaug": {"Classifier", "ChatModel"}, "ccg": {"ChatModel"},
-    "checkwhy": {"ChatModel", "Rescorer"}, "rgf": {"Reader", "ChatModel"}, "paraphrase": {"ChatModel"},
+    "race": {"Attribution", "Classifier", "LanguageModel"}, "crossaug": {"Classifier", "LanguageModel"}, "ccg": {"LanguageModel"},
+    "checkwhy": {"LanguageModel", "Rescorer"}, "rgf": {"Reader", "LanguageModel"}, "paraphrase": {"LanguageModel"},
     "masked_lm": {"MaskFiller"}, "back_translation": {"Continuation"},
 }  # fmt: skip
 """The engines that a run must ask."""
@@ -104,20 +104,20 @@ def test_the_whole_chain_runs_and_asks_its_checkpoints(name: str, demo: Dataset,
     [
         pytest.param(name, marks=[pytest.mark.slow] if name == "rgf" else [])
         for name, engines in sorted(ASKED.items())
-        if "ChatModel" in engines
+        if "LanguageModel" in engines
     ],
 )
 def test_a_tiny_chat_model_writes_itself(name: str, demo: Dataset) -> None:
     ds = make(name)(rows(name, demo).select(range(2)), load_from_cache_file=False)
     assert all(row["accepted"] is not None for row in ds["status"])
-    assert usage()["ChatModel"].attempts > 0 or name == "rgf"  # its tiny readers may find no near miss to ask for
+    assert usage()["LanguageModel"].attempts > 0 or name == "rgf"  # its tiny readers may find no near miss to ask for
 
 
 @every
 def test_a_preset_is_there_before_anything_loads(name: str) -> None:
-    system = make_system(name, preset="hub", settings={"size": "7b"} if "ChatModel" in ASKED[name] else {})
+    system = make_system(name, preset="hub", settings={"size": "7b"} if "LanguageModel" in ASKED[name] else {})
     assert not usage()
-    assert ("Qwen2.5-7B" in str(system.settings)) == ("ChatModel" in ASKED[name])
+    assert ("Qwen2.5-7B" in str(system.settings)) == ("LanguageModel" in ASKED[name])
 
 
 def test_the_chat_models_name_their_sizes(hub: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_chat_models_name_their_sizes(hub: Path) -> None:
         model = make("crossaug", size=size).generator
         assert model.name.removeprefix("chat:") in names
         assert size.upper() in model.name
-        engine = ChatModel(model=model, schema='{"type": "object"}', max_tokens=4, attempts=1)
+        engine = LanguageModel(model=model, schema='{"type": "object"}', max_tokens=4, attempts=1)
         assert len(engine.run([[{"role": "user", "content": "Hello"}]])) == 1
 
 

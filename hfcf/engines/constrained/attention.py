@@ -41,8 +41,8 @@ def beam_attention(
     if layer is not None and query.shape[2] == layer.length:  # the first step
         # The prompt can be looked up in the cache later if this layer attends to exactly that.
         one_mask = attention_mask is None or attention_mask.shape[1] == 1
-        plain = all(kwargs.get(name) is None for name in ("position_bias", "s_aux", "softcap"))
-        layer.sharable = key is layer.keys and value is layer.values and one_mask and plain
+        unmodified = all(kwargs.get(name) is None for name in ("position_bias", "s_aux", "softcap"))
+        layer.sharable = key is layer.keys and value is layer.values and one_mask and unmodified
     beams = query.shape[0] // key.shape[0]
     if beams == 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
@@ -67,10 +67,10 @@ def _after_prefix(
     (rows, groups, length, size), (total, heads, _, _) = keys.shape, query.shape
     beams, share, wide = total // rows, heads // groups, values.shape[-1]
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    own = query.reshape(total, groups, share, size) * scale
-    common = own.view(rows, beams, groups, share, size).transpose(1, 2).reshape(rows, groups, beams * share, size)
+    queries = query.reshape(total, groups, share, size) * scale
+    common = queries.view(rows, beams, groups, share, size).transpose(1, 2).reshape(rows, groups, beams * share, size)
     scores = (common @ keys.transpose(2, 3)).view(rows, groups, beams, share, length)
-    scores = torch.cat([scores.transpose(1, 2).reshape(total, groups, share, length), own @ key.transpose(2, 3)], -1)
+    scores = torch.cat([scores.transpose(1, 2).reshape(total, groups, share, length), queries @ key.transpose(2, 3)], -1)
     if attention_mask is not None:
         mask = attention_mask[:, :, -1:]
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min) if mask.dtype == torch.bool else scores + mask

@@ -115,8 +115,8 @@ class Beams:
                 raise ValueError("the constrained search counts positions by the attention mask: leave position_ids out")
         if self.narrows:
             # Transformers' cross-attention cache is filled in the first step, once per row, and never moved.
-            own = Cache(layer_class_to_replicate=partial(BeamLayer, tokens))  # type: ignore[arg-type]
-            self.cache = EncoderDecoderCache(own, DynamicCache()) if self.two_sided else own
+            beam_cache = Cache(layer_class_to_replicate=partial(BeamLayer, tokens))  # type: ignore[arg-type]
+            self.cache = EncoderDecoderCache(beam_cache, DynamicCache()) if self.two_sided else beam_cache
 
     @property
     def _own(self) -> Any:
@@ -184,7 +184,7 @@ class Beams:
 
 def _plain(cache: Any) -> bool:
     """Return whether all layers of a cache grow, so that `BeamLayer` can replace them; sliding and static layers stay."""
-    own = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-    if type(own) is not DynamicCache or own.offloading or own.get_seq_length() > 0:
+    self_cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+    if type(self_cache) is not DynamicCache or self_cache.offloading or self_cache.get_seq_length() > 0:
         return False
-    return all(type(layer) is DynamicLayer for layer in own.layers)
+    return all(type(layer) is DynamicLayer for layer in self_cache.layers)

@@ -53,7 +53,7 @@ class Vocabulary:
         """
         forms: list[tuple[int, ...]] = []
         coded = (phrase, unicodedata.normalize("NFC", phrase))
-        for text in dict.fromkeys(form for written in coded for form in (written, written[:1].upper() + written[1:])):
+        for text in dict.fromkeys(spelling for written in coded for spelling in (written, written[:1].upper() + written[1:])):
             for context in ("a ", "("):
                 before, ids = self._ids(context.strip()), self._ids(context + text)
                 if ids[: len(before)] == before and len(ids) > len(before):

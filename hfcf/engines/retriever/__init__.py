@@ -13,18 +13,19 @@ import numpy as np
 import torch
 from filelock import FileLock
 
-from hfcf.core.decisions import is_alone
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
 from hfcf.core.paths import cache_dir, fill_once
 from hfcf.core.settings import Positive, Share, Weight
 from hfcf.engines.base import Engine
 from hfcf.engines.retriever import bm25, dense
-from hfcf.engines.retriever.faiss_index import FLAT
+from hfcf.engines.retriever.dense import FLAT
 
 METHODS = ("bm25", "dense")
 INDEX = {"index": FLAT, "index_search": ""}
 """The settings about the index of "dense", with their defaults."""
+_FILES = "2"
+"""Raise it when the files of an index change."""
 BATCH = 256
 """The number of questions that search a dense index at once: it reads all vectors once for them."""
 
@@ -139,14 +140,14 @@ class Retriever(Engine):
         return {name: value for name, default in INDEX.items() if (value := getattr(self, name)) != default}
 
     def room(self, length: int) -> int:
-        return super().room(length) if self.method == "bm25" or is_alone() else BATCH
+        return super().room(length) if self.method == "bm25" else BATCH
 
     def load(self, device: torch.device) -> Any:
         passages = self.passages.open()
-        name: dict[str, Any] = {self.method: self.VERSION, "passages": self.passages.key()}
+        name: dict[str, Any] = {self.method: _FILES, "passages": self.passages.key()}
         if self.method == "bm25":
             name |= {"k1": self.k1, "b": self.b}
-            return bm25.Index(_built(_place(name), lambda folder: bm25.build(folder, passages, self.k1, self.b)), len(passages))
+            return bm25.Index(_built(_place(name), lambda folder: bm25.build(folder, passages, self.k1, self.b)))
         encoder = self._encoder(self.passage_model or self.model)
         name |= {"encoder": encoder.settings(), "dtype": str(encoder.dtype())}
         flat = _place(name)
@@ -161,7 +162,7 @@ class Retriever(Engine):
                     folder, passages, encoder, kept, index=self.index, index_search=self.index_search, flat=known
                 ))  # fmt: skip
                 kept.unlink(missing_ok=True)
-        return dense.Index(place, self._encoder(self.model), self.index, self.index_search)
+        return dense.Index(place, self._encoder(self.model), self.index_search)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
         return [loaded.encode(request) for request in requests]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from hfcf.core.decisions import TOLERANCE
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.core.settings import Positive
@@ -19,7 +17,6 @@ from hfcf.core.workers import is_worker
 from hfcf.engines.base import Encoded, Engine, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.networks import load_network
-from hfcf.engines.retriever.faiss_index import FLAT, Approximate, blas, fill, import_faiss, new_index, tune
 from hfcf.engines.retriever.topk import Hits, top_k
 
 if TYPE_CHECKING:
@@ -28,9 +25,17 @@ if TYPE_CHECKING:
 POOLINGS = ("mean", "cls", "pooler")
 CHUNK = 4_096
 """The number of passages that are tokenised at once, and sorted by length."""
-MANY = 16
-"""The number of questions from which on an exact search multiplies matrices."""
+FLAT = "Flat"
+"""The exact index: every passage is compared."""
+INSTALL = 'FAISS is not installed: pip install "faiss-cpu>=1.11", or in a checkout of hfcf: pip install ".[dense]"'
+SAMPLE = 65_536
+"""Passages that a training reads if the collection has them, or 40 for each list: FAISS uses as many."""
+MARGIN = 32
+"""Passages that are found besides twice `k`, so that equal scores around the k-th place are all seen."""
+_SEED = 13
 _FILE = "vectors.faiss"
+Vectors = Callable[[np.ndarray], np.ndarray]
+"""Returns the vectors of passages by their numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +104,9 @@ def build(
 ) -> None:  # fmt: skip
     """Write the index of a collection's vectors into a new folder.
 
-    For its memory see `hfcf.engines.retriever.faiss_index`. The exact index holds all vectors, 4 bytes a dimension and passage: 21
-    million of 768 dimensions take 65 GB, of 128 dimensions 11 GB. On disk they take as much again until the index is written.
+    Bytes for each passage of d dimensions: "Flat" takes 4d, so 21 million of 768 dimensions take 65 GB. "HNSW32" takes about 4d +
+    280. "IVF65536,PQ64" takes 64, 16 for its number and place, and 4d for each of the 65,536 lists. On disk the vectors take as
+    much again until the index is written.
 
     Args:
         kept: the file of encoded vectors, from which a build that was killed continues.
@@ -119,11 +125,72 @@ def build(
             raise
         places = np.empty(len(passages), dtype=np.int64)
         places[records["number"] - 1] = np.arange(len(records))
-        fill(made, index, lambda numbers: records["vector"][places[numbers]], len(passages))
+        fill(made, lambda numbers: records["vector"][places[numbers]], len(passages))
     else:
-        fill(made, index, _read(flat).reconstruct_batch, len(passages))
+        fill(made, _read(flat).reconstruct_batch, len(passages))
     folder.mkdir()
     faiss.write_index(made, str(folder / _FILE))
+
+
+def import_faiss() -> Any:
+    """Return the module; raise `ModuleNotFoundError` with the command that installs it."""
+    try:
+        import faiss
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(INSTALL) from error
+    return faiss
+
+
+def new_index(index: str, index_search: str, dimensions: int, passages: int) -> Any:
+    """Make an empty index, before the hours of encoding.
+
+    Args:
+        index: a string of FAISS's `index_factory`.
+        index_search: parameters of a search in the form of FAISS's `ParameterSpace`, such as "nprobe=64"; "" for FAISS's own.
+        dimensions: the number of dimensions of a vector.
+        passages: the number of passages of the collection.
+
+    Raises:
+        ValueError: FAISS can't make the index or does not have a parameter, its metric is not the inner product, or the collection
+            is smaller than its number of lists.
+    """
+    faiss = import_faiss()
+    try:
+        made = faiss.index_factory(dimensions, index, faiss.METRIC_INNER_PRODUCT)
+        tune(made, index_search)
+    except RuntimeError as error:
+        raise ValueError(
+            f"index={index!r} and index_search={index_search!r} must be strings of FAISS's index_factory and ParameterSpace for "
+            f'{dimensions} dimensions, such as "IVF65536,PQ64" and "nprobe=64": {error}'
+        ) from error
+    if made.metric_type != faiss.METRIC_INNER_PRODUCT:
+        raise ValueError(f'index={index!r} does not compare by the inner product: take one of "Flat", "HNSW…" or "IVF…"')
+    if passages < (lists := _lists(made)):
+        raise ValueError(f"index={index!r} has {lists:,} lists and the collection {passages:,} passages: take fewer lists")
+    return made
+
+
+def _lists(made: Any) -> int:
+    ivf = import_faiss().try_extract_index_ivf(made)
+    return 0 if ivf is None else int(ivf.nlist)
+
+
+def tune(made: Any, index_search: str) -> None:
+    """Set the parameters of a search, such as "nprobe=64" or "efSearch=128"."""
+    if index_search:
+        import_faiss().ParameterSpace().set_index_parameters(made, index_search)
+
+
+def fill(made: Any, vectors: Vectors, passages: int) -> None:
+    """Train an index on a seeded sample of the passages, and add all of them chunk by chunk."""
+    if not made.is_trained:
+        size = min(passages, max(40 * _lists(made), SAMPLE))
+        sample = np.sort(np.random.default_rng(_SEED).choice(passages, size, replace=False))
+        made.train(np.ascontiguousarray(vectors(sample)))
+    for start in range(0, passages, CHUNK):
+        made.add(np.ascontiguousarray(vectors(np.arange(start, min(start + CHUNK, passages)))))
+    if (ivf := import_faiss().try_extract_index_ivf(made)) is not None:
+        ivf.make_direct_map()  # a search computes the scores again from what the index has of each passage
 
 
 def _read(folder: Path) -> Any:
@@ -168,12 +235,11 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path, shape: tuple[int, .
 class Index:
     """Search in the file of `build`, memory-mapped."""
 
-    def __init__(self, folder: Path, encoder: Encoder, index: str = FLAT, index_search: str = "") -> None:
+    def __init__(self, folder: Path, encoder: Encoder, index_search: str = "") -> None:
         if is_worker():
             import_faiss().omp_set_num_threads(1)  # after a fork, more threads hang
         self._index = _read(folder)
-        tune(self._index, index, index_search)
-        self._find = searcher(self._index, index)
+        tune(self._index, index_search)
         self._encoder, self._loaded = encoder, encoder.loaded()
 
     def encode(self, text: str) -> Encoded:
@@ -189,11 +255,11 @@ class Index:
 
         Each question is encoded alone: padding moves the last bits of a vector. The index is searched for all of them at once.
         """
-        asked = [i for i, question in enumerate(questions) if len(question)]
+        readable = [i for i, question in enumerate(questions) if len(question)]
         hits: list[Hits] = [[] for _ in questions]
-        if asked:
-            vectors = np.concatenate([self._vector(questions[i]) for i in asked])
-            for i, found in zip(asked, self._find(vectors, k), strict=True):
+        if readable:
+            vectors = np.concatenate([self._vector(questions[i]) for i in readable])
+            for i, found in zip(readable, search(self._index, vectors, k), strict=True):
                 hits[i] = found
         return hits
 
@@ -213,31 +279,10 @@ class Index:
         return vector
 
 
-def searcher(made: Any, index: str) -> Callable[[np.ndarray, int], list[Hits]]:
-    """Return the function that finds the k best passages for each of some vectors."""
-    if index == FLAT:
-        return partial(_find_exactly, made)
-    approximate = Approximate(made)
-    return lambda vectors, k: [top_k(numbers, scores, k) for numbers, scores in approximate.search(vectors, 2 * k)]
-
-
-def _find_exactly(made: Any, vectors: np.ndarray, k: int) -> list[Hits]:
-    hits: list[Hits] = [[] for _ in vectors]
-    unsure, size = list(range(len(vectors))), min(2 * k, made.ntotal)
-    while unsure:
-        # BLAS is faster for many questions, slower for one. Its last bits don't matter: scores are computed again.
-        with blas(import_faiss(), use=len(unsure) >= MANY):
-            _, places = made.search(vectors[unsure], size)
-        asked, unsure = unsure, []
-        for i, found in zip(asked, places, strict=True):
-            numbers = np.sort(found)
-            stored = made.reconstruct_batch(numbers)
-            scores = stored.astype(np.float64) @ vectors[i].astype(np.float64)
-            hits[i] = top_k(numbers, scores, k)
-            # By how much FAISS, in float32, may misjudge a score, and which scores are equal.
-            slack = 2 * TOLERANCE + 1e-5 * float(np.linalg.norm(vectors[i]) * np.linalg.norm(stored, axis=1).max())
-            # FAISS cuts equal passages anywhere: read on until the last is worse than the k-th by more than this.
-            if size < made.ntotal and scores.min() >= hits[i][-1][1] - slack:
-                unsure.append(i)
-        size = min(4 * size, made.ntotal)
-    return hits
+def search(made: Any, vectors: np.ndarray, k: int) -> list[Hits]:
+    """Return the k best passages for each of some vectors, by scores that are computed again in float64."""
+    found = []
+    for vector, places in zip(vectors, made.search(vectors, min(2 * k + MARGIN, made.ntotal))[1], strict=True):
+        numbers = np.sort(places[places >= 0])
+        found.append(top_k(numbers, made.reconstruct_batch(numbers).astype(np.float64) @ vector.astype(np.float64), k))
+    return found

@@ -15,7 +15,7 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import expand
-from hfcf.core.model import Model, is_chat, is_remote
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import no_rows
 from hfcf.core.settings import models_in
@@ -23,9 +23,8 @@ from hfcf.core.system import System
 from hfcf.core.task import Task, get_task, task_of
 from hfcf.core.trainer import load_trainer
 from hfcf.engines.base import Engine
-from hfcf.engines.chat.engine import ChatModel
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.engines.remote.engine import Remote
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.recipe import ColumnComparison, MethodRecipe, SetComparison, Source
 from hfcf.studies.compare.results import digest
@@ -98,7 +97,7 @@ class Method:
         if self.system is None:
             return {"comparison": VERSION}
         models = [model for _, model in models_in(self.system.values)]
-        prompted = [engine for engine, kind in ((Remote, is_remote), (ChatModel, is_chat)) if any(map(kind, models))]
+        prompted = [LanguageModel] if any(map(is_prompted, models)) else []
         named = [engine for stage in self.system.stages for engine in stage.engines]
         engines = [resolve_name(engine) if isinstance(engine, str) else engine for engine in named]
         return {

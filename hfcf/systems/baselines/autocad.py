@@ -209,18 +209,14 @@ def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
         wrong, counted, ended = batch["wrong"].bool()[:, None], labels >= 0, labels == (-1 if end is None else end)
         return labels, counted & ~wrong, counted & wrong & ~ended
 
-    def of(output: Any, batch: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    def of(output: Any, batch: Mapping[str, Any]) -> torch.Tensor:
         labels, right, wrong = tokens(batch)
         logits = output.logits.float()[:, :-1] if shifted else output.logits.float()
         said = logits.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)
         unlikely = -(1 - said.exp()).clamp(min=_LEAST).log()
-        return _mean(-said, right), alpha * _mean(unlikely, wrong)
+        return _mean(-said, right) + alpha * _mean(unlikely, wrong)
 
-    def counts(batch: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
-        _, right, wrong = tokens(batch)
-        return right.sum().float(), wrong.sum().float()
-
-    return Loss(of=of, columns=("wrong",), counts=counts)
+    return Loss(of=of, columns=("wrong",))
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:

@@ -16,9 +16,7 @@ from hfcf.core.settings import NonNegative, Positive, Prompted
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
-from hfcf.engines.chat.engine import ChatModel
-from hfcf.engines.llm_backend import engine_for, failure
-from hfcf.engines.remote.engine import Remote
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.prompts import Prompt
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import DEFAULT
@@ -46,7 +44,7 @@ class RewriteLlm(Stage):
 
     Args:
         model: the name that the server knows it by, with or without "llm:"; `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint
-            (see `Remote`). Or "chat:NAME", a model in this process.
+            (see `LanguageModel`). Or "chat:NAME", a model in this process.
         task: the task of the rows.
         relations: the labels that the model chooses from. None: SemEval's without "Other" for sentences; for single texts the
             labels of the rows, which it learns.
@@ -64,7 +62,7 @@ class RewriteLlm(Stage):
     inputs: ClassVar[Any] = TaskColumns(model_columns)
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
-    engines: ClassVar = (Remote,)
+    engines: ClassVar = (LanguageModel,)
 
     model: Served = "gpt-3.5-turbo-0301"
     task: str = DEFAULT
@@ -84,7 +82,7 @@ class RewriteLlm(Stage):
             raise ValueError(f"model must be a language model, {REMOTE}NAME or {CHAT}NAME, got {self.model.name!r}")
         prompts.check_shots(self._kind.template, self.shots, self._folder)
         if not self.fit_inputs:
-            _ = self._engine(self._prompt)  # checks the other settings
+            _ = self._prompt  # checks the labels
 
     def __getstate__(self) -> dict[str, Any]:
         # Other words in the prompt give other rows.
@@ -115,26 +113,22 @@ class RewriteLlm(Stage):
         labels = self._kind.default_labels if self.relations is None else self.relations
         return self._kind(relations=learned_labels(self.fitted) if self.fitted else labels or (), max_words=self.max_words)
 
-    def _engine(self, prompt: Prompt) -> Remote | ChatModel:
-        return engine_for(
-            self._model,
-            prompt.schema(),
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            attempts=self.attempts,
-        )
-
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         prompt = self._prompt
         problems = [prompt.problem(row) for row in rows]
         readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
-        answers = iter(self._engine(prompt).run([prompt.messages(row, self.shots, self._folder) for row in readable]))
+        answers = iter(
+            prompts.ask(
+                self._model, prompt.template, [prompt.values(row) for row in readable], shots=self.shots, folder=self._folder,
+                limits=prompt.limits, temperature=self.temperature, max_tokens=self.max_tokens, seed=self.seed,
+                attempts=self.attempts,
+            )
+        )  # fmt: skip
         results: list[dict[str, Any] | Reject] = []
         for row, problem in zip(rows, problems, strict=True):
             if problem is not None:
                 results.append(settle([], problem))
-            elif why := failure(answer := next(answers)):
+            elif why := prompts.failure(answer := next(answers)):
                 results.append(settle([], why))
             else:
                 results.append(settle([prompt.candidate(row, answer["answer"], self.name)], "there is no candidate"))
@@ -146,7 +140,7 @@ class LLM(System):
 
     A claim gets a claim of the opposite label, as in RACE's comparison with GPT-3 and ChatGPT (appendix D). A sentence gets a
     sentence of another relation between its entities, in the three steps of CCG's prompt (Table 9). A single text gets a text
-    of another label, with as few words changed as can be. `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `Remote`
+    of another label, with as few words changed as can be. `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint; `LanguageModel`
     documents the other variables (concurrency, rate limits, patience, prices). The endpoint is in no key of a cache. Two
     servers that serve different models under one name therefore share their answers: give the models different names.
 

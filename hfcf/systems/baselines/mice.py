@@ -13,12 +13,12 @@ from pydantic import Field
 from hfcf.core import schema
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.candidates import Candidate, reject, scored, settle
-from hfcf.core.decisions import best, settled
+from hfcf.core.decisions import best
 from hfcf.core.model import Model
 from hfcf.core.settings import NonNegative, Positive, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
-from hfcf.engines.classifier import choose, in_doubt
+from hfcf.engines.classifier import choose
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.relation_classifier import RelationClassifier
@@ -188,7 +188,7 @@ class EditMinimally(Stage):
 
         def judge(indicator: Model, part: list[Any]) -> list[Any]:
             engine = RelationClassifier(model=indicator, max_length=self.max_length)
-            return settled(engine.run, part, lambda answer, _: in_doubt(answer))
+            return engine.run(part)
 
         for level in range(self.levels):
             tried = [(search, new) for search in searches for new in search.candidates_at(level)]

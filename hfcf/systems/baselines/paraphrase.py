@@ -16,8 +16,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import TaskColumns
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.generator import plain_prompt
-from hfcf.engines.llm_backend import ask_texts, failure
+from hfcf.engines.generator import pair_prompt
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
@@ -85,16 +84,14 @@ class RewriteParaphrase(Stage):
         if is_prompted(self.generator):
             answers = self._ask(texts)
         else:
-            prompt = self.prompt or plain_prompt(self.generator)
+            prompt = self.prompt or pair_prompt(self.generator)
             answers = engine.run([prompt.replace("{}", text) for text in texts])
         return [rewrites(row, answer, engine, rewriting, self.name) for row, answer in zip(rows, answers, strict=True)]
 
     def _ask(self, texts: Sequence[str]) -> list[Any]:
         number = self.num_return_sequences
-        messages = [prompts.messages(PROMPT, shots=2, folder=self.generator.prompts, text=text, number=number) for text in texts]
-        return ask_texts(
-            self.generator, "texts", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
-        )
+        values, max_tokens = [{"text": text} for text in texts], 32 + self.max_new_tokens * number
+        return prompts.ask_texts(self.generator, PROMPT, values, number=number, max_tokens=max_tokens, seed=self.seed)
 
 
 def check_prompt(prompt: str, name: str) -> None:
@@ -111,7 +108,7 @@ def rewrites(
     Args:
         answer: the engine's texts, best first; None if it could not read the row; `{"error": why}` of a language model.
     """
-    if why := failure(answer):
+    if why := prompts.failure(answer):
         return settle([], why)
     if answer is None:
         return settle([], too_long(engine, rewriting.noun))

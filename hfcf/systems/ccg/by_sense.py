@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
-from hfcf.core.decisions import is_close, ranked, settled
+from hfcf.core.decisions import ranked
 from hfcf.core.model import Model
 from hfcf.engines.branches import Branches
 from hfcf.engines.parser import Parser
@@ -113,7 +113,7 @@ class Speaker:
     def _ranked(self, asked: Sequence[tuple[Row, Gap, Sequence[Option]]]) -> list[list[Option]]:
         """Give options their losses, and order them."""
         engine = Branches(model=self.model)
-        answers = settled(engine.run, [_branches(*request) for request in asked], self._in_doubt)
+        answers = engine.run([_branches(*request) for request in asked])
         surprises = self._surprises(engine, {(_any_noun(gap), option.text) for _, gap, group in asked for option in group})
         results = []
         for (_, gap, group), answer in zip(asked, answers, strict=True):
@@ -124,9 +124,6 @@ class Speaker:
             ]
             results.append(ranked(scored, lambda option: -option.sense, lambda option: (option.text, option.relation)))
         return results
-
-    def _in_doubt(self, losses: Sequence[float] | None, _: Any) -> bool:
-        return losses is not None and any(is_close(loss - losses[0], self.max_loss) for loss in losses[1:])
 
     def _surprises(self, engine: Branches, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], float]:
         """Return the losses of phrases after any noun; the phrases of a noun are scored together."""

@@ -12,11 +12,11 @@ from datasets import Dataset, IterableDataset
 
 from hfcf.core import schema
 from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
-from hfcf.core.decisions import exceeds, is_close, reaches, settled
+from hfcf.core.decisions import exceeds, reaches
 from hfcf.core.model import Model
 from hfcf.core.settings import Loss, NonNegative, Positive, Share
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.classifier import choose, in_doubt
+from hfcf.engines.classifier import choose
 from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Perplexity
 from hfcf.engines.relation_classifier import RelationClassifier
@@ -141,7 +141,7 @@ class CheckRelation(Stage):
 
         def ask(indicator: Model, part: list[Row]) -> list[Mapping[str, float] | str | None]:
             engine = RelationClassifier(model=indicator, max_length=self.max_length)
-            return settled(engine.run, requests(part, indicator), lambda answer, _: in_doubt(answer, floor=self.min_probability))
+            return engine.run(requests(part, indicator))
 
         unjudged: Mapping[str, float] | str | None = UNJUDGED
         indicator = None if self.judge_folds else self.indicator
@@ -165,16 +165,8 @@ class CheckRelation(Stage):
         if not pairs or self.language_model is None:
             return [new for _, new in pairs]
         engine = Perplexity(model=self.language_model)
-
-        def ask(texts: Sequence[tuple[str, str]]) -> list[float | None]:
-            answers = iter(engine.run([text for pair in texts for text in pair]))
-            return [_loss(next(answers), next(answers), after) for _, after in texts]
-
-        losses = settled(
-            ask,
-            [(" ".join(row["tokens"]), new["text"]) for row, new in pairs],
-            lambda loss, _: loss is not None and is_close(loss, self.max_loss),
-        )
+        answers = iter(engine.run([text for row, new in pairs for text in (" ".join(row["tokens"]), new["text"])]))
+        losses = [_loss(next(answers), next(answers), new["text"]) for _, new in pairs]
         return [self._fluency(new, loss) for (_, new), loss in zip(pairs, losses, strict=True)]
 
     def _fluency(self, new: Candidate, loss: float | None) -> Candidate:

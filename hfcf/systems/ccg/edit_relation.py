@@ -20,7 +20,6 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.engines.branches import Branches
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
-from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.parser import Parser
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.by_sense import Option, Own, Speaker, edits, own_phrases
@@ -247,30 +246,27 @@ class EditRelation(Stage):
 
     def _ask_editor(self, terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
         known = [_admissible(terms, row, relation) for row, relation in requests]
-        messages = [self._message(*request, group) for request, group in zip(requests, known, strict=True) if group]
+        values = [self._values(*request, group) for request, group in zip(requests, known, strict=True) if group]
         number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
-        answers = iter(ask_texts(model, "terms", messages, number=number, max_tokens=max_tokens, seed=self.seed))
+        answers = iter(prompts.ask_texts(model, PROMPT, values, number=number, max_tokens=max_tokens, seed=self.seed))
         results = []
         for (row, relation), group in zip(requests, known, strict=True):
             if not group:
                 results.append(_no_term(terms, row, relation))
-            elif why := failure(answer := next(answers)):
+            elif why := prompts.failure(answer := next(answers)):
                 results.append(_Written("", trouble=why))
             else:
                 results.append(_choose(terms, row, relation, answer))
         return results
 
-    def _message(self, row: Mapping[str, Any], relation: str, known: Sequence[str]) -> list[prompts.Message]:
+    def _values(self, row: Mapping[str, Any], relation: str, known: Sequence[str]) -> dict[str, Any]:
         tokens = plain(row["tokens"])
         head, tail = entities({**row, "tokens": tokens})
         first, *others = row["causal_terms"]
         # A blank for the first causal term and none for the other terms, as they are edited.
         words = ("[BLANK]" if i == first else token for i, token in enumerate(tokens) if i not in others)
-        return prompts.messages(
-            PROMPT, shots=2, folder=self.editor.prompts if self.editor else None, sentence=" ".join(words),
-            relation=roles(relation), known=list(known[:SHOWN]), number=self.num_candidates, closed=self.closed, head=head,
-            tail=tail,
-        )  # fmt: skip
+        terms = {"known": list(known[:SHOWN]), "with_known": bool(known), "closed": self.closed}
+        return {"sentence": " ".join(words), "relation": roles(relation), "head": head, "tail": tail, **terms}
 
 
 def _rests_on_them(row: Mapping[str, Any]) -> bool:

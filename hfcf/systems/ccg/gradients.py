@@ -14,8 +14,7 @@ from hfcf.core.model import Model
 from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine
 from hfcf.engines.classifier import ROUND
-from hfcf.engines.intervention import word_places
-from hfcf.engines.logit_margin import with_embeddings
+from hfcf.engines.intervention import with_embeddings, word_places
 from hfcf.engines.rbert import MARKERS, collate, mark_pieces, word_pieces
 from hfcf.engines.relation_classifier import RelationClassifier
 

@@ -15,7 +15,6 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import NeedsWeights, NonNegative, Positive, Prompted
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.intervention import Intervention
-from hfcf.engines.llm_backend import ask, failure
 from hfcf.engines.masked import MaskFiller
 from hfcf.engines.parser import Constituents
 from hfcf.systems.ccg.gradients import WordGradients, highest
@@ -168,19 +167,13 @@ class IdentifyCausalTerms(Stage):
 
     def _named(self, model: Model, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
         """Ask a language model which of the words that may be masked each row's relation depends on."""
-        messages, allowed = [], [self.maskable(row) for row in rows]
+        values, allowed = [], [self.maskable(row) for row in rows]
         for row, words in zip(rows, allowed, strict=True):
             tokens = plain(row["tokens"])
             head, tail = entities({**row, "tokens": tokens})
-            values = {
-                "head": head,
-                "tail": tail,
-                "relation": roles(row["label"]),
-                "words": [tokens[i] for i in words],
-            }
-            messages.append(prompts.messages(PROMPT, shots=2, folder=model.prompts, sentence=" ".join(tokens), **values))
-        fields = {"terms": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
-        answers = ask(model, fields, messages, max_tokens=128, seed=self.seed)
+            sentence = {"sentence": " ".join(tokens), "head": head, "tail": tail, "relation": roles(row["label"])}
+            values.append({**sentence, "words": [tokens[i] for i in words]})
+        answers = prompts.ask(model, PROMPT, values, max_tokens=128, seed=self.seed)
         return [_named_places(*group) for group in zip(answers, rows, allowed, strict=True)]
 
     def _flipping(self, rows: Sequence[dict[str, Any]], indicator: Model) -> list[list[int] | None]:
@@ -213,7 +206,7 @@ class IdentifyCausalTerms(Stage):
 
 
 def _named_places(answer: Mapping[str, Any], row: Mapping[str, Any], allowed: Sequence[int]) -> list[int] | Reject:
-    if why := failure(answer):
+    if why := prompts.failure(answer):
         return Reject(why)
     tokens, may = plain(row["tokens"]), set(allowed)
     open_ = [token if i in may else "\0" for i, token in enumerate(tokens)]

@@ -11,7 +11,7 @@ from datasets import List
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Flat, Positive, check_numbers
 from hfcf.core.stage import Reject
-from hfcf.engines.llm_backend import failure
+from hfcf.prompts import failure
 from hfcf.systems.checkwhy.causal_claims import PAIR, sentence_problem
 from hfcf.systems.checkwhy.chat import Chat, ChatStage
 from hfcf.text.normalise import normalise
@@ -20,7 +20,6 @@ TEMPLATE = "causal_steps"
 REASON, CONDITION, FINISH = ACTIONS = ("further reasoning", "add a condition", "finish")
 STEPS = List({"thought": TEXT, "action": TEXT, "inference": TEXT})
 """The steps of an argument; the inference of the last step, whose action is "finish", is not evidence."""
-_SCHEMA = {"thought": {"type": "string"}, "action": {"type": "string", "enum": list(ACTIONS)}, "inference": {"type": "string"}}
 
 
 class Argument(NamedTuple):
@@ -68,12 +67,12 @@ class Loop:
         for _ in range(self.max_steps):
             if not unfinished:
                 break
-            answers = chat.ask(TEMPLATE, _SCHEMA, [self._question(arguments[i], traces[i]) for i in unfinished], seed)
+            answers = chat.ask(TEMPLATE, [self._question(arguments[i], traces[i]) for i in unfinished], seed)
             for i, answer in zip(unfinished, answers, strict=True):
                 if why := failure(answer):
                     faults[i] = why
                     continue
-                step = {name: " ".join(answer["answer"][name].split()) for name in _SCHEMA}
+                step = {name: " ".join(answer["answer"][name].split()) for name in ("thought", "action", "inference")}
                 faults[i] = self._problem(step, traces[i], arguments[i])
                 traces[i].append(step)
             unfinished = [i for i in unfinished if faults[i] is None and traces[i][-1]["action"] != FINISH]

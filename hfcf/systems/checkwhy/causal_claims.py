@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from hfcf.core.schema import TEXT
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.llm_backend import failure
 from hfcf.engines.parser import Parser
 from hfcf.engines.retriever.bm25 import words_of
+from hfcf.prompts import failure
 from hfcf.systems.checkwhy.chat import ChatStage
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise
@@ -125,7 +125,7 @@ def _write(
     (column,) = stage.outputs
     questions = [{name: row[name] for name in stage.inputs} for row in rows]
     results: list[dict[str, Any] | Reject] = []
-    for row, answer in zip(rows, stage.chat.ask(stage.template, {key: {"type": "string"}}, questions, stage.seed), strict=True):
+    for row, answer in zip(rows, stage.chat.ask(stage.template, questions, stage.seed), strict=True):
         if why := failure(answer):
             results.append(Reject(why))
             continue

@@ -12,13 +12,12 @@ from hfcf import prompts
 from hfcf.core.model import CHAT, REMOTE, Model, is_prompted
 from hfcf.core.settings import Flat, NonNegative, Positive, Prompted, check_numbers
 from hfcf.core.stage import Stage
-from hfcf.engines.llm_backend import ask
-from hfcf.engines.remote.engine import Remote
+from hfcf.engines.llm.engine import LanguageModel
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:
-    """Say which language model is asked, and how; see `hfcf.engines.remote.engine.Remote`.
+    """Say which language model is asked, and how; see `hfcf.engines.llm.engine.LanguageModel`.
 
     Args:
         model: "llm:NAME", the name by which the server knows it, or "chat:NAME", a model in this process.
@@ -47,14 +46,11 @@ class Chat:
         if not is_prompted(self.model):
             raise ValueError(f"model must be a language model, {REMOTE}NAME or {CHAT}NAME, got {self.model.name!r}")
 
-    def ask(
-        self, template: str, schema: Mapping[str, Any], questions: Sequence[Mapping[str, Any]], seed: int
-    ) -> list[dict[str, Any]]:
-        """Ask all questions with a template of `hfcf.prompts.dialogue`; return `{"answer": …}` or `{"error": why}` for each."""
-        return ask(
-            self.model, schema,
-            [prompts.dialogue(template, shots=self.shots, folder=self.model.prompts, **values) for values in questions],
-            temperature=self.temperature, max_tokens=self.max_tokens, seed=seed, attempts=self.attempts,
+    def ask(self, template: str, questions: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
+        """Ask all questions by a prompt; return `{"answer": …}` or `{"error": why}` for each."""
+        return prompts.ask(
+            self.model, template, questions, shots=self.shots, temperature=self.temperature, max_tokens=self.max_tokens, seed=seed,
+            attempts=self.attempts,
         )  # fmt: skip
 
 
@@ -63,7 +59,7 @@ class ChatStage(Stage):
     """A stage that asks a language model by one template; other words in the template give other rows."""
 
     template: ClassVar[str] = ""
-    engines: ClassVar = (Remote,)
+    engines: ClassVar = (LanguageModel,)
 
     chat: Annotated[Chat, Flat()] = Chat()
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.schema import NAMES, STRUCTURE, TEXT
 from hfcf.core.stage import Reject
-from hfcf.engines.llm_backend import failure
+from hfcf.prompts import failure
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.chat import ChatStage
 from hfcf.tasks.structures.legality import problems, repair
@@ -18,7 +18,6 @@ from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 SIDES = {SUPPORTS: "support", REFUTES: "refutation"}
 """Label → the column of its argument, which is also the prefix of the columns of its program and its structure."""
-_SCHEMA = {"lines": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +68,7 @@ class LinkEvidence(ChatStage):
                 {"claim": rows[i]["causal_claim"], "label": label, "sentences": _name_pieces(pieces)}
                 for i, pieces in zip(passing, texts, strict=True)
             ]
-            answers = self.chat.ask(self.template, _SCHEMA, questions, self.seed)
+            answers = self.chat.ask(self.template, questions, self.seed)
             for i, pieces, answer in zip(passing, texts, answers, strict=True):
                 if why := failure(answer):
                     faults[i] = f"the structure of {label}: {why}"

@@ -39,7 +39,7 @@ class CheckWhy(System):
     `hfcf.rejected` has the reason of each row that fails. `docs/systems/checkwhy.md` has the paper's next step, in which people
     edit and filter.
 
-    `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint, see `hfcf.engines.remote.engine.Remote`. Every answer is stored when it
+    `HFCF_LLM_URL` and `HFCF_LLM_KEY` name the endpoint, see `hfcf.engines.llm.engine.LanguageModel`. Every answer is stored when it
     arrives, so a run that was killed repeats no request. `limit` cuts the rows first, since distractors are learned from the
     evidence of all sets.
 

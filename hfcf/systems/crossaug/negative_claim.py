@@ -21,9 +21,8 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.contradiction import is_negation, why_compatible
 from hfcf.engines.entity_types import shared_depth
-from hfcf.engines.generator import plain_prompt
+from hfcf.engines.generator import pair_prompt
 from hfcf.engines.label_preserving import content_words, why_preserving
-from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.perplexity import Perplexity, perplexity_ratios
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.crossaug.modify_evidence import changed_span, occurrences
@@ -149,20 +148,14 @@ class GenerateNegativeClaim(Stage):
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.num_candidates,
             max_new_tokens=self.max_new_tokens,
         )  # fmt: skip
-        prompt = plain_prompt(self.generator) if rows else ""
+        prompt = pair_prompt(self.generator) if rows else ""
         return engine.run([prompt.replace("{}", row["claim"]) for row in rows])
 
     def _ask(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         number = self.num_candidates
-        messages = [
-            prompts.messages(
-                PROMPT, shots=2, folder=self.generator.prompts, claim=row["claim"], evidence=row["evidence"], number=number
-            )
-            for row in rows
-        ]
-        return ask_texts(
-            self.generator, "claims", messages, number=number, max_tokens=32 + self.max_new_tokens * number, seed=self.seed
-        )
+        values = [{"claim": row["claim"], "evidence": row["evidence"]} for row in rows]
+        max_tokens = 32 + self.max_new_tokens * number
+        return prompts.ask_texts(self.generator, PROMPT, values, number=number, max_tokens=max_tokens, seed=self.seed)
 
     def _hypotheses(self, row: Row, results: Any) -> list[Hypothesis] | Reject:
         """List the claims that may be c′: first the generator's claims, best first, then the filled claims."""
@@ -177,7 +170,7 @@ class GenerateNegativeClaim(Stage):
     def _written(self, row: Mapping[str, Any], results: Any) -> list[str] | Reject:
         """List the generator's claims that may be c′, best first."""
         claim = row["claim"]
-        if why := failure(results):
+        if why := prompts.failure(results):
             return Reject(why)
         if results is None:
             return Reject("the claim is longer than the generator reads")
@@ -243,7 +236,7 @@ class GenerateNegativeClaim(Stage):
             return list(refuted)
         most = self.max_perplexity_ratio
         pairs = [(row["claim"], one.text) for row, own in zip(rows, refuted, strict=True) for one, _ in own]
-        ratios = iter(perplexity_ratios(self.fluency_model, pairs, most))
+        ratios = iter(perplexity_ratios(self.fluency_model, pairs))
         return [[pair for pair in own if not exceeds(next(ratios) or 0.0, most)] for own in refuted]
 
 

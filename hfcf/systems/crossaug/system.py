@@ -111,7 +111,7 @@ class CrossAug(System):
     claims for wrong values to fill their places (`FillSpans`); without it, the first two stages do nothing.
 
     Its stages define its settings. `generator`, `verifier` and each of `judges` may be "llm:NAME", a language model behind an
-    endpoint. `hfcf.engines.remote.engine.Remote` has its environment variables. The preset "llm" has such a model for the first
+    endpoint. `hfcf.engines.llm.engine.LanguageModel` has its environment variables. The preset "llm" has such a model for the first
     two.
 
     >>> [stage.name for stage in CrossAug.preset("offline").stages][:3]

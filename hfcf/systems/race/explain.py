@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from operator import add, itemgetter
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,13 +12,12 @@ from datasets import List
 
 from hfcf import prompts
 from hfcf.core import schema
-from hfcf.core.decisions import best, exceeds, is_close, ranked, reaches, settled
+from hfcf.core.decisions import best, exceeds, ranked, reaches
 from hfcf.core.model import CHAT, REMOTE, Model, is_prompted
 from hfcf.core.settings import Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
-from hfcf.engines.llm_backend import ask, failure
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
 from hfcf.text.evidence import join, locate
@@ -32,13 +30,6 @@ OPEN = 0.5
 """An open gate has a greater probability."""
 NO_LABEL = "a NOT ENOUGH INFO row has no label that evidence could flip"
 SENTENCES = List({"piece": schema.INT, "score": schema.FLOAT})
-_WORDS = {
-    "type": "array",
-    "items": {
-        "type": "object", "properties": {"piece": {"type": "integer"}, "text": {"type": "string"}},
-        "required": ["piece", "text"], "additionalProperties": False,
-    },
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,21 +120,10 @@ class Explain(Stage):
 
     def _named(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         """Ask a language model which words and pieces of the evidence decide each row's label."""
-        messages = [
-            prompts.messages(
-                PROMPT,
-                shots=2,
-                folder=self.language_model.prompts,
-                claim=row["claim"],
-                evidence=row["evidence"],
-                label=row["label"],
-            )
-            for row in rows
-        ]
-        fields = {"words": _WORDS, "pieces": {"type": "array", "items": {"type": "integer"}}}
-        answers = ask(self.language_model, fields, messages, seed=self.seed)
+        values = [{name: row[name] for name in ("claim", "evidence", "label")} for row in rows]
+        answers = prompts.ask(self.language_model, PROMPT, values, seed=self.seed)
         return [
-            Reject(why) if (why := failure(answer)) else _named_rationales(row["evidence"], answer["answer"])
+            Reject(why) if (why := prompts.failure(answer)) else _named_rationales(row["evidence"], answer["answer"])
             for row, answer in zip(rows, answers, strict=True)
         ]
 
@@ -151,10 +131,7 @@ class Explain(Stage):
         assert self.explainer_model is not None
         engine = Cure(verifier=self.verifier, explainer=self.explainer_model, max_length=self.max_length)
         requests = [[row["claim"], text, [list(part) for part in parts]] for row, text, parts in rows]
-        return settled(
-            engine.run, requests,
-            lambda answer, _: any(is_close(place[-1], OPEN) for name in ("words", "pieces") for place in answer[name]),
-        )  # fmt: skip
+        return engine.run(requests)
 
     def _gated(self, parts: Any, answer: dict[str, Any]) -> dict[str, Any] | Reject:
         words, pieces = answer["words"], answer["pieces"]
@@ -166,16 +143,7 @@ class Explain(Stage):
 
     def _scores(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.explainer)
-
-        def attribute(asked: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
-            return engine.run([[row["claim"], text, row["label"]] for row, text, _ in asked])
-
-        return settled(attribute, rows, self._in_doubt)
-
-    def _in_doubt(self, words: Sequence[Sequence[Any]], row: tuple[dict[str, Any], str, Any]) -> bool:
-        shares, of_pieces = _shares(row[2], words)
-        sums = ((shares, self.token_share), (list(of_pieces.values()), self.sentence_share))
-        return any(is_close(held, required) for some, required in sums for held in accumulate(some[i] for i in _order(some)))
+        return engine.run([[row["claim"], text, row["label"]] for row, text, _ in rows])
 
     def _attributed(self, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
         shares, of_pieces = _shares(parts, words)

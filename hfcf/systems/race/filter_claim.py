@@ -121,7 +121,7 @@ class FilterClaim(Stage):
         if self.fluency_model is None:
             return [None] * len(pairs)
         asked = [pair for pair in pairs if pair is not None]
-        ratios = iter(perplexity_ratios(self.fluency_model, asked, self.max_perplexity_ratio))
+        ratios = iter(perplexity_ratios(self.fluency_model, asked))
         return [None if pair is None else next(ratios) for pair in pairs]
 
     def _texts(self, row: Mapping[str, Any]) -> list[str]:

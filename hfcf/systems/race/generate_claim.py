@@ -10,14 +10,13 @@ from typing import Annotated, Any, ClassVar
 from hfcf import prompts
 from hfcf.core import edits, schema
 from hfcf.core.candidates import log_probability, reject, settle
-from hfcf.core.decisions import is_close, reaches, settled
+from hfcf.core.decisions import reaches
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import LogProbability, NeedsWeights, NonNegative, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.corrector import Corrector, check_corrector
 from hfcf.engines.generator import Generator, restore_words
 from hfcf.engines.label_preserving import why_preserving
-from hfcf.engines.llm_backend import ask_texts, failure
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.race.correct import choose_masks, unsupported
 from hfcf.systems.race.explain import SENTENCES
@@ -187,7 +186,7 @@ class GenerateClaim(Stage):
         corrected = dict(zip(asked, self._corrected(others), strict=True))
         results: list[dict[str, Any] | Reject] = []
         for i, (row, claim) in enumerate(zip(rows, followed, strict=True)):
-            why = failure(answer := generated.get(i, ()))
+            why = prompts.failure(answer := generated.get(i, ()))
             claims = [
                 *([(FOLLOW, {"text": claim, "score": None, "finished": True})] if claim else ()),
                 *((CORRECT, hypothesis) for hypothesis in corrected.get(i, ())),
@@ -222,7 +221,7 @@ class GenerateClaim(Stage):
             for row, ways in zip(rows, masks, strict=True)
             for spans in ways
         ]
-        answers = iter(settled(Corrector(model=self.corrector).run, requests, self._in_doubt))
+        answers = iter(Corrector(model=self.corrector).run(requests))
         return [[hypothesis for _ in ways for hypothesis in next(answers) or ()] for ways in masks]
 
     def _search(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
@@ -233,14 +232,10 @@ class GenerateClaim(Stage):
         prefixes = ["" if self.edit else generator_prefix(label) for label in labels]
         texts = [prefix + join(pieces)[0] for prefix, pieces in zip(prefixes, evidence, strict=True)]
         requests = [[text, constraints] for text, constraints in zip(texts, required, strict=True)]
-        answers = settled(engine.run, requests, self._in_doubt)
+        answers = engine.run(requests)
         return (
             [self._restored(answer, text) for answer, text in zip(answers, texts, strict=True)] if self.restore_letters else answers
         )
-
-    def _in_doubt(self, answer: Any, _: Any) -> bool:
-        least = self.min_log_probability
-        return least is not None and any(is_close(hypothesis["score"], least) for hypothesis in answer or ())
 
     def _restored(self, answer: Any, source: str) -> Any:
         if not answer:
@@ -251,19 +246,11 @@ class GenerateClaim(Stage):
     def _ask(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
         # A language model may ignore the constraints, so `_candidate` checks them again.
         number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
-        messages = [
-            prompts.messages(
-                PROMPT,
-                shots=2,
-                folder=self.generator.prompts,
-                evidence=pieces,
-                clauses=constraints,
-                refuted=label == REFUTES,
-                number=number,
-            )
+        values = [
+            {"evidence": pieces, "clauses": constraints, "refuted": label == REFUTES}
             for pieces, constraints, label in zip(evidence, required, labels, strict=True)
         ]
-        return ask_texts(self.generator, "claims", messages, number=number, max_tokens=max_tokens, seed=self.seed)
+        return prompts.ask_texts(self.generator, PROMPT, values, number=number, max_tokens=max_tokens, seed=self.seed)
 
     def _candidate(
         self, row: Mapping[str, Any], writer: str, hypothesis: Mapping[str, Any], constraints: list[list[str]]

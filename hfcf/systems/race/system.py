@@ -135,7 +135,7 @@ class RACE(System):
         ValueError: "cure" without `explainer_model`, or another invalid setting.
 
     Its stages define its other settings. `verifier`, each of `judges` and `generator` may be "llm:NAME", a language model behind
-    an endpoint. So may `explainer_model` for the explainer "llm". `hfcf.engines.remote.engine.Remote` has the environment
+    an endpoint. So may `explainer_model` for the explainer "llm". `hfcf.engines.llm.engine.LanguageModel` has the environment
     variables of an endpoint. The preset "llm" has such a model for all of them. `encoder` and `ner` are local.
 
     >>> race = RACE.preset("offline", seed=7)

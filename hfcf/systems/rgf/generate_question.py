@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
-from hfcf.core.decisions import is_close, reaches, settled
+from hfcf.core.decisions import reaches
 from hfcf.core.edits import plain_words
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import LogProbability, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.llm_backend import ask_texts, failure
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.question_generator import QuestionGenerator
-from hfcf.engines.remote.engine import Remote
 from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION
 from hfcf.systems.rgf.retrieve import PROMPTS, WORDS
 from hfcf.tasks.qa import TASK
@@ -56,7 +54,7 @@ class GenerateQuestion(Stage):
     produced_by: ClassVar = {"candidates": "the stage that finds answers"}
     batch_size: ClassVar[int] = 32
 
-    engines: ClassVar = (QuestionGenerator, Remote)
+    engines: ClassVar = (QuestionGenerator, LanguageModel)
 
     generator: Annotated[Model, Prompted(), TrainedBy("train_question_generator")]
     questions: Positive = 15
@@ -77,7 +75,7 @@ class GenerateQuestion(Stage):
             max_new_tokens=self.max_new_tokens, max_length=self.max_length,
         )  # fmt: skip
         places = [place(candidate) for row in rows for candidate in row["candidates"] if undecided(candidate)]
-        answers = iter(settled(partial(write_questions, engine, seed=self.seed), places, self._in_doubt))
+        answers = iter(write_questions(engine, places, self.seed))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             candidates: list[Candidate] = []
@@ -87,7 +85,7 @@ class GenerateQuestion(Stage):
         return results
 
     def _ask(self, source: str, answer: Candidate, texts: Any) -> list[Candidate]:
-        if why := failure(texts):
+        if why := prompts.failure(texts):
             return [reject(answer, self.name, why)]
         if texts is None:
             return [reject(answer, self.name, "the answer is longer than the question generator reads")]
@@ -110,12 +108,6 @@ class GenerateQuestion(Stage):
             candidates.append(candidate)
         return candidates
 
-    def _in_doubt(self, texts: Any, _: Any) -> bool:
-        floor = self.min_log_probability
-        if floor is None or is_prompted(self.generator):
-            return False
-        return any(is_close(text["score"], floor) for text in texts or ())
-
     def _is_unlikely(self, score: float | None) -> bool:
         floor = self.min_log_probability
         return score is not None and floor is not None and not reaches(score, floor)
@@ -136,12 +128,12 @@ def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: in
     if not is_prompted(engine.model):
         return engine.run(requests)
     number = engine.num_return_sequences
-    messages = []
+    rows = []
     for title, context, start, end in requests:
         first = [match.start() for match in re.finditer(r"\S+", context[:start])][-WORDS:][:1]
         last = [match.end() for match in re.finditer(r"\S+", context[end:])][:WORDS][-1:]
         window = mark_answer(context, start, end)[first[0] if first else 0 :]
         window = window[: len(window) - (len(context) - end - last[0])] if last else window
-        values = {"title": title, "marked": window, "answer": context[start:end], "number": number}
-        messages.append(prompts.messages("questions", shots=2, folder=engine.model.prompts, **values))
-    return ask_texts(engine.model, "questions", messages, number=number, max_tokens=engine.max_new_tokens * number, seed=seed)
+        rows.append({"title": title, "marked": window, "answer": context[start:end]})
+    max_tokens = engine.max_new_tokens * number
+    return prompts.ask_texts(engine.model, "questions", rows, number=number, max_tokens=max_tokens, seed=seed)

@@ -11,14 +11,13 @@ from pydantic import BeforeValidator, Field
 
 from hfcf import prompts
 from hfcf.core.candidates import settle
-from hfcf.core.decisions import is_close, reaches, settled
+from hfcf.core.decisions import reaches
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.passage_store import Passages
 from hfcf.core.settings import Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
-from hfcf.engines.llm_backend import ask_texts, failure
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.reader import Reader, drop_overlapping
-from hfcf.engines.remote.engine import Remote
 from hfcf.engines.retriever import INDEX, Retriever
 from hfcf.systems.rgf.answer_candidates import (
     ALIASES,
@@ -170,17 +169,6 @@ def doubt(answer: Mapping[str, Any], floor: float, margin: float | None) -> str 
     return None
 
 
-def _is_close(answers: Sequence[Mapping[str, Any]], floor: float, margin: float | None) -> bool:
-    """Say whether another batch could change what `doubt` returns for an answer."""
-    return any(
-        (floor > 0 and is_close(answer["probability"], floor))
-        or (
-            margin is not None and answer["no_answer"] is not None and is_close(answer["probability"] - answer["no_answer"], margin)
-        )
-        for answer in answers
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Read(Stage):
     """Read answers to the source's question in the retrieved passages; keep the near misses: answers that are not gold answers.
@@ -218,7 +206,7 @@ class Read(Stage):
     produced_by: ClassVar = {"passages": "rgf.retrieve"}
     batch_size: ClassVar[int] = 64
 
-    engines: ClassVar = (Reader, Remote)
+    engines: ClassVar = (Reader, LanguageModel)
 
     reader: Annotated[Model, Prompted(), TrainedBy("train_reader")]
     n_best: Positive = 1
@@ -241,7 +229,7 @@ class Read(Stage):
             for passage in row["passages"]
             if passage_problem(passage) is None
         ]
-        answers = iter(read_answers(engine, requests, self.seed, self.min_probability, self.no_answer_margin))
+        answers = iter(read_answers(engine, requests, self.seed))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             candidates, seen = [], set[tuple[str, str]]()
@@ -256,25 +244,23 @@ class Read(Stage):
         return doubt(span, self.min_probability, self.no_answer_margin)
 
 
-def read_answers(engine: Reader, requests: Sequence[Any], seed: int, floor: float = 0.0, margin: float | None = None) -> list[Any]:
+def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
     """Answer `[question, context, title]` requests as `Reader` does, by its model or over an endpoint.
-
-    `floor` and `margin` are the settings of `doubt`: what is close to them is read once more alone (`hfcf.core.decisions`).
 
     A language model's answers are searched in the passage; their probabilities and scores are None. It reads the beginning of a
     long passage. A question that it can't answer, even in several attempts, has no answer.
     """
     if not is_prompted(engine.model):
-        return settled(engine.run, requests, lambda answers, _: _is_close(answers, floor, margin))
-    messages = []
+        return engine.run(requests)
+    rows = []
     for question, context, title in requests:
         last = [match.end() for match in re.finditer(r"\S+", context)][: 2 * WORDS][-1:]
-        values = {"title": title, "context": context[: last[0]] if last else "", "question": question, "number": engine.n_best}
-        messages.append(prompts.messages("answers", shots=2, folder=engine.model.prompts, **values))
-    answers = ask_texts(engine.model, "answers", messages, number=engine.n_best, max_tokens=64 + 64 * engine.n_best, seed=seed)
+        rows.append({"title": title, "context": context[: last[0]] if last else "", "question": question})
+    settings = {"number": engine.n_best, "max_tokens": 64 + 64 * engine.n_best, "seed": seed}
+    answers = prompts.ask_texts(engine.model, "answers", rows, **settings)
     results = []
     for answer, (_, context, _) in zip(answers, requests, strict=True):
-        places = [] if failure(answer) else [find_answer(text["text"], context) for text in answer]
+        places = [] if prompts.failure(answer) else [find_answer(text["text"], context) for text in answer]
         unscored = {"score": None, "probability": None, "no_answer": None}
         found = [
             {"text": text, "start": start, "end": start + len(text) if start >= 0 else -1, **unscored} for text, start in places

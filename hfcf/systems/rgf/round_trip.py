@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, settle
-from hfcf.core.decisions import exceeds, is_close, settled
+from hfcf.core.decisions import exceeds
 from hfcf.core.model import Model
 from hfcf.core.settings import Models, Positive, Prompted, Share, TrainedBy
 from hfcf.core.stage import Reject, Stage
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.reader import Reader
-from hfcf.engines.remote.engine import Remote
 from hfcf.systems.rgf.answer_candidates import AGREE, CANDIDATES, PASSAGES, passage_problem
 from hfcf.systems.rgf.minimality import Limits, check_limits, nearest_first
 from hfcf.systems.rgf.retrieve import PROMPTS, Margin, doubt, read_answers
@@ -83,7 +83,7 @@ class RoundTrip(Stage):
     produced_by: ClassVar = {"candidates": "rgf.generate_question"}
     batch_size: ClassVar[int] = 32
 
-    engines: ClassVar = (Reader, Remote)
+    engines: ClassVar = (Reader, LanguageModel)
 
     readers: Annotated[Models, Prompted(), TrainedBy("train_reader")]
     agree: Positive = 5
@@ -145,12 +145,12 @@ class RoundTrip(Stage):
         """Count the readers that give the answer to each question, until its decision is certain."""
         counts = [0] * len(questions)
         for left, reader in zip(range(len(self.voters), 0, -1), self.voters, strict=True):
-            if not (unsettled := [i for i, count in enumerate(counts) if self.agree - left <= count < self.agree]):
+            if not (undecided_questions := [i for i, count in enumerate(counts) if self.agree - left <= count < self.agree]):
                 break
             engine = Reader(model=reader, max_length=self.reader_length, n_best=1)
-            requests = [[questions[i]["question"], questions[i]["context"], questions[i]["title"]] for i in unsettled]
-            answers = read_answers(engine, requests, self.seed, self.min_vote, self.no_answer_margin)
-            for i, best in zip(unsettled, answers, strict=True):
+            requests = [[questions[i]["question"], questions[i]["context"], questions[i]["title"]] for i in undecided_questions]
+            answers = read_answers(engine, requests, self.seed)
+            for i, best in zip(undecided_questions, answers, strict=True):
                 counts[i] += bool(best) and self._votes(best[0], questions[i])
         return counts
 
@@ -163,14 +163,6 @@ class RoundTrip(Stage):
         if (edge := self.elsewhere) is None:
             return set()
         engine = Reader(model=self.voters[0], max_length=self.reader_length, n_best=1)
-
-        def read(groups: Sequence[list[Any]]) -> list[list[Any]]:
-            answers = iter(read_answers(engine, [request for group in groups for request in group], self.seed))
-            return [[found[0] if (found := next(answers)) else None for _ in group] for group in groups]
-
-        def in_doubt(answers: Sequence[Any], _: Any) -> bool:
-            return any(other and is_close(gain, edge) for other, gain in _gains(answers))
-
         groups = []
         for r, i in places:
             question = rows[r]["candidates"][i]
@@ -179,9 +171,11 @@ class RoundTrip(Stage):
             ]
             texts = [(question["title"], question["context"]), *((one["title"], one["text"]) for one in others)]
             groups.append([[question["question"], text, title or ""] for title, text in texts])
+        answers_to = iter(read_answers(engine, [request for group in groups for request in group], self.seed))
+        first_answers = [[found[0] if (found := next(answers_to)) else None for _ in group] for group in groups]
         return {
             (r, i)
-            for (r, i), answers in zip(places, settled(read, groups, in_doubt), strict=True)
+            for (r, i), answers in zip(places, first_answers, strict=True)
             if any(
                 exceeds(gain, edge) and not matches(other["text"], rows[r]["candidates"][i]["answers"]["text"])
                 for other, gain in _gains(answers)

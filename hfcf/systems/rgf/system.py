@@ -99,7 +99,7 @@ class RGF(System):
     `readers`, from `recipes/train_reader.yaml` (T5-large for `readers`) and `recipes/train_question_generator.yaml` (T5-3B).
 
     Its stages define its settings. `readers` of the round trip may be (), which skips the round trip. `reader`, `generator` and
-    each of `readers` may be "llm:NAME": a language model behind an OpenAI-compatible endpoint (`hfcf.engines.remote.engine.Remote`
+    each of `readers` may be "llm:NAME": a language model behind an endpoint (`hfcf.engines.llm.engine.LanguageModel`
     has its environment variables). The preset "llm" uses one language model for all; its only reader checks its own questions, so
     a different reader is better.
 

@@ -17,11 +17,10 @@ import hfcf
 from hfcf import cli, prompts
 from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
-from hfcf.engines.answers import find_fault
-from hfcf.engines.remote.endpoint import RemoteError
+from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import _estimate, dry_run
-from hfcf.prompts import claims, relations
+from hfcf.prompts import relations
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
@@ -93,7 +92,7 @@ def test_answers_of_no_use_reject_their_row_alone(start: Start, answer: Reply, r
 def test_a_dead_server_rejects_no_row_and_a_second_run_finishes(start: Start) -> None:
     ds = rows(*["SUPPORTS", "REFUTES"] * 10)
     dying = start(negate, dies_after=7)
-    with pytest.raises(RemoteError, match="run again"):
+    with pytest.raises(RemoteError, match="Run again"):
         LLM(model="m")(ds)
     healthy = start(negate)
     assert all(status["accepted"] for status in LLM(model="m")(ds)["status"])
@@ -125,12 +124,10 @@ def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
     server = start(negate)
     for shots in (0, 1, 4):
         LLM(model="m", shots=shots)(rows("SUPPORTS"), load_from_cache_file=False)
-    texts = [asked["messages"][0]["content"] for asked in server.asked]
-    assert [text.count("\nClaim: ") for text in texts] == [1, 2, 5]
-    assert "Bettany Hughes" not in texts[0]
-    assert "Bettany Hughes" in texts[1]
-    assert all("Label: SUPPORTS\nLabel of the new claim: REFUTES\nAnswer as JSON" in text[-90:] for text in texts)
-    assert all("- Rome: Rome was founded in 753 BC.\n" in text for text in texts)
+    assert [len(asked["messages"]) for asked in server.asked] == [1, 3, 9]
+    assert ["Bettany Hughes" in asked["messages"][0]["content"] for asked in server.asked] == [False, True, True]
+    for asked in server.asked:
+        assert asked["messages"][-1]["content"].endswith("Label: SUPPORTS\nLabel of the new claim: REFUTES")
     for shots, reason in ((-1, "shots must be at least 0, got -1"), (5, "between 0 and 4")):
         with pytest.raises(ValueError, match=reason):
             LLM(model="m", shots=shots)
@@ -140,7 +137,7 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
     stage = RewriteLlm(model="m")
     before = pickle.dumps(stage)
     assert pickle.loads(before) == stage
-    monkeypatch.setattr(prompts, "read", lambda file, folder: "other words")
+    monkeypatch.setattr(prompts, "_FORMAT", "other words")
     assert pickle.dumps(stage) != before
 
 
@@ -193,19 +190,19 @@ def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFi
 
 def test_a_taggers_texts_are_not_added_to_a_language_models_requests(capsys: pytest.CaptureFixture[str]) -> None:
     engines = {
-        "Remote": {"calls": 6, "cached": 0, "tokens": 900, "model_seconds": 60.0, "attempts": 7, "cost": 0.5},
+        "LanguageModel": {"calls": 6, "cached": 0, "tokens": 900, "model_seconds": 60.0, "attempts": 7, "cost": 0.5},
         "Ner": {"calls": 40, "cached": 0, "tokens": 4000, "model_seconds": 60.0},
     }
     stage = {"stage": "rewrite_llm", **_estimate({"engines": engines}, 10)}
     assert (stage["calls"], stage["tokens"], stage["minutes"], stage["attempts"], stage["cost"]) == (None, None, 20.0, 70, 5.0)
-    assert (stage["engines"]["Remote"]["calls"], stage["engines"]["Ner"]["calls"]) == (60, 400)
+    assert (stage["engines"]["LanguageModel"]["calls"], stage["engines"]["Ner"]["calls"]) == (60, 400)
     tag = {"stage": "tag_entities", **_estimate({"engines": {"Ner": engines["Ner"]}}, 1)}
     assert (tag["calls"], tag["tokens"], "cost" in tag) == (40, 4000, False)
     print_plan({"rows": 60, "corpus": "mine", "tried": 6, "stages": [tag, stage], "rejected": 0, "examples": []})
     lines = [" ".join(line.replace("│", " ").split()) for line in capsys.readouterr().out.splitlines()]
     assert "rewrite_llm 20.0 70 5.0" in lines
     assert "all 21.0 70 5.0" in lines
-    assert "Remote 60 9,000 10.0 70 5.0" in lines[lines.index("all 21.0 70 5.0") :]
+    assert "LanguageModel 60 9,000 10.0 70 5.0" in lines[lines.index("all 21.0 70 5.0") :]
     assert "Ner 440 44,000 11.0 – –" in lines[lines.index("all 21.0 70 5.0") :]
 
 
@@ -253,25 +250,18 @@ def test_answers_before_an_error_are_not_paid_again(start: Start, monkeypatch: p
     (entry,) = (entry for entry in report["stages"] if entry["stage"] == "rewrite_llm")
     answered = {name: entry[name] for name in ("calls", "cached", "tokens", "written", "attempts")}
     assert answered == {"calls": 4, "cached": 2, "tokens": 440, "written": 40, "attempts": 4}
-    assert entry["engines"]["Remote"]["cost"] == entry["cost"] == pytest.approx(400e-6)
+    assert entry["engines"]["LanguageModel"]["cost"] == entry["cost"] == pytest.approx(400e-6)
 
 
 # --- the prompts' worked examples and the reading of answers
 
 
-def test_every_worked_example_of_claims_is_a_valid_answer() -> None:
-    for example in prompts.examples("claims"):
-        assert find_fault(example["answer"], claims.SCHEMA) is None
-        assert {example["label"], example["wanted"]} == {"SUPPORTS", "REFUTES"}
-
-
-def test_every_worked_example_of_relations_is_a_valid_answer() -> None:
-    candidates = ["entity-destination", "entity-origin", "container-content", "content-container", "message-topic"]
-    for example in prompts.examples("relations"):
+def test_every_worked_example_of_relations_becomes_a_row() -> None:
+    for example in prompts.read_prompt("relations")["examples"]:
         row = relation_row(example["sentence"], example["head"], example["tail"], example["relation"])
-        assert find_fault(example["answer"], relations.schema(candidates)) is None
-        made = relations.read(example["answer"], row)
-        assert made["tokens"] == example["answer"]["sentence"].split()
+        (answer,) = example["answers"]
+        made = relations.read_answer(answer, row)
+        assert made["tokens"] == answer["sentence"].split()
         assert made["tokens"][made["head"]["start"] : made["head"]["end"]] == [example["head"]]
 
 
@@ -289,7 +279,7 @@ GOOD = {"causal_terms": ["into"], "relation": "b-a", "replacements": ["out of"]}
 
 
 def test_an_answer_becomes_a_relation_row() -> None:
-    made = relations.read({**GOOD, "sentence": "The port, sent by the U.S. Plant (out of it)."}, ROW)
+    made = relations.read_answer({**GOOD, "sentence": "The port, sent by the U.S. Plant (out of it)."}, ROW)
     assert made == {
         "tokens": ["The", "port", ",", "sent", "by", "the", "U.S.", "Plant", "(", "out", "of", "it", ")", "."],
         "head": {"start": 6, "end": 8}, "tail": {"start": 1, "end": 2}, "label": "b-a", "causal_terms": ["into"],
@@ -310,19 +300,10 @@ def test_an_answer_becomes_a_relation_row() -> None:
 )
 def test_an_answer_that_is_no_counterfactual_says_why(changed: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        relations.read({**GOOD, "sentence": "The U.S. plant sent new cars out of the port .", **changed}, ROW)
+        relations.read_answer({**GOOD, "sentence": "The U.S. plant sent new cars out of the port .", **changed}, ROW)
 
 
 def test_entities_that_overlap_in_the_answer_are_told() -> None:
     row = relation_row("steel of the ship near steel ship", "steel ship", "ship near", "a-b")
     with pytest.raises(ValueError, match="overlap"):
-        relations.read({**GOOD, "causal_terms": ["of"], "sentence": "a steel ship near"}, row)
-
-
-def test_the_relations_prompt_names_steps_candidates_and_entities() -> None:
-    text = relations.messages(ROW, ["a-b", "b-a"], shots=3)[0]["content"]
-    assert text.count("\nSentence: ") == 4
-    assert "Candidate relations: a-b, b-a\n" in text
-    assert "First entity: U.S. plant\nSecond entity: port\nRelation: a-b\nAnswer as JSON" in text
-    assert "enum" in relations.schema(["a-b", "b-a"])
-    assert find_fault({**GOOD, "relation": "c", "sentence": "x"}, relations.schema(["a-b", "b-a"]))
+        relations.read_answer({**GOOD, "causal_terms": ["of"], "sentence": "a steel ship near"}, row)

@@ -85,7 +85,7 @@ def test_a_real_server_answers_and_a_rerun_needs_none(
     usage().clear()
     system = LLM(model=model, max_tokens=64)
     done = system(demo.select(range(ROWS)))
-    told = usage()["Remote"]
+    told = usage()["LanguageModel"]
     with sqlite3.connect(cache / "requests.sqlite") as file:
         raw = [json.loads(answer) for (answer,) in file.execute("SELECT answer FROM requests")]
     file.close()

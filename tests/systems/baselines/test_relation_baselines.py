@@ -398,10 +398,8 @@ def test_the_model_chooses_a_relation_and_writes_its_sentence(start: Start) -> N
         "the relation 'PHYS' is not in the setting `relations`: name the corpus's there",
     ]
     assert len(server.asked) == 1
-    text = server.asked[0]["messages"][0]["content"]
-    assert "Relation: entity-destination\nAnswer as JSON" in text
-    assert "Candidate relations: message-topic, topic-message, entity-destination, destination-entity, " in text
-    assert text.count("\nSentence: ") == 2
+    assert "Candidate relations: message-topic, topic-message, " in server.asked[0]["messages"][0]["content"]
+    assert server.asked[0]["messages"][-1]["content"].endswith("Relation: entity-destination")
 
 
 @pytest.mark.parametrize(
@@ -419,7 +417,7 @@ def test_the_model_chooses_a_relation_and_writes_its_sentence(start: Start) -> N
 )
 def test_answers_of_no_use_reject_their_row_alone(start: Start, reply: Reply, reason: str) -> None:
     def behave(_: int, asked: dict[str, Any]) -> Reply:
-        return told() if "Sentence: The old key" in asked["messages"][0]["content"] else reply
+        return told() if "Sentence: The old key" in asked["messages"][-1]["content"] else reply
 
     start(behave)
     old = CHEST[0].replace("[*key]", "old [*key]")
@@ -433,7 +431,7 @@ def test_the_model_reads_brackets_and_quotes_as_people_write_them(start: Start) 
     said = 'He "took" the key (old) from a chest (5).'
     server = start(lambda n, asked: told(sentence=said, causal_terms=['" moved " ', "into"], replacements=["took", "from"]))
     done = language_model()(rows((TREEBANK, CHEST[1])))
-    text = server.asked[0]["messages"][0]["content"]
+    text = server.asked[0]["messages"][-1]["content"]
     assert 'Sentence: He " moved " the key ( old ) into a chest ( 5 ) .' in text
     assert "First entity: key ( old )\n" in text
     assert "-LRB-" not in text

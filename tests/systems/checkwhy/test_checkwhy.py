@@ -22,8 +22,8 @@ from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split
 from hfcf.core.stage import StageError
+from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.engines.parser import Parser
-from hfcf.engines.remote.endpoint import RemoteError
 from hfcf.systems.checkwhy.causal_claims import CheckPredicates
 from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK
@@ -158,8 +158,8 @@ LONG = "the wind " * 13
 STEP = "further reasoning"
 SPOILED: dict[str, tuple[str, str, Any, str, str]] = {
     "no JSON": ("claim", "wind", "The wind closed it.", "write_claim", "the last one is no JSON object"),
-    "another key": ("claim", "wind", '{"text": "a"}', "write_claim", "the answer lacks 'claim'"),
-    "a number": ("claim", "wind", '{"claim": 3}', "write_claim", "the answer.claim is no string"),
+    "another key": ("claim", "wind", '{"text": "a"}', "write_claim", "$"),
+    "a number": ("claim", "wind", '{"claim": 3}', "write_claim", "$.claim: 3"),
     "cut off": ("claim", "wind", say('{"claim": "The wi', finish="length"), "write_claim", "is cut off at 10 tokens"),
     "an empty claim": ("claim", "wind", {"claim": " "}, "write_claim", "the claim is empty"),
     "the effect": ("claim", "wind", {"claim": ROW["effect"].upper()}, "write_claim", "the claim repeats the effect"),
@@ -168,15 +168,15 @@ SPOILED: dict[str, tuple[str, str, Any, str, str]] = {
     "a long claim": ("claim", "wind", {"claim": "wind " * 61}, "write_claim", "the claim has 61 words; the limit is 60"),
     "a control": ("claim", "wind", {"claim": "wind\u0007road"}, "write_claim", "holds the control character"),
     "half a character": ("claim", "wind", '{"claim": "\\ud800 wind"}', "write_claim", "half of a surrogate pair"),
-    "no action": ("step", "wind", {"action": "think"}, "support_claim", "the answer.action is none of further reasoning"),
-    "no thought": ("step", "wind", '{"action": "finish", "inference": ""}', "support_claim", "the answer lacks 'thought'"),
+    "no action": ("step", "wind", {"action": "think"}, "support_claim", "$.action: 'think'"),
+    "no thought": ("step", "wind", '{"action": "finish", "inference": ""}', "support_claim", "'thought'"),
     "no inference": ("step", "wind", {"inference": "…"}, "support_claim", "an inference has no letters"),
     "26 words": ("step", "wind", {"inference": LONG}, "support_claim", "an inference has 26 words; the limit is 25"),
     "a circle of thought": ("step", "wind", {"inference": ROW["effect"]}, "support_claim", "an inference repeats the effect"),
     "an early end": ("step", "wind", {"action": "finish"}, "support_claim", "the argument is finished before its inference 2"),
     "no opposite": ("opposite", "wind", {"opposite": ROW["effect"]}, "write_opposite_effect", "repeats the effect"),
     "another opposite": ("opposite", "wind", {"opposite": "Cats purr."}, "write_opposite_effect", "has no word of the effect"),
-    "no lines": ("lines", "wind", {"lines": []}, "link_evidence", "the answer.lines has fewer than 1 items"),
+    "no lines": ("lines", "wind", {"lines": []}, "link_evidence", "$.lines: []"),
     "code": ("lines", "wind", {"lines": ["import os", "os.abort()"]}, "link_evidence", "kind Import is not allowed"),
     "no such name": ("lines", "wind", {"lines": ["one_to_one_linking(Sentence9, Claim)"]}, "link_evidence", "Sentence9 is not"),
     "no arity": ("lines", "wind", {"lines": ["one_to_one_linking(Sentence1)"]}, "link_evidence", "has 1 arguments"),

@@ -1,1 +1,0 @@
-"""Chat models in this process: they answer here what `hfcf.engines.remote` asks an endpoint."""

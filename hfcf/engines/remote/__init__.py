@@ -1,1 +1,0 @@
-"""Language models behind an OpenAI-compatible endpoint."""
