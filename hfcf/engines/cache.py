@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 FILE = "requests.sqlite"
 TABLES = {
     "requests": "key TEXT PRIMARY KEY, answer TEXT NOT NULL, engine TEXT NOT NULL, second INTEGER NOT NULL",
-    # Partial results of requests that take many batches; they are removed when the answer is stored.
 }
 _LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

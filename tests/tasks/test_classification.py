@@ -79,7 +79,8 @@ def test_a_language_model_is_asked_for_another_of_the_rows_labels(start: Start, 
         "0": ("The film was a awful surprise.", "negative"),
         "1": ("A gripping story with terrible music.", "positive"),
     }
-    assert "Label: positive\nOther labels: negative" in server.asked[0]["messages"][-1]["content"]
+    shown = [asked["messages"][-1]["content"] for asked in server.asked]  # in no order
+    assert any("Label: positive\nOther labels: negative" in text for text in shown)
     reasons = {row["source_id"]: row["reason"] for row in hfcf.rejected(done, system="llm") if row["level"] == "row"}
     assert reasons["unlabelled"] == "the row has no label"
     assert "repeats the source's text" in reasons["2"]
