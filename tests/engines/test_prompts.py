@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from bad_server import Reply, Start, claim, say, starter
 from datasets import Dataset
-from hfcf.tasks.judge import JudgeCandidates
 from jsonschema import validate
 
 import hfcf
@@ -20,6 +19,7 @@ from hfcf import from_dataset, prompts
 from hfcf.core.model import Model
 from hfcf.core.model_checks import check_weights
 from hfcf.core.task import get_task
+from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
 OURS = resources.files("hfcf.prompts")
