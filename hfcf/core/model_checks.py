@@ -64,7 +64,10 @@ def _check_source(name: str, title: str = "") -> None:
         return
     folder = Path(source_of(name))
     if folder.is_dir():
-        if not any((folder / config).is_file() for config in _CONFIGS):
+        suffixes = {path.suffix for path in folder.iterdir()}
+        # A task of one's own may have models of another kind, without weights of Transformers.
+        kin = ".safetensors" in suffixes or not suffixes & {".json", ".cfg"}
+        if kin and not any((folder / config).is_file() for config in _CONFIGS):
             nested = sorted(str(path.parent) for path in folder.glob("*/config.json"))
             cure = f"; give {' or '.join(nested[:3])}" if nested else ""
             raise ValueError(f"{title}the folder {name} holds no model: there is no config.json in it{cure}")
