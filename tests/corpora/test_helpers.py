@@ -112,7 +112,7 @@ def test_labels() -> None:
     assert relation_of("per:title") == "per:title"
     assert relation_of("no_relation") == "Other"
     assert relation_of("NA") == "Other"
-    names = read_labels("label", ["contradiction", "entailment", -1], ["contradiction", "entailment"], None)
+    names = read_labels("label", {"contradiction": 1, "entailment": 1, -1: 1}, ["contradiction", "entailment"], None)
     assert names.read("entailment") == "SUPPORTS"
     assert names.write("REFUTES") == "contradiction"
     assert names.describe() == " (contradiction → REFUTES, entailment → SUPPORTS)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,13 +90,13 @@ class LabelNames:
 
 
 def read_labels(
-    column: str, values: Sequence[Any], classes: Sequence[str], given: Any, named: tuple[str, Known] | None = None
+    column: str, values: Mapping[Any, int], classes: Sequence[str], given: Any, named: tuple[str, Known] | None = None
 ) -> LabelNames:
     """Find the meanings of a column's labels: the labels of verification or, for a task of `OPEN`, any names.
 
     Args:
         column: the column.
-        values: the different values of all rows, a class as its name.
+        values: the different values of all rows, a class as its name, and how many rows have each.
         classes: the names of classes, which perhaps no row has.
         given: the user's meanings, or the names of integer labels in order.
         named: the entry of `OPEN`.
@@ -133,7 +134,10 @@ def read_labels(
         if label is not None:
             writing.setdefault(label, value)
     # A few unknown labels are errors of their rows, which are rejected with the reason.
-    if len(unknown) > len([text for text in by_text if text in reading]):
+    rows = Counter(dict.fromkeys(reading, 0))
+    for value, count in values.items():
+        rows[label_text(value)] += count
+    if unknown and sum(rows[text] for text in unknown) > sum(rows[text] for text in reading):
         numbers = any(_NUMBER.fullmatch(text) for text in unknown)
         cure = {int(text) if _NUMBER.fullmatch(text) else text: "…" for text in unknown[:12]}
         more = ", …" if len(unknown) > 12 else ""

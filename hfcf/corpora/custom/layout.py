@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -147,13 +148,13 @@ def find_layout(
 
 def _labels(column: str, parts: Mapping[str, Dataset], labels: Any, task: str) -> LabelNames:
     """Find the meanings of the labels; each split has its own classes."""
-    values: dict[Any, None] = {}
+    values = Counter[Any]()
     classes: dict[str, None] = {}
     for split, part in parts.items():
         feature = part.features[column]
         if not isinstance(feature, Value | ClassLabel):
             raise CorpusError(f"the column {column!r} of the split {split!r} has the type {feature}; a row must have one label")
-        values |= dict.fromkeys(class_name(value, feature) for value in part.unique(column))
+        values.update(class_name(value, feature) for value in part[column])
         if isinstance(feature, ClassLabel):
             classes |= dict.fromkeys(feature.names)
     if isinstance(labels, Sequence) and not isinstance(labels, str) and classes:
@@ -164,7 +165,7 @@ def _labels(column: str, parts: Mapping[str, Dataset], labels: Any, task: str) -
             raise ValueError(f"labels= numbers the classes of {column!r}, whose order differs between splits: give their names")
         names = numbered[0]
         labels = {names[own] if isinstance(own, int) and 0 <= own < len(names) else own: label for own, label in labels.items()}
-    return read_labels(column, list(values), list(classes), labels, OPEN.get(task))
+    return read_labels(column, values, list(classes), labels, OPEN.get(task))
 
 
 def class_name(value: Any, feature: Any) -> Any:

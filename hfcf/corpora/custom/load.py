@@ -130,7 +130,7 @@ def _report(table: Table, rows: Table, split: str, *, alone: bool) -> None:
     if not rejected:
         return
     first = f"row {rejected[0] + 1}: {rows[rejected[0]]['status']['reason']}"
-    if alone and len(rejected) == len(rows):
+    if alone and len(rejected) == len(rows) and RECORD not in table.column_names:
         raise CorpusError(f"all {len(rows):,} rows are unreadable; {first}")
     say(f"{len(rejected):,} of {len(rows):,} rows of the split {split!r} can't be read and are rejected; {first}")
 
