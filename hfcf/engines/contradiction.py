@@ -10,8 +10,8 @@ from functools import lru_cache
 from hfcf.engines.entity_types import head_noun, place_kind
 from hfcf.engines.label_preserving import are_inflections, content_words, degree, says_same
 from hfcf.engines.wordnet import Synset, wordnet
-from hfcf.text.bounds import are_opposite, interval, number
-from hfcf.text.entities import form
+from hfcf.text.entities import value_shape
+from hfcf.text.quantities import are_opposite, interval, number
 
 COMPATIBLE = "may be true together with the claim"
 NAMED_AGAIN = "puts a name in a second place that the claim names already"
@@ -100,7 +100,7 @@ def _excludes(before: Sequence[str], after: Sequence[str], place: Sequence[int],
     if _oppose(old, new) or (are_opposite(old, new) and any(number(word) is not None for word in before[j : j + 1])):
         return True
     if _differ_in_quantity(before, after, place):
-        return not (repeated and any(form(word, "DATE") in ("Year", "Month") for word in old))
+        return not (repeated and any(value_shape(word, "DATE") in ("Year", "Month") for word in old))
     if _differ_in_name(before, after, place):
         return not repeated and not _SHARED.search(" ".join(before[:i]))
     nouns = (head_noun(part, _LINKS).casefold() for part in (old, new))
@@ -130,7 +130,7 @@ def _differ_in_quantity(before: Sequence[str], after: Sequence[str], place: Sequ
     """Return whether a number, month or day replaces a value of the same form, and no number is within the bounds of both."""
     i, j, k, n = place
     forms = [
-        {word.casefold(): (form(word, "DATE"), interval(words, at)) for at, word in enumerate(words[start:end], start)}
+        {word.casefold(): (value_shape(word, "DATE"), interval(words, at)) for at, word in enumerate(words[start:end], start)}
         for words, start, end in ((before, i, j), (after, k, n))
     ]
     old, new = ({kind for word, (kind, _) in kinds.items() if kind != word} for kinds in forms)

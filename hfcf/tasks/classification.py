@@ -13,9 +13,8 @@ from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
-from hfcf.text.check import text_problem
+from hfcf.text.check import text_problem, why_lost
 from hfcf.text.normalise import normalise
-from hfcf.text.opaque import why_lost
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

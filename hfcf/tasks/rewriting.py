@@ -24,9 +24,8 @@ from hfcf.core.task import Task, get_task
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.relation import candidate, entities, overlap, spans, token_starts
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
-from hfcf.text.check import text_problem
+from hfcf.text.check import text_problem, why_lost
 from hfcf.text.normalise import BRACKETS, normalise, unbracket
-from hfcf.text.opaque import why_lost
 
 Row = Mapping[str, Any]
 Scores = Sequence[Mapping[str, Any]]

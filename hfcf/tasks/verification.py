@@ -17,11 +17,10 @@ from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.text import label_names
-from hfcf.text.check import kind, text_problem
+from hfcf.text.check import kind, text_problem, why_lost
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.negation import denies, negation_of, why_not_flipped
 from hfcf.text.normalise import normalise
-from hfcf.text.opaque import why_lost
 from hfcf.text.phrase_match import mentions
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = LABELS = label_names.LABELS

@@ -1,4 +1,4 @@
-"""Entities that can replace each other: a table of the entities of a whole dataset, by type and form."""
+"""Entities that can replace each other: a table of the entities of a whole dataset, by type and shape."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IN_INSTANCE = ("PERSON", "ORG")
 _NAMES = ("GPE", *IN_INSTANCE)
 
 KEEP = 1_000
-"""How many values of each type and form are kept. A bounded table is as good a source of random substitutes as a full table."""
+"""How many values of each type and shape are kept. A bounded table is as good a source of random substitutes as a full table."""
 ENOUGH = 50
 """If this many places occur in several rows each, places of a single row are left out: most of them are errors of the tagger."""
 FEW = 10
@@ -30,7 +30,7 @@ VOTES = 50_000
 """The maximum number of texts whose tags are counted: the texts with the smallest hashes. A place whose tags are not counted is
 left out."""
 
-Form = Callable[[str, str], str | None]
+ShapeOf = Callable[[str, str], str | None]
 """Returns what a substitute must share with a text of a type; None for a text that is not a substitute and has no substitute."""
 
 _MONTH = "january february march april may june july august september october november december"
@@ -51,7 +51,7 @@ _ORDINALS = {*_ORDINAL.split()}
 _TOKEN = re.compile(r"\d{4}s|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:st|nd|rd|th)\b|\d+\.\d+|\d+|\w+(?:-\w+)*|[^\w\s]")
 
 
-def form(text: str, type_: str) -> str:
+def value_shape(text: str, type_: str) -> str:
     """Describe what a substitute must share with a text: a year stays a year, a full date a full date, a number its kind."""
     if type_ not in ("DATE", "NUM"):
         return ""
@@ -78,19 +78,22 @@ def is_month(text: str) -> bool:
 
 
 class EntityTable:
-    """Values of the types in `IN_DATASET`, by type and form.
+    """Values of the types in `IN_DATASET`, by type and shape.
 
     Args:
-        values: {type: {form: [value, …]}}.
+        values: {type: {shape: [value, …]}}.
         tags: the type that most rows give a text, "" if there is none, of texts that have several; see `Collector`.
-        form_of: the function that the values were gathered with. A text of the form "", of unknown form, gets a
-            value of that form, or else any value of its type.
+        shape_of: the function that the values were gathered with. A text of the shape "", of unknown shape, gets a
+            value of that shape, or else any value of its type.
     """
 
     def __init__(
-        self, values: Mapping[str, Mapping[str, Sequence[str]]], tags: Mapping[str, str] | None = None, form_of: Form = form
+        self,
+        values: Mapping[str, Mapping[str, Sequence[str]]],
+        tags: Mapping[str, str] | None = None,
+        shape_of: ShapeOf = value_shape,
     ) -> None:
-        self.values, self.tags, self.form_of = values, tags or {}, form_of
+        self.values, self.tags, self.shape_of = values, tags or {}, shape_of
 
     def is_doubtful(self, text: str, type_: str) -> bool:
         """Say whether most rows give a text another type."""
@@ -99,8 +102,8 @@ class EntityTable:
     def substitute(
         self, text: str, type_: str, texts: Sequence[str], rng: Random, fits: Callable[[str], bool] | None = None
     ) -> str | None:
-        """Draw a value of the same type and form that none of `texts` mentions; None if there is none."""
-        forms, shape = self.values.get(type_, {}), self.form_of(text, type_)
+        """Draw a value of the same type and shape that none of `texts` mentions; None if there is none."""
+        forms, shape = self.values.get(type_, {}), self.shape_of(text, type_)
         groups = [] if shape is None else [forms.get(shape, [])]
         if shape == "" and len(forms) > (shape in forms):
             groups.append([value for values in forms.values() for value in values])
@@ -121,14 +124,14 @@ _mentions = lru_cache(maxsize=1 << 14)(mentions)
 class Collector:
     """Gathers an `EntityTable` row by row, in bounded memory.
 
-    For each type and form it keeps the `KEEP` values of the smallest hashes: a random sample, whatever the order. Deviation: the
+    For each type and shape it keeps the `KEEP` values of the smallest hashes: a random sample, whatever the order. Deviation: the
     paper takes any entity of the dataset. Here a place (GPE) must occur in two rows, if `ENOUGH` places do: "Orchestra" and
     "Angina" were tagged as places once each.
 
     Args:
         rows: entities of rows to begin with.
-        form_of: two values of the same type may replace each other if it returns the same for both. It returns None for a text that
-            is left out.
+        shape_of: two values of the same type may replace each other if it returns the same for both. None for a text that is
+            left out.
         votes: also count the types that rows give each text, in bounded memory. Names that most rows give a different type are
             then left out, and `tags` has that type.
         types: the types that are collected.
@@ -138,10 +141,10 @@ class Collector:
     """
 
     def __init__(
-        self, rows: Iterable[Iterable[Mapping[str, Any]]] = (), *, form_of: Form = form, votes: bool = False,
+        self, rows: Iterable[Iterable[Mapping[str, Any]]] = (), *, shape_of: ShapeOf = value_shape, votes: bool = False,
         types: Collection[str] = IN_DATASET,
     ) -> None:  # fmt: skip
-        self._form_of, self._votes, self._types = form_of, dict[str, Counter[str]]() if votes else None, types
+        self._shape_of, self._votes, self._types = shape_of, dict[str, Counter[str]]() if votes else None, types
         self._hashes: dict[tuple[str, str], dict[str, int]] = {}
         self._rows: dict[tuple[str, str], Counter[str]] = {}
         for entities in rows:
@@ -152,7 +155,7 @@ class Collector:
         for type_, text in {(entity["type"], entity["text"]): None for entity in entities}:
             if self._votes is not None:
                 self._votes.setdefault(text, Counter())[type_] += 1
-            if type_ not in self._types or (shape := self._form_of(text, type_)) is None:
+            if type_ not in self._types or (shape := self._shape_of(text, type_)) is None:
                 continue
             key = (type_, shape)
             values, rows = self._hashes.setdefault(key, {}), self._rows.setdefault(key, Counter())
@@ -181,7 +184,7 @@ class Collector:
                 texts = several if len(several) >= (ENOUGH if self._votes is None else FEW) else texts
             values.setdefault(type_, {})[shape] = texts
         tags = {text: types[text] for text in sorted(votes) if len(votes[text]) > 1}
-        return EntityTable(values, tags, self._form_of)
+        return EntityTable(values, tags, self._shape_of)
 
     def _counted(self) -> dict[str, Counter[str]]:
         """Return the counts of the texts with the smallest hashes; like the counts in `_hashes`, they are complete."""

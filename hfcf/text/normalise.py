@@ -84,11 +84,11 @@ def matches(answer: str, others: Iterable[str]) -> bool:
     An answer that only contains a given answer, or is part of it, does not match. Two answers that are empty after normalisation
     never match.
     """
-    own = normalise_answer(answer)
-    return bool(own) and own in {normalise_answer(other) for other in others}
+    normal = normalise_answer(answer)
+    return bool(normal) and normal in {normalise_answer(other) for other in others}
 
 
 def overlaps(answer: str, others: Iterable[str]) -> bool:
     """Say whether an answer contains, or is part of, one of the given answers, in whole words after `normalise_answer`."""
-    own, gold = (f" {normalise_answer(answer)} ", [f" {normalise_answer(other)} " for other in others])
-    return any(own.strip() and other.strip() and (own in other or other in own) for other in gold)
+    normal, gold = (f" {normalise_answer(answer)} ", [f" {normalise_answer(other)} " for other in others])
+    return any(normal.strip() and other.strip() and (normal in other or other in normal) for other in gold)

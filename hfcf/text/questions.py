@@ -42,7 +42,8 @@ def write_references(question: Sequence[Mapping[str, Any]], sentence: Sequence[M
     """
     pairs = sorted(zip(question, sentence, strict=True), key=lambda pair: pair[0]["start"])
     return (
-        " ; ".join(f"{asked['text'].strip()} = {(stated['text'] or '').strip()}".strip() for asked, stated in pairs) or NO_REFERENCE
+        " ; ".join(f"{reference['text'].strip()} = {(stated['text'] or '').strip()}".strip() for reference, stated in pairs)
+        or NO_REFERENCE
     )
 
 

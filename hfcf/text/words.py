@@ -29,3 +29,23 @@ class Word(NamedTuple):
 def split(text: str) -> list[Word]:
     """Split a text into words and punctuation marks."""
     return [Word(_QUOTES.get(match[0], match[0].replace("’", "'")), *match.span()) for match in _WORD.finditer(text)]
+
+
+# --- the spaces of tokenised text
+
+
+def spaced_like(text: str, source: str) -> str:
+    """Remove the spaces of tokenised text, which generators learn, unless `source` also has them."""
+    for wide, narrow in _TOKENISED:  # from where spaces begin: a pattern tried at each of many spaces takes quadratic time
+        if not wide.search(source):
+            text = wide.sub(narrow, text)
+    return text
+
+
+_TOKENISED = (
+    (re.compile(r"(?:(?<!\s)|(?<=[.,;:!?%]\s))\s+([.,;:!?%](?:\s|$))"), r"\1"),
+    (re.compile(r"(?<!\s)\s+(['’](?:s|re|ve|ll|d|m)\b|n['’]t\b)"), r"\1"),
+    (re.compile(r"([(\[])\s+"), r"\1"),
+    (re.compile(r"(?<!\s)\s+([)\]])"), r"\1"),
+    (re.compile(r"(``|“)\s+|(?<!\s)\s+(''|”)"), '"'),
+)

@@ -9,7 +9,7 @@ from datasets import Dataset
 from hfcf.core.system import check_limit
 from hfcf.core.task import get_task, problem
 from hfcf.systems.race.edit import _ends, _last, _moved
-from hfcf.systems.race.replace import edits_of
+from hfcf.systems.race.follow import edits_of
 from hfcf.text.phrase_match import mentions
 from hfcf.training.data import drop_related
 from hfcf.training.distractors import fill_evidence

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from hfcf.text.bounds import interval
+from hfcf.text.quantities import interval
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hfcf.text.language import looks_foreign
+from hfcf.core.preflight import looks_foreign
 
 
 @pytest.mark.parametrize(

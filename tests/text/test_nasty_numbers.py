@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hfcf.text.entities import form
+from hfcf.text.entities import value_shape
 from hfcf.text.quantities import convert
 
 
 def test_digits_that_are_no_decimals_are_no_year() -> None:
-    assert form("²²²²", "DATE") == "N"
-    assert form("1994", "DATE") == "Year"
-    assert form("١٩٩٤", "DATE") == "Year"
+    assert value_shape("²²²²", "DATE") == "N"
+    assert value_shape("1994", "DATE") == "Year"
+    assert value_shape("١٩٩٤", "DATE") == "Year"
 
 
 def test_a_number_that_no_float_holds_changes_no_quantity() -> None:

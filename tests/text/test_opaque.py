@@ -10,7 +10,7 @@ from offline_models import installed
 import hfcf
 from hfcf.core import offline
 from hfcf.systems.baselines._shared.word_edits import eda, replaceable
-from hfcf.text.opaque import opaque_spans, why_lost
+from hfcf.text.check import opaque_spans, why_lost
 
 PARTS = [
     "https://www.example.org/great/books?page=3", "www.example.org", "laver.smith@good-house.com", "@good_people", "#happy_days",

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from hfcf.text.check import script, text_problem
-from hfcf.text.entities import EntityTable, form, is_month, overlap
+from hfcf.text.entities import EntityTable, is_month, overlap, value_shape
 from hfcf.text.label_names import label_of, name_beside
 from hfcf.text.normalise import dedup_key, fold, matches, overlaps, unbracket
 from hfcf.text.phrase_match import find_answer, mentions
@@ -23,10 +23,10 @@ def test_check() -> None:
 
 
 def test_entities() -> None:
-    assert form("3 April 1968", "DATE") == "N Month Year"
-    assert form("1994", "DATE") == "Year"
-    assert form("30 days", "DATE") == "N days"
-    assert form("$5 million", "NUM") == "$ N million"
+    assert value_shape("3 April 1968", "DATE") == "N Month Year"
+    assert value_shape("1994", "DATE") == "Year"
+    assert value_shape("30 days", "DATE") == "N days"
+    assert value_shape("$5 million", "NUM") == "$ N million"
     assert is_month("March")
     assert not is_month("March 1994")
     table = EntityTable({"DATE": {"Year": ["1994", "2006"]}})

@@ -9,15 +9,15 @@ from typing import Any
 
 from hfcf.engines.entity_types import may_be_person, organisation_kind, place_kind
 from hfcf.engines.label_preserving import says_same
-from hfcf.text.entities import EntityTable, form
+from hfcf.text.entities import EntityTable, value_shape
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.lifetimes import find_lifetimes, find_years, keeps_order
 from hfcf.text.quantities import find_numbers
 
 
-def plausible_form(text: str, type_: str) -> str | None:
-    """Return what a plausible substitute must have in common with a text: the kind of a place, else the `form`."""
-    return place_kind(text) if type_ == "GPE" else form(text, type_)
+def plausible_shape(text: str, type_: str) -> str | None:
+    """Return what a plausible substitute must have in common with a text: the kind of a place, else the `value_shape`."""
+    return place_kind(text) if type_ == "GPE" else value_shape(text, type_)
 
 
 YEARS = 50
@@ -38,7 +38,7 @@ class Draw:
 
     Args:
         row: a row with `claim` and `evidence`.
-        table: the learned table, with `plausible_form`.
+        table: the learned table, with `plausible_shape`.
         rng: the row's random generator.
         near: draw near substitutes only.
     """

@@ -32,7 +32,7 @@ from hfcf.systems.baselines._shared.relation_editing import (
     editor_terms,
     learn_terms,
 )
-from hfcf.systems.ccg.editor import EDITOR, EditorTraining, answer, prompt, readable
+from hfcf.systems.ccg.editor import EDITOR, EditorTraining, keep_readable, prompt_text, target_text
 from hfcf.systems.ccg.indicator import COLUMNS
 from hfcf.systems.ccg.terms import term
 from hfcf.tasks.relation import CANDIDATES, TASK, candidate, token_edits
@@ -177,12 +177,14 @@ def train_contrastive_editor(
         requests += [(row, relation) for relation in drawn]
     wrong = [int(relation != row["label"]) for row, relation in requests]
     pairs: dict[str, list[Any]] = {
-        "source": [prompt(row, relation, hp.model) for row, relation in requests],
+        "source": [prompt_text(row, relation, hp.model) for row, relation in requests],
         # The second entity, which follows a term in the paper's template, is right under every relation.
-        "target": [term(row) if no else answer(row, term(row), hp.model) for (row, _), no in zip(requests, wrong, strict=True)],
+        "target": [
+            term(row) if no else target_text(row, term(row), hp.model) for (row, _), no in zip(requests, wrong, strict=True)
+        ],
         "wrong": wrong,
     }
-    texts = readable(pairs, hp, max_target)
+    texts = keep_readable(pairs, hp, max_target)
 
     def train(out: Path) -> None:
         loss = unlikelihood(alpha, shifted=not two_sided(hp.model), end=load_tokenizer(hp.model).eos_token_id)

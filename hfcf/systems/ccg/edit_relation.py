@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -13,7 +14,6 @@ from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.candidates import Candidate, reject, scored, settle
-from hfcf.core.decisions import exceeds
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import Loss, NonNegative, Positive, Prompted, check_search
 from hfcf.core.stage import Reject, Stage
@@ -22,18 +22,19 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
 from hfcf.systems.ccg import editor
-from hfcf.systems.ccg.by_sense import Option, Own, Speaker, edits, own_phrases
+from hfcf.systems.ccg.choose_phrase import PhraseChooser, RowPhrases, collect_phrases, write_candidates
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining
 from hfcf.systems.ccg.indicator import COLUMNS, training_rows
-from hfcf.systems.ccg.phrases import Phrases, PhrasesSetting, with_phrases
-from hfcf.systems.ccg.predicate import Gap
+from hfcf.systems.ccg.phrases import Phrases, PhrasesSetting, with_phrases, without_phrases
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
-from hfcf.tasks.relation import CANDIDATES, TASK, candidate, entities, roles, token_edits
+from hfcf.tasks.relation import CANDIDATES, OTHER, TASK, candidate, entities, roles, token_edits
 from hfcf.tasks.rewriting import plain
 from hfcf.training.model_cache import check_full_tuning, ensure_steps
 
+log = logging.getLogger(__name__)
+
 PROMPT = "relation_terms"
-SHOWN = 30
+MAX_SHOWN = 30
 """Known terms that a language model is shown, the commonest first."""
 OTHERS = 4
 """A new term must not be known of any of the first so many retrieved relations; the released code's number."""
@@ -78,7 +79,7 @@ class EditRelation(Stage):
     With `phrases`, which the paper does not have, a relation's phrases are also known terms. With a `language_model` besides, no
     editor is trained or used, and another rule replaces the paper's. The whole predicate between the entities gives way
     (`hfcf.systems.ccg.predicate`), and phrases are inflected for their position. The phrase that makes most sense is taken, of all
-    phrases of the first `relations` new relations (`hfcf.systems.ccg.by_sense`). Its sentence loses least against the source,
+    phrases of the first `relations` new relations (`hfcf.systems.ccg.choose_phrase`). Its sentence loses least against the source,
     counted without what the phrase itself costs after any noun. A phrase is rejected if it breaks the sentence by the `tagger`'s
     parse, or loses more than `max_loss`. The source's relation in the opposite direction is never taken, nor a relation whose
     kinds do not admit the entities. If `phrases` has no relation of the rows, no model chooses, and the paper's rule holds. Then
@@ -97,7 +98,7 @@ class EditRelation(Stage):
         use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
         max_new_tokens: tokens of a hypothesis: the term, and after the paper's template the second entity.
         phrases: phrases that express relations: a mapping {relation: [phrase, …]}, a YAML or JSON file, or the name of a shipped
-            file, "semeval" or "scierc_ace"; see `hfcf.systems.ccg.phrases.read`.
+            file, "semeval" or "scierc_ace"; see `hfcf.systems.ccg.phrases.read_phrases`.
         language_model: a decoder-only language model that chooses among phrases.
         tagger: a parser with spaCy's dependencies, which the choice among phrases needs.
         max_phrases: how many phrases of each relation are tried for a row. The row's id draws them, so that no phrase is in most
@@ -138,14 +139,14 @@ class EditRelation(Stage):
     def check(self) -> None:
         check_full_tuning("editor_training", self.editor_training)
         check_search(self.num_beams, num_candidates=self.num_candidates)
-        if self.by_sense and self.tagger is None:
+        if self.chooses_phrases and self.tagger is None:
             raise ValueError(
                 "phrases with a language_model need a tagger, which finds the predicate between the entities: "
                 "set tagger={backend: spacy, model: offline:spacy}"
             )
 
     @property
-    def by_sense(self) -> bool:
+    def chooses_phrases(self) -> bool:
         """Whether the language model chooses among phrases."""
         remote = self.editor is not None and is_prompted(self.editor)
         return self.phrases is not None and self.language_model is not None and self.use_editor and not remote
@@ -162,22 +163,24 @@ class EditRelation(Stage):
         flips = [column for column in self.optional if column in (ds.column_names or [])]
         rows = [row for row in training_rows(ds, "causal_terms", *flips) if row["causal_terms"] and _rests_on_them(row)]
         examples = [row for row in rows if (row.get("status") or {}).get("accepted") is not False]
-        chooses = self.phrases is not None and self.by_sense and any(row["label"] in self.phrases.relations for row in rows)
+        if self.phrases is not None and self.use_editor and (why := without_phrases(_labels(rows), self.phrases)):
+            log.warning("%s: %s", self.name, why)
+        chooses = self.phrases is not None and self.chooses_phrases and any(row["label"] in self.phrases.relations for row in rows)
         trains = self.use_editor and self.editor is None and not chooses
         content = editor.learn_editor(examples, train if trains else None)
         if chooses:
             assert self.tagger is not None
             assert self.phrases is not None
-            content["phrases"] = own_phrases(examples, self.tagger, self.phrases)
+            content["phrases"] = collect_phrases(examples, self.tagger, self.phrases)
         return save_artifact(content)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([PROMPT], self.editor)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        terms, fitted_editor, own = _fitted(self.fitted or "", self.phrases)
-        if own is not None:
-            return self._say(rows, own)
+        terms, fitted_editor, row_phrases = _fitted(self.fitted or "", self.phrases)
+        if row_phrases is not None:
+            return self._write_phrases(rows, row_phrases)
         edited = [bool(row["causal_terms"]) and _rests_on_them(row) for row in rows]
         requests = [
             (row, relation)
@@ -195,36 +198,23 @@ class EditRelation(Stage):
             results.append(settle(candidates, "there is no new relation"))
         return results
 
-    def _say(self, rows: list[dict[str, Any]], own: Own) -> list[dict[str, Any] | Reject]:
+    def _write_phrases(self, rows: list[dict[str, Any]], row_phrases: RowPhrases) -> list[dict[str, Any] | Reject]:
         assert self.language_model is not None
         assert self.tagger is not None
         assert self.phrases is not None
-        speaker = Speaker(
-            model=self.language_model, parser=self.tagger, phrases=self.phrases, own=own, most=self.max_phrases,
-            max_loss=self.max_loss, random=self.random,
+        chooser = PhraseChooser(
+            model=self.language_model, parser=self.tagger, phrases=self.phrases, row_phrases=row_phrases,
+            max_phrases=self.max_phrases, max_loss=self.max_loss, random=self.random,
         )  # fmt: skip
-        asked = [(row, row["new_relations"] if row["causal_terms"] else []) for row in rows]
+        requests = [(row, row["new_relations"] if row["causal_terms"] else []) for row in rows]
         results: list[dict[str, Any] | Reject] = []
-        for row, answer in zip(rows, speaker.options(asked), strict=True):
+        for row, answer in zip(rows, chooser.options(requests), strict=True):
             reason = answer if isinstance(answer, str) else "no new relation has a phrase that fits"
-            candidates = [] if isinstance(answer, str) else self._said(row, *answer)
+            candidates = []
+            if not isinstance(answer, str):
+                candidates = write_candidates(row, *answer, self.top_k, self.max_loss, self.name)
             results.append(settle(candidates, reason if row["causal_terms"] else "there are no causal terms"))
         return results
-
-    def _said(self, row: Mapping[str, Any], gap: Gap, options: Sequence[Option]) -> list[Candidate]:
-        """Make candidates of the best options of different relations, up to the first `top_k` without trouble."""
-        candidates, done = [], dict[str, bool]()
-        for option in options:
-            if done.get(option.relation) or sum(done.values()) == self.top_k:
-                continue
-            trouble = option.trouble
-            if trouble is None and exceeds(option.loss, self.max_loss):
-                trouble = f"less fluent than its source by more than {self.max_loss:g}"
-            scores = [scored("loss of fluency", option.loss), scored("loss of sense", option.sense)]
-            new = candidate(row, option.relation, edits(row, gap, option), scores)
-            candidates.append(reject(new, self.name, trouble) if trouble else new)
-            done[option.relation] = trouble is None
-        return candidates
 
     def _candidate(self, row: Mapping[str, Any], relation: str, written: _Written) -> Candidate:
         if not written.term:
@@ -241,7 +231,7 @@ class EditRelation(Stage):
             return self._ask_editor(terms, model, requests)
         if self.closed:
             return _likeliest(terms, model, requests)
-        answers = editor.engine_of(self, model).run([editor.prompt(row, relation, model) for row, relation in requests])
+        answers = editor.engine_of(self, model).run([editor.prompt_text(row, relation, model) for row, relation in requests])
         return [_choose(terms, row, relation, answer) for (row, relation), answer in zip(requests, answers, strict=True)]
 
     def _ask_editor(self, terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
@@ -265,8 +255,13 @@ class EditRelation(Stage):
         first, *others = row["causal_terms"]
         # A blank for the first causal term and none for the other terms, as they are edited.
         words = ("[BLANK]" if i == first else token for i, token in enumerate(tokens) if i not in others)
-        terms = {"known": list(known[:SHOWN]), "with_known": bool(known), "closed": self.closed}
+        terms = {"known": list(known[:MAX_SHOWN]), "with_known": bool(known), "closed": self.closed}
         return {"sentence": " ".join(words), "relation": roles(relation), "head": head, "tail": tail, **terms}
+
+
+def _labels(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the relations of rows, of which each may be the new one of another row."""
+    return {row["label"] for row in rows} - {OTHER}
 
 
 def _rests_on_them(row: Mapping[str, Any]) -> bool:
@@ -328,7 +323,7 @@ def _choose(terms: KnownTerms, row: Mapping[str, Any], relation: str, answer: Se
 
 
 @lru_cache(maxsize=4)
-def _fitted(sha: str, phrases: Phrases | None) -> tuple[KnownTerms, str | None, Own | None]:
+def _fitted(sha: str, phrases: Phrases | None) -> tuple[KnownTerms, str | None, RowPhrases | None]:
     """Return the known terms, the editor's digest, and the rows' own phrases; None if no language model chooses among phrases."""
     content = read_artifact(sha, "run ccg = ccg.fit(ds) again")
     return KnownTerms(with_phrases(content["terms"], phrases)), content["editor"], content.get("phrases")

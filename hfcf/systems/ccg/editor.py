@@ -18,7 +18,7 @@ from hfcf.core.stage import StageError
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.likelihood import Likelihood
-from hfcf.systems.ccg.terms import count, repeats_a_word, term, tokenised
+from hfcf.systems.ccg.terms import count_terms, repeats_a_word, term, tokenised
 from hfcf.tasks.relation import entities, head_first, roles
 from hfcf.training.generator import train_texts
 from hfcf.training.model_cache import stored_model, train_once
@@ -42,10 +42,10 @@ def engine_of(stage: Any, model: Model) -> Continuation:
     )
 
 
-def prompt(row: Mapping[str, Any], relation: str, model: Model) -> str:
+def prompt_text(row: Mapping[str, Any], relation: str, model: Model) -> str:
     """Write the editor's prompt: the entities in the order of the sentence, and their roles in the same order."""
     first, second = _in_order(row)
-    template, mask = _form(model)
+    template, mask = _template_of(model)
     return template.format(first=first, second=second, role=roles(relation, forward=head_first(row)), mask=mask)
 
 
@@ -55,21 +55,21 @@ def _in_order(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=16)
-def _form(model: Model) -> tuple[str, str]:
+def _template_of(model: Model) -> tuple[str, str]:
     """Return a model's template, and its sign for a blank."""
     if not two_sided(model):
         return _TEMPLATE, MASK
     tokenizer = load_tokenizer(model)
-    own = "<extra_id_0>" if "<extra_id_0>" in tokenizer.get_vocab() else tokenizer.mask_token
-    return _SHORT, own or MASK
+    blank = "<extra_id_0>" if "<extra_id_0>" in tokenizer.get_vocab() else tokenizer.mask_token
+    return _SHORT, blank or MASK
 
 
-def answer(row: Mapping[str, Any], text: str, model: Model) -> str:
+def target_text(row: Mapping[str, Any], text: str, model: Model) -> str:
     """Return what the editor should write for a term: the term, and after the paper's template the second entity too."""
     return text if two_sided(model) else f"{text} {_in_order(row)[1]}"
 
 
-def cut(text: str, row: Mapping[str, Any]) -> str:
+def cut_term(text: str, row: Mapping[str, Any]) -> str:
     """Return the term in what the editor wrote: its tokens up to the second entity.
 
     Deviation: the released code deletes the entities' text everywhere, inside other words too, and keeps what follows.
@@ -82,7 +82,7 @@ def hypotheses(answer: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> l
     """List the different terms in what the editor wrote, best first, each with the score of its best hypothesis."""
     results: dict[str, float] = {}
     for hypothesis in answer:
-        results.setdefault(cut(hypothesis["text"], row), hypothesis["score"])
+        results.setdefault(cut_term(hypothesis["text"], row), hypothesis["score"])
     return [(text, score) for text, score in results.items() if text and not repeats_a_word(text)]
 
 
@@ -92,7 +92,9 @@ def rank_terms(model: Model, requests: Sequence[tuple[Mapping[str, Any], str, Se
     Terms that the editor can't read with the row's entities are left out.
     """
     # Rows share entities and relations, so many pairs are equal; the engine scores each once.
-    pairs = [[prompt(row, relation, model), answer(row, text, model)] for row, relation, texts in requests for text in texts]
+    pairs = [
+        [prompt_text(row, relation, model), target_text(row, text, model)] for row, relation, texts in requests for text in texts
+    ]
     scores = iter(Likelihood(model=model).run(pairs))
     results = []
     for _, _, texts in requests:
@@ -112,10 +114,10 @@ def learn_editor(examples: Sequence[Mapping[str, Any]], train: Callable[[list[An
     """Describe for a fitted file the causal terms of rows, and the editor that `train` trains on them, if it is not None."""
     digest = train(list(examples)) if train is not None and examples else None
     # Another training of equal rows may give other weights.
-    return {"terms": count(examples), "editor": digest, "editor_contents": digest and stored_model(digest).key()}
+    return {"terms": count_terms(examples), "editor": digest, "editor_contents": digest and stored_model(digest).key()}
 
 
-def readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: int) -> dict[str, list[Any]]:
+def keep_readable(pairs: Mapping[str, list[Any]], hp: Hyperparameters, max_target: int) -> dict[str, list[Any]]:
     """Keep the pairs of `source` and `target` that fit the editor; log how many are left out, raise `ValueError` if all are."""
     tokenizer = load_tokenizer(hp.model)
     sources = tokenizer(pairs["source"])["input_ids"]
@@ -146,10 +148,10 @@ def train_editor(rows: Sequence[Mapping[str, Any]], hp: Hyperparameters, *, max_
     end of text, where the released code fills the 47 tokens with them. Pairs that are too long are left out, not cut.
     """
     pairs = {
-        "source": [prompt(row, row["label"], hp.model) for row in rows],
-        "target": [answer(row, term(row), hp.model) for row in rows],
+        "source": [prompt_text(row, row["label"], hp.model) for row in rows],
+        "target": [target_text(row, term(row), hp.model) for row in rows],
     }
-    texts = readable(pairs, hp, max_target)
+    texts = keep_readable(pairs, hp, max_target)
 
     def train(out: Path) -> None:
         train_texts(Dataset.from_dict(texts), hp, out, max_target=max_target, prompt="{}", checkpoints=False)

@@ -70,7 +70,7 @@ class WordGradients(Engine):
         batch = collate(tokenizer, [Encoded(item.features, item.extra[0]) for item in read], network.device)
         logits, states = with_embeddings(network, batch)
         predicted = logits.argmax(-1).tolist()
-        targets = [said if item.extra[2] is None else item.extra[2] for item, said in zip(read, predicted, strict=True)]
+        targets = [label if item.extra[2] is None else item.extra[2] for item, label in zip(read, predicted, strict=True)]
         loss = nn.functional.cross_entropy(logits.float(), torch.tensor(targets, device=logits.device), reduction="sum")
         (gradients,) = torch.autograd.grad(loss, states)
         sizes = gradients.float().pow(2).mean(-1).sqrt().cpu()

@@ -108,8 +108,8 @@ class IdentifyCausalTerms(Stage):
 
     def check(self) -> None:
         check_full_tuning("classifier", self.classifier)
-        asked = self.indicator is not None and is_prompted(self.indicator)
-        if self.masked is None and self.method == "intervention" and not asked:
+        prompted = self.indicator is not None and is_prompted(self.indicator)
+        if self.masked is None and self.method == "intervention" and not prompted:
             raise ValueError("masked: interventions need a masked language model")
 
     @property
@@ -117,8 +117,8 @@ class IdentifyCausalTerms(Stage):
         return COLUMNS if self.indicator is None else ()
 
     def read_models(self) -> dict[str, Model]:
-        named = self.indicator is not None and is_prompted(self.indicator)
-        unread = {"masked"} if named or self.method == "gradient" else set()
+        prompted = self.indicator is not None and is_prompted(self.indicator)
+        unread = {"masked"} if prompted or self.method == "gradient" else set()
         return {name: model for name, model in super().read_models().items() if name not in unread}
 
     def learn(self, ds: Dataset | IterableDataset) -> str:

@@ -126,7 +126,7 @@ def ask_indicators(
     numbers = [0 if folds is None else folds.get(row_id, -1) for row_id in ids]
     results = [unjudged] * len(items)
     for number, model in enumerate(models):
-        places = [i for i, own in enumerate(numbers) if own == number]
+        places = [i for i, row_number in enumerate(numbers) if row_number == number]
         for i, answer in zip(places, ask(model, [items[i] for i in places]) if places else [], strict=True):
             results[i] = answer
     return results

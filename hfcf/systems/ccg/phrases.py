@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+import yaml
 from pydantic import BeforeValidator
 
 from hfcf.core.names import did_you_mean
@@ -37,7 +38,7 @@ _NO_MODIFIER = ("a", "an", "the", "one", "part", "among")
 
 @dataclass(frozen=True)
 class Phrases:
-    """Phrases of relations, as a setting: `read` makes it of what a recipe writes.
+    """Phrases of relations, as a setting: `read_phrases` makes it of what a recipe writes.
 
     Args:
         lists: `(relation, phrases where the head comes first, phrases where the tail does)`, sorted.
@@ -56,7 +57,7 @@ class Phrases:
     @property
     def relations(self) -> set[str]:
         """The relations that have phrases."""
-        return {name for name, *_ in self.lists}
+        return {name for name, *lists in self.lists if any(lists)}
 
     def may_hold(self, relation: str, head: str, tail: str) -> bool:
         """Say whether a relation's kinds admit two words: one of the commonest noun senses of each is below one of its kinds.
@@ -84,7 +85,7 @@ def _by_relation(phrases: Phrases) -> dict[tuple[str, str], tuple[str, ...]]:
     return {(name, way): texts for name, *lists in phrases.lists for way, texts in zip(WAYS, lists, strict=True)}
 
 
-def read(given: Any) -> Phrases | None:
+def read_phrases(value: Any) -> Phrases | None:
     """Read phrases from a mapping, a YAML or JSON file, or a shipped file ("semeval", "scierc_ace", "all"); None stays None.
 
     A relation's value is a list, for sentences with the head first, or a mapping with some of these keys. `forward` is that list.
@@ -95,28 +96,28 @@ def read(given: Any) -> Phrases | None:
     Raises:
         ValueError: there is no such file or name, it holds something else than lists of texts, or WordNet knows no such kind.
 
-    >>> phrases = read({"Cause-Effect(e1,e2)": ["caused"], "Cause-Effect(e2,e1)": ["was caused by"]})
+    >>> phrases = read_phrases({"Cause-Effect(e1,e2)": ["caused"], "Cause-Effect(e2,e1)": ["was caused by"]})
     >>> phrases.of("Cause-Effect(e1,e2)", "forward"), phrases.of("Cause-Effect(e1,e2)", "backward")
     (('caused',), ('was caused by',))
     """
-    if given is None or isinstance(given, Phrases):
-        return given
-    if isinstance(given, Mapping) and set(given) == {"lists", "kinds", "name"}:  # as `System.settings` writes them
-        lists, kinds = (tuple((name, tuple(head), tuple(tail)) for name, head, tail in given[key]) for key in ("lists", "kinds"))
-        return Phrases(lists, kinds, given["name"])
-    content = _read_file(given) if isinstance(given, str) else given
+    if value is None or isinstance(value, Phrases):
+        return value
+    if isinstance(value, Mapping) and set(value) == {"lists", "kinds", "name"}:  # as `System.settings` writes them
+        lists, kinds = (tuple((name, tuple(head), tuple(tail)) for name, head, tail in value[key]) for key in ("lists", "kinds"))
+        return Phrases(lists, kinds, value["name"])
+    content = _read_file(value) if isinstance(value, str) else value
     if not isinstance(content, Mapping) or not content:
         raise ValueError(f"phrases must be a mapping of relations to lists, got {content!r}")
-    of = {str(relation): _parts(str(relation), value) for relation, value in sorted(content.items())}
+    of = {str(relation): _parts(str(relation), texts) for relation, texts in sorted(content.items())}
     return Phrases(
-        tuple((name, parts[FORWARD], parts[BACKWARD] or of.get(turned(name), _NOTHING)[FORWARD]) for name, parts in of.items()),
+        tuple((name, parts[FORWARD], parts[BACKWARD] or of.get(inverse(name), _NOTHING)[FORWARD]) for name, parts in of.items()),
         tuple((name, parts["head"], parts["tail"]) for name, parts in of.items() if parts["head"] or parts["tail"]),
-        given if isinstance(given, str) else "",
+        value if isinstance(value, str) else "",
     )
 
 
-PhrasesSetting = Annotated[Phrases | None, BeforeValidator(read)]
-"""The type of a setting: phrases, or what `read` makes them of."""
+PhrasesSetting = Annotated[Phrases | None, BeforeValidator(read_phrases)]
+"""The type of a setting: phrases, or what `read_phrases` makes them of."""
 
 
 def shipped_names() -> list[str]:
@@ -156,12 +157,31 @@ def _parts(relation: str, value: Any) -> dict[str, tuple[str, ...]]:
     return {name: tuple(" ".join(text.split()) for text in parts.get(name, ())) for name in _PARTS}
 
 
-def turned(relation: str) -> str:
+def inverse(relation: str) -> str:
     """Name the relation of the other direction: "X(e2,e1)" of "X(e1,e2)"; "" for a label without directions."""
     for end, other in (("(e1,e2)", "(e2,e1)"), ("(e2,e1)", "(e1,e2)")):
         if relation.endswith(end):
             return relation.removesuffix(end) + other
     return ""
+
+
+def without_phrases(relations: Iterable[str], phrases: Phrases) -> str | None:
+    """Say which relations have phrases, which have none, and how to give them, with a file to fill; None if all have some."""
+    names = sorted(set(relations))
+    if not (missing := [name for name in names if name not in phrases.relations]):
+        return None
+    lists = {name: list(phrases.of(name, FORWARD)) for name in names}
+    template = yaml.safe_dump(lists, default_flow_style=None, allow_unicode=True, sort_keys=False, width=10_000)
+    return (
+        f"phrases: {len(names) - len(missing)} of the {len(names)} relations of the rows have phrases"
+        f"{_listed(name for name in names if name not in missing)}, and {len(missing)} have none{_listed(missing)}. Set phrases "
+        f"to a YAML file such as this, with what stands between the two entities, as in [was kept in, lay in]:\n{template}"
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    text = ", ".join(names)
+    return text and f" ({text})"
 
 
 def with_phrases(counts: Counts, phrases: Phrases | None) -> Counts:
@@ -174,7 +194,7 @@ def with_phrases(counts: Counts, phrases: Phrases | None) -> Counts:
     return results
 
 
-def forms(
+def inflect(
     phrase: str, kind: Kind, *, past: bool = True, plural: bool | None = None, relativizer: str = "that", passive: bool = False
 ) -> list[str]:
     """List the forms of a phrase that fit where a kind is needed; none if it has no such form.
@@ -187,8 +207,8 @@ def forms(
         relativizer: what opens a relative clause.
         passive: whether a first word that may be both is a participle, not a past: "sent to" as well as "was sent to".
 
-    >>> forms("was made by", "reduced"), forms("caused", "finite", past=False), forms("caused", "relative", relativizer="which")
-    (['made by'], ['causes', 'cause'], ['which caused'])
+    >>> inflect("was made by", "reduced"), inflect("caused", "finite", past=False), inflect("caused", "relative")
+    (['made by'], ['causes', 'cause'], ['that caused'])
     """
     words = phrase.split()
     if words[0].lower() in _RELATIVIZERS:
@@ -213,8 +233,8 @@ def _finite(words: Sequence[str], past: bool, plural: bool | None, passive: bool
     lemma = _verb_lemma(first)
     if past:
         # A past form stays, where the exception lists may have an older one ("wrought").
-        given = first not in (lemma, wordnet().inflected_like(lemma, _THIRD, _MODEL_REGULAR, "v"))
-        return [[first if given else wordnet().inflected_like(lemma, _PAST_OF, _MODEL, "v") or first]]
+        is_past = first not in (lemma, wordnet().inflected_like(lemma, _THIRD, _MODEL_REGULAR, "v"))
+        return [[first if is_past else wordnet().inflected_like(lemma, _PAST_OF, _MODEL, "v") or first]]
     third = wordnet().inflected_like(lemma, _THIRD, _MODEL_REGULAR, "v") or first
     return [[(third, lemma)[number]] for number in numbers]
 

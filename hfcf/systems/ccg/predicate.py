@@ -73,7 +73,7 @@ def find_gap(row: Mapping[str, Any], parse: Parse) -> Gap | str:
     return Gap(opening, end, FINITE, past, None if joined else _plural(tags[subject]), "that", bare)
 
 
-def is_whole(before: Parse, after: Parse, gap: Gap, length: int, second: int) -> str | None:
+def why_broken(before: Parse, after: Parse, gap: Gap, length: int, second: int) -> str | None:
     """Return what a phrase of `length` words instead of a gap breaks, by the parses of the sentence before and after.
 
     Args:

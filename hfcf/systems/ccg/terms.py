@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -29,6 +29,11 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 def order(row: Mapping[str, Any]) -> str:
     """Return the order of a row's entities: "of" between whole and part differs in meaning from "of" between part and whole."""
     return FORWARD if head_first(row) else BACKWARD
+
+
+def head_word(tokens: Sequence[str], entity: Mapping[str, Any]) -> str:
+    """Return the word by which an entity is looked up: its last token's part after the last hyphen, in lower case."""
+    return tokens[entity["end"] - 1].rpartition("-")[2].lower()
 
 
 def term(row: Mapping[str, Any]) -> str:
@@ -58,7 +63,7 @@ def normalised(text: str) -> str:
     return " ".join(lemma(word) for word in words if word not in _LEFT_OUT)
 
 
-def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, int]]]:
+def count_terms(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, int]]]:
     """Count the causal terms of each relation in each order; terms that repeat a word are left out."""
     results: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:

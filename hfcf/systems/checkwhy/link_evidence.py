@@ -96,8 +96,8 @@ def read_structure(
         structure = parse_program(program, {**names, CLAIM: claim})
     except StructureError as error:
         return None, str(error), []
-    if own := [name for name in structure.texts if name not in names and name != CLAIM]:
-        return structure, f"it declares a sentence of its own, {own[0]}", []
+    if extra := [name for name in structure.texts if name not in names and name != CLAIM]:
+        return structure, f"it declares a sentence of its own, {extra[0]}", []
     if structure.label not in (None, label):
         return structure, f"it prints the label {structure.label}", []
     structure, repairs = repair(structure) if mend else (structure, [])

@@ -6,8 +6,8 @@ same words are replaced there, which gives e′. Paired crosswise: (c′, e, REF
 
 from hfcf.systems.crossaug.modify_evidence import ModifyEvidence, changed_span, occurrences
 from hfcf.systems.crossaug.negative_claim import GenerateNegativeClaim
-from hfcf.systems.crossaug.spacing import spaced_like
 from hfcf.systems.crossaug.system import OFFLINE, CrossAug, CrossPairs
+from hfcf.text.words import spaced_like
 
 __all__ = [
     "OFFLINE", "CrossAug", "CrossPairs", "GenerateNegativeClaim", "ModifyEvidence", "changed_span", "occurrences", "spaced_like",

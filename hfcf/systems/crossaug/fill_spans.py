@@ -17,15 +17,13 @@ from hfcf.core.stage import Stage
 from hfcf.engines.entity_types import may_be_person, organisation_kind
 from hfcf.engines.ner import TYPES
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems._shared.plausible import Draw, plausible_form
+from hfcf.systems._shared.plausible import Draw, plausible_shape
 from hfcf.systems.crossaug.modify_evidence import occurrences
-from hfcf.systems.crossaug.spacing import spaced_like
 from hfcf.tasks.verification import SUPPORTS, TASK
-from hfcf.text.bounds import OPPOSITES, number
-from hfcf.text.entities import Collector, EntityTable, form
+from hfcf.text.entities import Collector, EntityTable, value_shape
 from hfcf.text.evidence import evidence_texts
-from hfcf.text.quantities import rebalance
-from hfcf.text.words import split
+from hfcf.text.quantities import OPPOSITES, number, rebalance
+from hfcf.text.words import spaced_like, split
 
 _BEFORE = {
     "PERSON": re.compile(r"\b(?:by|played|plays|portrayed|portrays|married|marries|defeated|succeeded|named after) $"),
@@ -71,7 +69,7 @@ class FillSpans(Stage):
 
     A value is replaced if the evidence also has it, word for word. It is an entity of the claim, or the year or month of a date.
     What the claim is about stays. A name is replaced only after a word such as "by" or "in", and only if it is not part of a
-    longer name. The new value has the same type and form, comes from other rows, and is mentioned neither in the claim nor in the
+    longer name. The new value has the same type and shape, comes from other rows, and is mentioned neither in the claim nor in the
     evidence. It is a place of the same kind, a person, or an organisation of the same kind. It may be a year at most 50 years away
     that keeps births before deaths, or a number at most ten times larger or smaller. A decade of which the evidence has a year
     moves by 20 years. The bound of a number ("over 50") and an adjective of English WordNet give way to their opposites, whether
@@ -100,7 +98,7 @@ class FillSpans(Stage):
         return ("entities",) if self.span_filling else ()
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
-        collector = Collector(form_of=filling_form, votes=True, types=TYPES)
+        collector = Collector(shape_of=filling_shape, votes=True, types=TYPES)
         for row in ds.select_columns(["entities"]):
             collector.add(part for entity in row["entities"] or () for part in _with_parts(entity))
         table = collector.table()
@@ -197,7 +195,7 @@ def _is_free(claim: str, span: Span) -> bool:
     return span.type not in _BEFORE or bool(_BEFORE[span.type].search(before))
 
 
-def filling_form(text: str, type_: str) -> str | None:
+def filling_shape(text: str, type_: str) -> str | None:
     """Return what a wrong value must have in common with a text; None for a text that is not replaced."""
     if type_ == "PERSON":
         named = _PERSON.fullmatch(text) and may_be_person(text) and not any(wordnet().is_common(word) for word in text.split())
@@ -205,8 +203,8 @@ def filling_form(text: str, type_: str) -> str | None:
     if type_ == "ORG":
         return organisation_kind(text) or None
     if type_ == "GPE":
-        return plausible_form(text, type_) or None
-    shape = form(text, type_)
+        return plausible_shape(text, type_) or None
+    shape = value_shape(text, type_)
     return shape if shape != text.lower() else None
 
 
@@ -217,7 +215,7 @@ def _with_parts(entity: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     parts = [
         {**entity, "start": entity["start"] + match.start(), "end": entity["start"] + match.end(), "text": match[0]}
         for match in _PARTS.finditer(entity["text"])
-        if form(match[0], "DATE") in ("Year", "Month")
+        if value_shape(match[0], "DATE") in ("Year", "Month")
     ]
     return [entity, *(part for part in parts if part["text"] != entity["text"])]
 
@@ -225,4 +223,4 @@ def _with_parts(entity: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 @lru_cache(maxsize=4)
 def _table(sha: str) -> EntityTable:
     content: Mapping[str, Any] = read_artifact(sha, "run crossaug = crossaug.fit(ds) again")
-    return EntityTable(content["fillings"], content["tags"], filling_form)
+    return EntityTable(content["fillings"], content["tags"], filling_shape)

@@ -26,7 +26,6 @@ from hfcf.engines.label_preserving import content_words, why_preserving
 from hfcf.engines.perplexity import Perplexity, perplexity_ratios
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems.crossaug.modify_evidence import changed_span, occurrences
-from hfcf.systems.crossaug.spacing import spaced_like
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, vote
 from hfcf.tasks.verification import REFUTES, SUPPORTS, TASK
 from hfcf.text.check import text_problem
@@ -34,6 +33,7 @@ from hfcf.text.evidence import evidence_texts
 from hfcf.text.negation import why_not_flipped
 from hfcf.text.normalise import dedup_key
 from hfcf.text.quantities import rebalance
+from hfcf.text.words import spaced_like
 
 PROMPT = "negative_claims"
 GENERATOR, FILLING = "generator", "span filling"
@@ -199,32 +199,36 @@ class GenerateNegativeClaim(Stage):
     def _choose(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[dict[str, Any] | Reject]:
         """Choose a hypothesis for each row among the fluent hypotheses that the evidence refutes."""
         verdicts = iter(self._judge(rows, offered))
-        judged = [own if isinstance(own, Reject) else [(one, next(verdicts)) for one in own] for own in offered]
+        judged = [
+            group if isinstance(group, Reject) else [(hypothesis, next(verdicts)) for hypothesis in group] for group in offered
+        ]
         refuted = [
-            [] if isinstance(own, Reject) else [pair for pair in own if pair[1].reason is None and pair[1].label == REFUTES]
-            for own in judged
+            [] if isinstance(group, Reject) else [pair for pair in group if pair[1].reason is None and pair[1].label == REFUTES]
+            for group in judged
         ]
         fluent = self._fluent(rows, refuted)
         results: list[dict[str, Any] | Reject] = []
-        for row, own, sound, kept in zip(rows, judged, refuted, fluent, strict=True):
-            if isinstance(own, Reject):
-                results.append(own)
+        for row, group, sound, kept in zip(rows, judged, refuted, fluent, strict=True):
+            if isinstance(group, Reject):
+                results.append(group)
             elif kept:
-                one, _ = _choose_best(row, kept) if self.best else kept[0]
-                results.append({"negative_claim": one.text, "writer": None if row.get("fillings") is None else one.writer})
+                hypothesis, _ = _choose_best(row, kept) if self.best else kept[0]
+                results.append(
+                    {"negative_claim": hypothesis.text, "writer": None if row.get("fillings") is None else hypothesis.writer}
+                )
             else:
                 why = f"the negative claim is over {self.max_perplexity_ratio} times as perplexing as the claim" if sound else None
-                why = why or next((verdict.reason for _, verdict in own if verdict.reason), None)
-                results.append(Reject(why or "the evidence refutes no claim of the generator", negative_claim=own[0][0].text))
+                why = why or next((verdict.reason for _, verdict in group if verdict.reason), None)
+                results.append(Reject(why or "the evidence refutes no claim of the generator", negative_claim=group[0][0].text))
         return results
 
     def _judge(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[Verdict]:
         """Return the verdict on each hypothesis, in order; without a verifier, that the evidence refutes it."""
         pairs = [
-            {"claim": one.text, "evidence": row["evidence"]}
-            for row, own in zip(rows, offered, strict=True)
-            if isinstance(own, list)
-            for one in own
+            {"claim": hypothesis.text, "evidence": row["evidence"]}
+            for row, group in zip(rows, offered, strict=True)
+            if isinstance(group, list)
+            for hypothesis in group
         ]
         if self.verifier is None:
             return [Verdict(REFUTES)] * len(pairs)
@@ -235,9 +239,9 @@ class GenerateNegativeClaim(Stage):
         if self.fluency_model is None or self.max_perplexity_ratio is None:
             return list(refuted)
         most = self.max_perplexity_ratio
-        pairs = [(row["claim"], one.text) for row, own in zip(rows, refuted, strict=True) for one, _ in own]
+        pairs = [(row["claim"], hypothesis.text) for row, group in zip(rows, refuted, strict=True) for hypothesis, _ in group]
         ratios = iter(perplexity_ratios(self.fluency_model, pairs))
-        return [[pair for pair in own if not exceeds(next(ratios) or 0.0, most)] for own in refuted]
+        return [[pair for pair in group if not exceeds(next(ratios) or 0.0, most)] for group in refuted]
 
 
 def _choose_best(row: Row, judged: Sequence[Judged]) -> Judged:
@@ -249,7 +253,7 @@ def _choose_best(row: Row, judged: Sequence[Judged]) -> Judged:
 def _rank(row: Row, hypothesis: Hypothesis) -> tuple[Any, ...]:
     """Return the key by which the best hypotheses are the smallest, before the probability that they are refuted."""
     claim, text = row["claim"], hypothesis.text
-    before, after = ([word.casefold() for word in content_words(one)] for one in (claim, text))
+    before, after = ([word.casefold() for word in content_words(words)] for words in (claim, text))
     changes = sum(kind != "equal" for kind, *_ in opcodes(before, after))
     old, new, out, in_ = changed_span(claim, text)
     followed = bool(out and in_) and any(occurrences(piece, old) for _, _, piece in evidence_texts(row))

@@ -18,11 +18,10 @@ from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.entity_types import place_kind
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems._shared.plausible import Draw, divide_names, is_near, plausible_form
-from hfcf.systems.race.follow import excludes
-from hfcf.systems.race.replace import ONE, edits_of
+from hfcf.systems._shared.plausible import Draw, divide_names, is_near, plausible_shape
+from hfcf.systems.race.follow import ONE, edits_of, excludes
 from hfcf.tasks.verification import SUPPORTS, TASK
-from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, form, is_month
+from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, is_month, value_shape
 from hfcf.text.evidence import evidence_texts, why_misplaced
 from hfcf.text.lifetimes import find_years
 from hfcf.text.negation import denies, negation_of
@@ -40,8 +39,8 @@ class EditEvidence(Stage):
 
     Rules, for causal entities only:
 
-    - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and form in the dataset's table
-      (`hfcf.text.entities.form`). The row does not hold that value yet. Different values get different substitutes.
+    - *in-dataset*: a GPE, DATE or NUM is replaced by a random other value of its type and shape in the dataset's table
+      (`hfcf.text.entities.value_shape`). The row does not hold that value yet. Different values get different substitutes.
     - *in-instance*: PERSONs change places with PERSONs and ORGs with ORGs, in one random cycle, when there are two or more in
       different pieces. Deviation: the paper swaps "PERSON/ORG". A name in the title that all pieces share is not swapped, since
       this would only rename the page's subject.
@@ -98,7 +97,7 @@ class EditEvidence(Stage):
         return ("entities",) if self.edit else ()
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
-        collector = Collector(form_of=plausible_form, votes=True) if self.plausible else Collector()
+        collector = Collector(shape_of=plausible_shape, votes=True) if self.plausible else Collector()
         for row in ds.select_columns(["entities"]):
             collector.add(entity for entity in row["entities"] or () if entity["field"] != "claim")
         table = collector.table()
@@ -138,7 +137,7 @@ class EditEvidence(Stage):
         edited = TASK.apply_edits({"claim": "", "evidence": row["evidence"]}, changed)["evidence"]
         if why := TASK.validate({"evidence": edited}):  # a long piece with many longer names
             raise Reject(f"the edited evidence can't be worked on: {why}", causal_entities=causal)
-        places = {place: (own, *_ends(own)) for place, own in edits.by_place(changed).items()}
+        places = {place: (made, *_ends(made)) for place, made in edits.by_place(changed).items()}
         entities = [_moved(entity, edited, *places.get((entity["field"], entity["piece"]), ((), (), (0,)))) for entity in causal]
         return {"causal_entities": causal, "edits": changed, "edited_evidence": edited, "edited_entities": entities}
 
@@ -165,14 +164,14 @@ class EditEvidence(Stage):
         for type_ in IN_INSTANCE:
             people = type_ == "PERSON"
             names = _groups([entity["text"] for entity in here if entity["type"] == type_], people, self.plausible)
-            fixed = {name for name in names if any(mentions(subject, form) for form in names[name])}
+            fixed = {name for name in names if any(mentions(subject, variant) for variant in names[name])}
             causal_texts = {entity["text"] for entity in causal if entity["type"] == type_}
             chosen = [name for name in names if name not in fixed and not causal_texts.isdisjoint(names[name])]
             pieces_of: dict[str, set[int]] = {}
             for entity in here:
                 if entity["type"] == type_:
                     pieces_of.setdefault(entity["text"], set()).add(entity["piece"])
-            pieces = {name: set[int]().union(*(pieces_of[form] for form in names[name])) for name in chosen}
+            pieces = {name: set[int]().union(*(pieces_of[variant] for variant in names[name])) for name in chosen}
             for sort in divide_names(chosen, type_, table) if self.plausible else [chosen]:
                 for old, new in _cycle(sort, pieces, rng):
                     for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
@@ -212,7 +211,7 @@ def _entity_table(sha: str, plausible: bool) -> EntityTable:
     content = read_artifact(sha, "run race = race.fit(ds) again")
     if ("tags" in content) != plausible:
         raise StageError(f"the entity table was fitted with plausible={not plausible}: run race = race.fit(ds) again")
-    return EntityTable(content["entities"], content.get("tags"), plausible_form if plausible else form)
+    return EntityTable(content["entities"], content.get("tags"), plausible_shape if plausible else value_shape)
 
 
 _PART_OF = re.compile(r"(?<![\d.,])(\d[\d,.]{0,20}) of (?:the |its |their )?(\d[\d,.]{0,20})")
@@ -293,11 +292,11 @@ def _cycle(names: Sequence[str], pieces: Mapping[str, set[int]], rng: Random) ->
     return list(zip(order, [*order[1:], order[0]], strict=True))
 
 
-def _shorter(new: str, form: str, full: str) -> str:
-    """Shorten the name `new` as `form` shortens the name `full`."""
-    if len(form.split()) > 1 or len(full.split()) == 1:
+def _shorter(new: str, short: str, full: str) -> str:
+    """Shorten the name `new` as `short` shortens the name `full`."""
+    if len(short.split()) > 1 or len(full.split()) == 1:
         return new
-    return (_last(new) or new) if form in (_last(full), full.split()[-1]) else new.split()[0]
+    return (_last(new) or new) if short in (_last(full), full.split()[-1]) else new.split()[0]
 
 
 _SUFFIX = re.compile(r"(?:[IVX]+|[JS]r\.?)$")

@@ -98,8 +98,8 @@ class Explain(Stage):
             object.__setattr__(self, "explainer_model", None)
 
     def __getstate__(self) -> dict[str, Any]:
-        asked = prompts.state([PROMPT], self.language_model) if self.explainer == LLM else {}
-        return {**super().__getstate__(), **asked}
+        prompt_state = prompts.state([PROMPT], self.language_model) if self.explainer == LLM else {}
+        return {**super().__getstate__(), **prompt_state}
 
     @property
     def language_model(self) -> Model:
@@ -196,12 +196,12 @@ def _spans(parts: Any, words: Sequence[Sequence[Any]], chosen: set[int], joined:
 def _fewest(shares: Sequence[float], required: float) -> set[int]:
     """Choose the fewest items, largest first, whose shares add up to `required`; ties go to the earlier item."""
     chosen: set[int] = set()
-    held = 0.0
+    total = 0.0
     for i in _order(shares):
-        if reaches(held, required):
+        if reaches(total, required):
             break
         chosen.add(i)
-        held += shares[i]
+        total += shares[i]
     return chosen
 
 

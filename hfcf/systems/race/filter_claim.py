@@ -110,8 +110,8 @@ class FilterClaim(Stage):
                 if undecided(candidate):
                     new = {normalise(candidate["claim"][start:end]) for start, end, _ in next(tagged)}
                     scores = {SEMANTIC: next(semantic), ENTITY: overlap(names, new) or 0.0}
-                    form = self._form(row["claim"], candidate["claim"], texts, next(ratios))
-                    candidate = self._score(candidate, {**scores, **form})
+                    quality = self._quality(row["claim"], candidate["claim"], texts, next(ratios))
+                    candidate = self._score(candidate, {**scores, **quality})
                 candidates.append(candidate)
             results.append(self._decide(row, candidates))
         return results
@@ -120,8 +120,8 @@ class FilterClaim(Stage):
         """Divide the perplexity of each new claim by its source's; None where it is not asked for, or too long to tell."""
         if self.fluency_model is None:
             return [None] * len(pairs)
-        asked = [pair for pair in pairs if pair is not None]
-        ratios = iter(perplexity_ratios(self.fluency_model, asked))
+        measured = [pair for pair in pairs if pair is not None]
+        ratios = iter(perplexity_ratios(self.fluency_model, measured))
         return [None if pair is None else next(ratios) for pair in pairs]
 
     def _texts(self, row: Mapping[str, Any]) -> list[str]:
@@ -131,7 +131,7 @@ class FilterClaim(Stage):
         edited = TASK.apply_edits(row, row["edits"] or [])["evidence"]
         return [text for pieces in (row["evidence"], edited) for _, _, text in evidence_texts({"evidence": pieces})]
 
-    def _form(self, source: str, claim: str, texts: Sequence[str], ratio: float | None) -> dict[str, float]:
+    def _quality(self, source: str, claim: str, texts: Sequence[str], ratio: float | None) -> dict[str, float]:
         """Score a claim's fluency, how far it is copied, and what it keeps, where they are asked for."""
         scores = dict[str, float]()
         if ratio is not None:

@@ -14,11 +14,10 @@ from hfcf.core.decisions import reaches
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import LogProbability, NeedsWeights, NonNegative, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.corrector import Corrector, check_corrector
+from hfcf.engines.corrector import MOST, Corrector, Span, check_corrector, join_spans, word_places
 from hfcf.engines.generator import Generator, restore_words
-from hfcf.engines.label_preserving import why_preserving
+from hfcf.engines.label_preserving import are_inflections, why_preserving
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.race.correct import choose_masks, unsupported
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.systems.race.follow import FOLLOWED, follow_edits
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
@@ -92,7 +91,7 @@ class GenerateClaim(Stage):
     - *Follow*: where the edits of E′ touch words of the claim, the claim with the same edits; no other writer is then asked.
     - *Correct* (Thorne and Vlachos 2021, Evidence-based Factual Error Correction). The words that the evidence does not bear out
       are masked in several ways, and a T5 fills the masks from the evidence. The evidence is E; for a SUPPORTS row E′. See
-      `hfcf.systems.race.correct`.
+      `hfcf.systems.race.generate_claim`.
 
     With either, each candidate names its writer in its scores: "writer: follow", "writer: correct" or "writer: generate", with the
     value 1. A claim that two writers write counts once, as the first writer's.
@@ -180,10 +179,10 @@ class GenerateClaim(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         required = [clauses(row) if self.constrain else [] for row in rows]
         followed = [follow_edits(row) if self.follow else None for row in rows]
-        asked = [i for i, claim in enumerate(followed) if claim is None]
-        others = [rows[i] for i in asked]
-        generated = dict(zip(asked, self._generated(others, [required[i] for i in asked]), strict=True))
-        corrected = dict(zip(asked, self._corrected(others), strict=True))
+        unwritten = [i for i, claim in enumerate(followed) if claim is None]
+        others = [rows[i] for i in unwritten]
+        generated = dict(zip(unwritten, self._generated(others, [required[i] for i in unwritten]), strict=True))
+        corrected = dict(zip(unwritten, self._corrected(others), strict=True))
         results: list[dict[str, Any] | Reject] = []
         for i, (row, claim) in enumerate(zip(rows, followed, strict=True)):
             why = prompts.failure(answer := generated.get(i, ()))
@@ -299,3 +298,57 @@ def _same_label(row: Mapping[str, Any], text: str) -> str | None:
     evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
     # The evidence has each name that changed places with another name: only a list makes the same statement of both.
     return why_preserving(row["claim"], text, evidence, broader=supports, listed=True)
+
+
+# --- the words of a claim that a corrector writes again
+
+MASKS = 8
+"""The most ways to mask one claim."""
+_POSSESSIVE = re.compile("['’]s$")
+_LIST = """
+a an the of in on at by to for with from and or but is was are were be been being has have had do does did as it its this that these
+those which who whom whose where when what while his her their he she him they them also than then into there here each other such
+just very any some would could can may might will shall should so if because since through within about
+"""
+_FUNCTION = frozenset(_LIST.split())
+"""Words that a claim may have and its evidence not, without saying more than the evidence."""
+
+
+def unsupported(claim: str, evidence: Sequence[str]) -> list[Span]:
+    """List the places of a claim's content words that no text of its evidence has, in any inflection that WordNet knows.
+
+    >>> claim = "Ann was born in 1859 and sang."
+    >>> [claim[start:end] for start, end in unsupported(claim, ["Ann, born in 1864, sings."])]
+    ['1859']
+    """
+    told = [text[start:end] for text in evidence for start, end in word_places(text)]
+    known = {_bare(word) for word in told} | _FUNCTION
+    lower = sorted({word for word in told if word.islower()})
+    places = [(start, end) for start, end in word_places(claim) if _bare(claim[start:end]) not in known]
+    return [place for place in places if not any(are_inflections(claim[place[0] : place[1]], word) for word in lower)]
+
+
+def _bare(word: str) -> str:
+    return normalise(_POSSESSIVE.sub("", word))
+
+
+def choose_masks(claim: str, evidence: Sequence[str], entities: Sequence[Span]) -> list[list[Span]]:
+    """Choose what to mask in a claim: at most `MASKS` different ways, the likeliest first.
+
+    They are all words that the evidence lacks, the same with a neighbour on each side, each of these words alone, and each entity
+    alone.
+    """
+    words = word_places(claim)
+    lacking = join_spans(claim, unsupported(claim, evidence))
+    ways: list[Sequence[Span]] = []
+    if lacking:
+        wide = [_grown(words, span) for span in lacking]
+        ways = [lacking, wide, *([span] for span in lacking), *([span] for span in wide)]
+    ways += [[entity] for entity in entities]
+    return [list(way) for way in dict.fromkeys(tuple(join_spans(claim, way)[:MOST]) for way in ways)][:MASKS]
+
+
+def _grown(words: Sequence[Span], span: Span) -> Span:
+    """Add a neighbour on each side to a span of words."""
+    inside = [i for i, (start, end) in enumerate(words) if start < span[1] and span[0] < end]
+    return words[max(0, inside[0] - 1)][0], words[min(len(words) - 1, inside[-1] + 1)][1]

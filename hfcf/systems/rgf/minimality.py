@@ -57,8 +57,8 @@ class Minimality(Stage):
         order = nearest_first(row["question"], candidates, self.distance)
         keep = len(order) if self.keep is None else self.keep
         for i in order[keep:]:
-            last, own = (int(value(candidates[j], DISTANCE)) for j in (order[keep - 1], i))
-            reason = f"another question is {'as near' if last == own else 'nearer'} (distance {last}, of this one {own})"
+            last, distance = (int(value(candidates[j], DISTANCE)) for j in (order[keep - 1], i))
+            reason = f"another question is {'as near' if last == distance else 'nearer'} (distance {last}, of this one {distance})"
             candidates[i] = reject(candidates[i], self.name, reason)
         result = settle(candidates, "there is no question to choose")
         if isinstance(result, Reject):

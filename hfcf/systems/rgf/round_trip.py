@@ -117,7 +117,7 @@ class RoundTrip(Stage):
         orders = [nearest_first(row["question"], row["candidates"], self.distance) for row in rows]
         verdicts: list[dict[int, Verdict]] = [{} for _ in rows]
         while wave := [
-            (r, i) for r, (order, asked) in enumerate(zip(orders, verdicts, strict=True)) for i in self._next(order, asked)
+            (r, i) for r, (order, answered) in enumerate(zip(orders, verdicts, strict=True)) for i in self._next(order, answered)
         ]:
             counts = self._ask([rows[r]["candidates"][i] for r, i in wave])
             agreed = [place for place, count in zip(wave, counts, strict=True) if count >= self.agree]
@@ -125,21 +125,21 @@ class RoundTrip(Stage):
             for (r, i), count in zip(wave, counts, strict=True):
                 verdicts[r][i] = Verdict(count, self._why(count, (r, i) in elsewhere))
         results: list[dict[str, Any] | Reject] = []
-        for row, order, asked in zip(rows, orders, verdicts, strict=True):
+        for row, order, answered in zip(rows, orders, verdicts, strict=True):
             judged = list(row["candidates"])
             for i in order:
-                judged[i] = self._judge(judged[i], asked.get(i))
+                judged[i] = self._judge(judged[i], answered.get(i))
             results.append(settle(judged, "there is no question to answer"))
         return results
 
     def _next(self, order: Sequence[int], verdicts: Mapping[int, Verdict]) -> Sequence[int]:
         """Return the questions of a source to ask next, which depend on the source alone; none when enough have passed."""
-        asked = len(verdicts)
+        answered = len(verdicts)
         if self.keep is None:
-            return order[asked:]
+            return order[answered:]
         if sum(verdict.why is None for verdict in verdicts.values()) >= self.keep:
             return ()
-        return order[asked : asked + max(WAVE, asked)]
+        return order[answered : answered + max(WAVE, answered)]
 
     def _ask(self, questions: Sequence[Candidate]) -> list[int]:
         """Count the readers that give the answer to each question, until its decision is certain."""
@@ -167,9 +167,11 @@ class RoundTrip(Stage):
         for r, i in places:
             question = rows[r]["candidates"][i]
             others = [
-                one for one in rows[r]["passages"] or [] if one["text"] != question["context"] and passage_problem(one) is None
+                passage
+                for passage in rows[r]["passages"] or []
+                if passage["text"] != question["context"] and passage_problem(passage) is None
             ]
-            texts = [(question["title"], question["context"]), *((one["title"], one["text"]) for one in others)]
+            texts = [(question["title"], question["context"]), *((passage["title"], passage["text"]) for passage in others)]
             groups.append([[question["question"], text, title or ""] for title, text in texts])
         answers_to = iter(read_answers(engine, [request for group in groups for request in group], self.seed))
         first_answers = [[found[0] if (found := next(answers_to)) else None for _ in group] for group in groups]
@@ -197,10 +199,10 @@ class RoundTrip(Stage):
 
 def _gains(answers: Sequence[Any]) -> list[tuple[Any, float]]:
     """List the answers of other passages, each with what it is likelier than the own passage's; none without probabilities."""
-    own, *others = answers
-    if own and own["probability"] is None:
+    best, *others = answers
+    if best and best["probability"] is None:
         return []
-    least = own["probability"] if own else 0.0
+    least = best["probability"] if best else 0.0
     return [(other, other["probability"] - least) for other in others if other and other["probability"] is not None]
 
 

@@ -98,7 +98,7 @@ def test_everything_is_learned_from_the_given_rows(ccg: CCG, trained_on: dict[st
     known = [row for row in identified if row["causal_terms"]]
     assert known, "the tiny indicator flips nothing: choose other sentences"
     assert trained_on["indicator"] == [["0", "1", "2", "3"]]
-    assert trained_on["editor"] == [[editors.prompt(row, row["label"], ccg.editor_training.model) for row in known]]
+    assert trained_on["editor"] == [[editors.prompt_text(row, row["label"], ccg.editor_training.model) for row in known]]
     assert list(fitted.fitted) == ["identify_causal_terms", "expand_relation", "edit_relation"]
     assert learned(fitted.expand_relation)["relation_net"]["relations"] == sorted({CAUSE, ORIGIN, MAKER})
     content = learned(fitted.edit_relation)

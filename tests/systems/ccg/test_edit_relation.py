@@ -182,11 +182,11 @@ def test_roles_stand_in_the_order_of_the_sentence(relation: str, stage: EditRela
     direct = "cause-effect" if relation.endswith("(e1,e2)") else "effect-cause"
     turned = "-".join(reversed(direct.split("-")))
     assert stage.editor is not None
-    assert editors.prompt(head, relation, stage.editor) == f"storms ({direct}) <mask> floods"
-    assert editors.prompt(tail, relation, stage.editor) == f"storms ({turned}) <mask> floods"
+    assert editors.prompt_text(head, relation, stage.editor) == f"storms ({direct}) <mask> floods"
+    assert editors.prompt_text(tail, relation, stage.editor) == f"storms ({turned}) <mask> floods"
     gpt = Model(tiny_model("gpt2"))
-    assert editors.answer(tail, "into", gpt) == editors.answer(head, "into", gpt) == "into floods"
-    assert editors.cut("from floods.", tail) == "from"
+    assert editors.target_text(tail, "into", gpt) == editors.target_text(head, "into", gpt) == "into floods"
+    assert editors.cut_term("from floods.", tail) == "from"
 
 
 def test_a_head_behind_the_tail_stays_there(says: Any, stage: EditRelation) -> None:
@@ -267,8 +267,8 @@ def test_a_trained_editor_writes_what_the_relation_had(
 ) -> None:
     model = trained(kind, rows, tiny_model, tmp_path)
     engine = Continuation(model=model, num_beams=2, max_new_tokens=6)
-    answers = engine.run([editors.prompt(row, row["label"], model) for row in rows])
-    told = [editors.cut(answer[0]["text"], row) for answer, row in zip(answers, rows, strict=True)]
+    answers = engine.run([editors.prompt_text(row, row["label"], model) for row in rows])
+    told = [editors.cut_term(answer[0]["text"], row) for answer, row in zip(answers, rows, strict=True)]
     assert told == [term(row) for row in rows]
     assert (kind == "gpt2") == answers[0][0]["text"].endswith(entities(rows[0])[1])
 
@@ -307,7 +307,7 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(
         hp = Hyperparameters(model=Model(tiny_model(kind)), max_length=48)
         caplog.clear()
         editors.train_editor([long, *ROWS, wide], hp)
-        assert seen.pop() == [editors.answer(row, term(row), hp.model) for row in ROWS]
+        assert seen.pop() == [editors.target_text(row, term(row), hp.model) for row in ROWS]
         assert "2 of the editor's 5 training pairs are left out" in caplog.text
         with pytest.raises(ValueError, match=r"2 pairs.*editor_training\.max_length.*max_new_tokens"):
             editors.train_editor([long, wide], hp)
@@ -334,7 +334,7 @@ def test_a_closed_editor_ranks_the_known_terms(tiny_model: Callable[[str], str],
     stage = EditRelation(editor=model, closed=True, top_k=5).with_fitted(save_artifact({"terms": TERMS, "editor": None}))
     made = stage(row())["candidates"]
     # Of "from" two terms are left, as "the" is none; "into" is the old relation's, "inside" and "from" are others' too.
-    scores = Likelihood(model=model).run([[editors.prompt(row(), "from", model), text] for text in ("taken from", "from")])
+    scores = Likelihood(model=model).run([[editors.prompt_text(row(), "from", model), text] for text in ("taken from", "from")])
     assert made[0]["label"] == "from"
     told = {row["label"]: (row["status"] or {}).get("reason") for row in made}
     assert told["from"] is None

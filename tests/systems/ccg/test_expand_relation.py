@@ -86,7 +86,7 @@ def test_random_relations_are_all_the_others_and_need_no_wordnet(fitted: str, mo
     stage = ExpandRelation(order="random").with_fitted(fitted)
     answer(stage, "1")  # the net itself is made with WordNet
     monkeypatch.setattr("hfcf.systems.ccg.expand_relation.wordnet", lambda: pytest.fail("WordNet was asked"))
-    monkeypatch.setattr("hfcf.systems.ccg.relationnet.wordnet", lambda: pytest.fail("WordNet was asked"))
+    monkeypatch.setattr("hfcf.systems.ccg.expand_relation.wordnet", lambda: pytest.fail("WordNet was asked"))
     for id_, label in (("1", "in"), ("5", "breaks"), ("7", "in")):
         assert sorted([*answer(stage, id_)["new_relations"], label]) == ["breaks", "in", "made of"]
     assert answer(stage, "1") == answer(stage, "1")

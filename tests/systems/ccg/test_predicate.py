@@ -10,7 +10,7 @@ from tiny_relation import row
 
 from hfcf.core.model import Model
 from hfcf.engines.parser import Parser
-from hfcf.systems.ccg.predicate import Gap, find_gap, is_whole
+from hfcf.systems.ccg.predicate import Gap, find_gap, why_broken
 from hfcf.tasks.relation import TASK, spans, token_edits
 
 pytestmark = pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
@@ -81,5 +81,5 @@ def test_a_phrase_keeps_the_clauses_of_its_sentence(text: str, phrase: str, trou
     assert isinstance(gap, Gap)
     edited = TASK.apply_edits(source, token_edits(source["tokens"], range(gap.start, gap.end), phrase))
     (after,) = PARSER.run([edited["tokens"]])
-    told = is_whole(before, after, gap, len(phrase.split()), sorted(spans(edited))[1][1])
+    told = why_broken(before, after, gap, len(phrase.split()), sorted(spans(edited))[1][1])
     assert (told is None) if trouble is None else (trouble in (told or ""))

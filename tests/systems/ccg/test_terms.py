@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from offline_models import installed
 
-from hfcf.systems.ccg.terms import KnownTerms, count, lemma, most_frequent, normalised, repeats_a_word, tokenised
+from hfcf.systems.ccg.terms import KnownTerms, count_terms, lemma, most_frequent, normalised, repeats_a_word, tokenised
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason="the offline WordNet is not installed")
 
@@ -71,13 +71,13 @@ def row(text: str, label: str, *places: int, forward: bool = True) -> dict[str, 
 
 def test_terms_are_counted_by_relation_as_they_stand() -> None:
     rows = [row("x moved y into z", "to", 1, 3), row("a moved quickly into b", "to", 1, 3), row("c moves to d", "to", 1, 2)]
-    found = count([*rows, row("e from f", "of", 1)])
+    found = count_terms([*rows, row("e from f", "of", 1)])
     assert found == {"of": {"forward": {"from": 1}}, "to": {"forward": {"moved into": 2, "moves to": 1}}}
     assert list(found) == ["of", "to"]
 
 
 def test_terms_of_the_other_order_are_apart() -> None:
-    found = count([row("part of whole", "PART", 1), row("whole has part", "PART", 1, forward=False)])
+    found = count_terms([row("part of whole", "PART", 1), row("whole has part", "PART", 1, forward=False)])
     assert found == {"PART": {"backward": {"has": 1}, "forward": {"of": 1}}}
     known = KnownTerms(found)
     assert (known.of("PART", "forward"), known.of("PART", "backward")) == ({"of"}, {normalised("has")})
@@ -87,8 +87,8 @@ def test_terms_of_the_other_order_are_apart() -> None:
 
 def test_words_that_were_apart_make_no_term() -> None:
     assert [repeats_a_word(text) for text in ("of of", "part Of of", "of the of", "")] == [True, True, False, False]
-    assert count([row("a of part of b", "to", 1, 3), row("a of b", "to", 1)]) == {"to": {"forward": {"of": 1}}}
-    assert count([row("a of part of b", "to", 1, 3)]) == {}
+    assert count_terms([row("a of part of b", "to", 1, 3), row("a of b", "to", 1)]) == {"to": {"forward": {"of": 1}}}
+    assert count_terms([row("a of part of b", "to", 1, 3)]) == {}
 
 
 def test_of_equally_frequent_terms_the_first_by_name_is_the_commonest() -> None:

@@ -17,7 +17,7 @@ from hfcf.core.stage import StageError
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.ner import Ner
 from hfcf.systems.crossaug import CrossAug
-from hfcf.systems.crossaug.fill_spans import FillSpans, fillable, filling_form
+from hfcf.systems.crossaug.fill_spans import FillSpans, fillable, filling_shape
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
@@ -107,10 +107,10 @@ def test_without_the_setting_nothing_is_filled_and_nothing_is_fitted() -> None:
 
 
 def test_forms() -> None:
-    assert filling_form("Bo Derek", "PERSON") == "name"
-    assert filling_form("Bermuda Triangle", "PERSON") is None
-    assert (filling_form("Rome", "GPE"), filling_form("Foobury", "GPE")) == ("city", None)
-    assert (filling_form("a year", "DATE"), filling_form("1975", "DATE")) == (None, "Year")
+    assert filling_shape("Bo Derek", "PERSON") == "name"
+    assert filling_shape("Bermuda Triangle", "PERSON") is None
+    assert (filling_shape("Rome", "GPE"), filling_shape("Foobury", "GPE")) == ("city", None)
+    assert (filling_shape("a year", "DATE"), filling_shape("1975", "DATE")) == (None, "Year")
 
 
 def test_the_table_comes_from_all_rows() -> None:

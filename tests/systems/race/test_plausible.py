@@ -14,7 +14,7 @@ from hfcf.core import offline
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
-from hfcf.systems._shared.plausible import divide_names, is_near, plausible_form
+from hfcf.systems._shared.plausible import divide_names, is_near, plausible_shape
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.generate_claim import GenerateClaim
 from hfcf.tasks.verification import REFUTES, SUPPORTS
@@ -71,7 +71,7 @@ def test_the_collector_votes_and_sorts_by_kind() -> None:
     rows = [[("Rome", "GPE"), ("Polonium", "GPE"), ("France", "GPE"), ("Foobury", "GPE")], [("Rome", "PERSON"), ("Foobury", "ORG")]]
     made = [[{"text": text, "type": type_} for text, type_ in row] for row in rows]
     for order in (made, made[::-1]):
-        table = Collector(order, form_of=plausible_form, votes=True).table()
+        table = Collector(order, shape_of=plausible_shape, votes=True).table()
         assert table.values == {"GPE": {"": [], "city": ["Rome"], "country": ["France"]}}
         assert table.tags == {"Foobury": "", "Rome": ""}
 

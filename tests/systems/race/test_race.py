@@ -26,11 +26,11 @@ from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.shared.moverscore import MoverScore
 from hfcf.systems.race.edit import EditEvidence, _groups
 from hfcf.systems.race.filter_claim import FilterClaim
+from hfcf.systems.race.follow import edits_of
 from hfcf.systems.race.generate_claim import GenerateClaim, clauses, says_twice, why_malformed
-from hfcf.systems.race.replace import edits_of
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
-from hfcf.text.entities import ENOUGH, Collector, form
+from hfcf.text.entities import ENOUGH, Collector, value_shape
 from hfcf.text.evidence import evidence_texts
 
 SUPPORTS, REFUTES, NEI = LABELS
@@ -293,7 +293,7 @@ def test_places_that_one_row_alone_has_are_left_out_where_enough_have_more() -> 
 
 @pytest.mark.parametrize(("text", "expected"), [("1994", "Year"), ("2100", "Year"), ("6554", "N"), ("0931", "N")])
 def test_a_number_of_four_digits_is_a_year_if_it_can_be_one(text: str, expected: str) -> None:
-    assert form(text, "DATE") == expected
+    assert value_shape(text, "DATE") == expected
 
 
 def test_entities_of_the_claim_are_no_causal_entities() -> None:

@@ -14,10 +14,9 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
 from hfcf.systems.race.check_label import CheckClaim, CheckEdit
-from hfcf.systems.race.correct import choose_masks, unsupported
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.follow import excludes, follow_edits
-from hfcf.systems.race.generate_claim import GenerateClaim
+from hfcf.systems.race.generate_claim import GenerateClaim, choose_masks, unsupported
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 

@@ -101,7 +101,7 @@ def editor_terms(stage: Any, requests: Sequence[tuple[Mapping[str, Any], str]]) 
         return [ranked[: stage.num_candidates] for ranked in editor.rank_terms(model, known)]
     engine = editor.engine_of(stage, model)
     # Rows share entities and relations, so many prompts are equal.
-    prompts = [editor.prompt(row, relation, engine.model) for row, relation in requests]
+    prompts = [editor.prompt_text(row, relation, engine.model) for row, relation in requests]
     different = list(dict.fromkeys(prompts))
     answers = dict(zip(different, engine.run(different), strict=True))
     return [editor.hypotheses(answers[prompt] or [], row) for (row, _), prompt in zip(requests, prompts, strict=True)]

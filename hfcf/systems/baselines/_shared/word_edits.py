@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from hfcf.engines.wordnet import WordNet, wordnet
-from hfcf.text.opaque import opaque_spans
+from hfcf.text.check import opaque_spans
 
 _FUNCTION_WORDS = """
 i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
@@ -91,7 +91,7 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
     1` sentences. They are shuffled, and the first `num_augmentations` are kept. Sentences come in lower case and without
     punctuation, digits and letters outside a–z.
 
-    Deviations: addresses, markup, placeholders and paths stay (`hfcf.text.opaque`). Only the sentences that are kept are
+    Deviations: addresses, markup, placeholders and paths stay (`hfcf.text.check`). Only the sentences that are kept are
     made. An insertion draws any synonym of its word, as in the paper. The code takes the first of a set, whose order depends on
     the process's hash seed. Synonyms without a letter ("7" for "seven") are left out; in the code they delete the word.
 

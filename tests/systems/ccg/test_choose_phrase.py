@@ -13,9 +13,10 @@ from tiny_relation import row
 from hfcf.core.model import Model
 from hfcf.engines.branches import Branches
 from hfcf.engines.parser import Parser
-from hfcf.systems.ccg.by_sense import own_phrases
+from hfcf.systems.ccg.choose_phrase import collect_phrases
 from hfcf.systems.ccg.edit_relation import EditRelation
-from hfcf.systems.ccg.phrases import Phrases, read
+from hfcf.systems.ccg.phrases import Phrases, read_phrases
+from hfcf.tasks.relation import OTHER
 
 pytestmark = [
     pytest.mark.skipif(not (installed("spacy") and installed("wordnet")), reason="the offline models are not installed"),
@@ -147,14 +148,27 @@ def test_without_a_language_model_phrases_are_known_terms(tiny_model: Callable[[
     assert new["text"] in {f"The eggs were {text} boxes ." for text in LISTS[IN]["forward"]}
 
 
-def test_own_phrases_are_those_of_several_rows_of_one_relation() -> None:
+def test_collect_phrases_are_those_of_several_rows_of_one_relation() -> None:
     rows = [
         source("The [eggs] went into {boxes} .", id="1", causal_terms=[2]),
         source("The [ducks] went into {lakes} .", id="2", causal_terms=[2, 3]),
         source("The [milk] flowed into {cups} .", id="3", causal_terms=[2]),
     ]
-    phrases = read({FROM: ["came from"]})
+    phrases = read_phrases({FROM: ["came from"]})
     assert isinstance(phrases, Phrases)
-    assert own_phrases(rows, PARSER, phrases) == {TO: {"forward": ["went into"]}}
+    assert collect_phrases(rows, PARSER, phrases) == {TO: {"forward": ["went into"]}}
     other = {**rows[1], "label": FROM}
-    assert own_phrases([rows[0], other], PARSER, phrases) == {}
+    assert collect_phrases([rows[0], other], PARSER, phrases) == {}
+
+
+def test_relations_of_the_rows_without_phrases_are_told_once(losses: Any, caplog: pytest.LogCaptureFixture) -> None:
+    losses({"moved into": 10, "lay in": 12})
+    stage().fit(Dataset.from_list([source()]))
+    assert caplog.records == []
+    rows = [source(), source(label="tastes of", id="2"), source(label=OTHER, id="3")]
+    stage().fit(Dataset.from_list(rows))
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert "1 of the 2 relations" in said
+    assert "tastes of: []" in said
+    assert OTHER not in said
