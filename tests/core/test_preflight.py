@@ -16,6 +16,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 import hfcf
 from hfcf.core import model_checks, offline, preflight
 from hfcf.core.model import Model
+from hfcf.core.preflight import looks_foreign
 from hfcf.core.settings import models_in
 from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
@@ -229,3 +230,25 @@ def test_rows_that_stages_reject_do_not_end_a_run_before(evidence: Any) -> None:
         (row,) = list(hfcf.EDA()(ds))
         assert row["status"]["accepted"] is False
         assert "evidence" in row["status"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("Rom ist die Hauptstadt von Italien.", True),
+        ("Rome est la capitale de l'Italie.", True),
+        ("Roma es la capital de Italia y una de las ciudades más antiguas.", True),
+        ("罗马是意大利的首都。", True),
+        ("روما هي عاصمة إيطاليا.", True),
+        ("Rom Rom Rom Rom Rom Rom Rom Rom Rom Rom Rom Rom.", True),  # twelve words without one of English
+        ("Rome is the capital of Italy.", False),
+        ("Robert De Niro acted.", False),
+        ("El Camino de los Muertos is a road in Spain.", False),
+        ("Three men walking outdoors. Three men act.", False),  # "men" is Danish, too
+        ("Łódź, Kraków.", False),
+        ("", False),
+        ("1984, 2001.", False),
+    ],
+)
+def test_a_text_that_is_plainly_not_english(text: str, foreign: bool) -> None:
+    assert looks_foreign(text) == foreign

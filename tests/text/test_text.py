@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from random import Random
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from hfcf.text.check import script, text_problem
 from hfcf.text.entities import EntityTable, is_month, overlap, value_shape
 from hfcf.text.label_names import label_of, name_beside
+from hfcf.text.negation import negation_of, why_not_flipped
 from hfcf.text.normalise import dedup_key, fold, matches, overlaps, unbracket
 from hfcf.text.phrase_match import find_answer, mentions
-from hfcf.text.quantities import Conversion, find_conversions, find_numbers, rebalance
+from hfcf.text.quantities import Conversion, convert, find_conversions, find_numbers, interval, rebalance
 from hfcf.text.questions import compare_questions, join_parts, mark_answer, predicate, same_predicate, write_references
 from hfcf.text.words import split
 
@@ -134,3 +136,82 @@ def test_both_sides_of_a_quantity_change(text: str, expected: str) -> None:
 def test_an_answer_is_found_in_scripts_without_spaces(answer: str, passage: str, start: int) -> None:
     assert find_answer(answer, passage)[1] == start
     assert mentions(passage, answer) == (start >= 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("it took 30", (30, 30)),
+        ("it took over 1,500", (1500, inf)),
+        ("it took more than 2.5", (2.5, inf)),
+        ("it took at most twenty-one", (-inf, 21)),
+        ("it took about 50", (40, 60)),
+        ("over the 30", (30, 30)),
+        ("it took one", None),
+        ("May", None),
+    ],
+)
+def test_a_number_has_the_bound_before_it(text: str, expected: tuple[float, float] | None) -> None:
+    words = text.split()
+    assert interval(words, len(words) - 1) == expected
+
+
+def test_digits_that_are_no_decimals_are_no_year() -> None:
+    assert value_shape("²²²²", "DATE") == "N"
+    assert value_shape("1994", "DATE") == "Year"
+    assert value_shape("١٩٩٤", "DATE") == "Year"
+
+
+def test_a_number_that_no_float_holds_changes_no_quantity() -> None:
+    long = "9" * 400
+    assert convert({long: "5"}, [f"It is {long} km (3.1 mi) long."])[f"{long} km"] == f"{long} km"
+    changed = convert({"5": long}, ["It is 5 km (3.1 mi) long."])
+    assert "inf" not in " ".join(changed.values())
+    assert "nan" not in " ".join(changed.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "negation"),
+    [
+        ("Paris is not in Germany.", "Germany", "not"),
+        ("Paris is not in Germany.", "Paris", "not"),
+        ("Paris isn't in Germany.", "Germany", "n't"),
+        ("Anna has never won a medal in Rome.", "Rome", "never"),
+        ("No part of the bridge was built before 1900.", "1900", "No"),
+        ("Neither Bob nor Carl lives in Oslo.", "Oslo", "Neither"),
+        ("Neither Bob, Carl, nor Dan lives in Oslo.", "Carl", "Neither"),
+        ("The song was released without Sony.", "Sony", "without"),
+        ("The song was released in 1990 without Sony.", "1990", None),
+        ("He rarely plays in London.", "London", "rarely"),
+        ("The team failed to win in 1990.", "1990", "failed"),
+        ("Paris is in France, not in Germany.", "France", None),
+        ("It is not a film but a novel of 1990.", "1990", None),
+        ("The tower was not finished until 1990.", "1990", None),
+        ("The song reached No. 1 in France.", "France", None),
+        ("She sang with No Doubt in London.", "London", None),
+        ("He worked not only in Rome.", "Rome", None),
+        ("He did not win in Rome and moved to Oslo.", "Oslo", None),
+        ("He was born in Rome.", "Rome", None),
+    ],
+)
+def test_negation_of_a_value(text: str, value: str, negation: str | None) -> None:
+    start = text.index(value)
+    assert negation_of(text, start, start + len(value)) == negation
+
+
+@pytest.mark.parametrize(
+    ("claim", "other", "flips"),
+    [
+        ("Paris is not in Germany.", "Paris is not in Canada.", False),
+        ("Paris is not in Germany.", "Rome is not in Germany.", False),
+        ("Neither Bob nor Carl lives in Oslo.", "Neither Bob nor Carl lives in Rome.", False),
+        ("Paris is not in Germany.", "Paris is in Germany.", True),
+        ("Paris is in France.", "Paris is not in France.", True),
+        ("Paris is in France.", "Paris is in Spain.", True),
+        ("He never won in 1990.", "He always won in 1990.", True),
+        ("He was born in 1950, but never won in 1990.", "He was born in 1960, but never won in 1994.", True),
+        ("Paris is not in Germany.", "Paris is not in Germany.", True),
+    ],
+)
+def test_a_change_inside_a_negation_turns_no_label(claim: str, other: str, flips: bool) -> None:
+    assert (why_not_flipped(claim, other) is None) == flips

@@ -85,7 +85,7 @@ def test_without_models_nothing_is_checked_but_where_one_is_required() -> None:
     assert CheckRelation()(row()) == {"candidates": [], "status": None}
     with pytest.raises(StageError, match=r"check_relation .*not fitted.*system\.fit"):
         CheckRelation(consistency=True)(source)
-    with pytest.raises(ValueError, match=r"min_probability must be at most 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"min_probability.*1\.5"):
         CheckRelation(min_probability=1.5)
 
 
@@ -162,9 +162,9 @@ def test_the_judges_have_seen_neither_the_row_nor_had_a_part(monkeypatch: pytest
 def test_the_papers_preset_has_no_such_check() -> None:
     paper = CCG.preset("paper")
     assert (paper.judge_folds, paper.language_model, paper.check_relation.fit_inputs) == (0, None, ())
-    with pytest.raises(ValueError, match="judge_folds must be 0 or at least 2, got 1"):
+    with pytest.raises(ValueError, match=r"judge_folds.*1"):
         paper.replace(judge_folds=1)
-    with pytest.raises(ValueError, match="max_loss must be above 0 with a language_model, got 0"):
+    with pytest.raises(ValueError, match=r"max_loss.*language_model.*0"):
         paper.replace(language_model=Model("lm"))
     with pytest.raises(StageError, match=r"set judge_folds=0"):
         CCG(indicator=Model("mine"), judge_folds=2).fit(rows(1))

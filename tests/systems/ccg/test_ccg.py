@@ -193,7 +193,7 @@ def test_a_word_that_wordnet_does_not_know_is_named(ccg: CCG) -> None:
 def test_what_is_missing_is_named(ccg: CCG) -> None:
     ds = relations(SENTENCES)
     prepared = hfcf.prepare(ds, ccg)
-    with pytest.raises(StageError, match=r"'causal_terms', which is missing; map ccg\.identify_causal_terms"):
+    with pytest.raises(StageError, match=r"'causal_terms'.*ccg\.identify_causal_terms"):
         ccg.edit_relation.fit(ds)
     for stage in ccg.stages[:3]:
         with pytest.raises(StageError, match=rf"{stage.name} .*not fitted: run system = system\.fit"):
@@ -310,11 +310,11 @@ def test_a_row_from_elsewhere_has_no_indicator_of_a_fold(ccg: CCG) -> None:
 def test_training_settings_of_a_preset_may_be_changed_one_by_one() -> None:
     made = CCG.preset("offline", classifier={"epochs": 3})
     assert made.classifier == replace(CCG.preset("offline").classifier, epochs=3)
-    with pytest.raises(ValueError, match="classifier: remove seed"):
+    with pytest.raises(ValueError, match=r"classifier.*seed"):
         CCG.preset("offline", classifier={"seed": 3})
     with pytest.raises(TypeError, match=r"epoch.*epochs"):
         CCG.preset("offline", classifier={"epoch": 3})
-    with pytest.raises(ValueError, match="epochs must be a valid number, got 'x'"):
+    with pytest.raises(ValueError, match=r"epochs.*'x'"):
         CCG(classifier={"epochs": "x"})
-    with pytest.raises(ValueError, match="folds must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"folds.*1.*0"):
         CCG.preset("offline", folds=0)

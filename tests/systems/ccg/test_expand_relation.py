@@ -113,9 +113,9 @@ def test_it_maps_alike_however_it_is_mapped(fitted: str, order: Any) -> None:
 
 
 def test_settings_that_cannot_work_are_refused(fitted: str) -> None:
-    with pytest.raises(ValueError, match="order must be 'lca', 'pooled' or 'random', got 'best'"):
+    with pytest.raises(ValueError, match=r"order.*'best'"):
         ExpandRelation(order="best")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"ratio must be at most 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"ratio.*1\.5"):
         ExpandRelation(ratio=1.5)
     with pytest.raises(StageError, match=r"not fitted.*system = system\.fit\(ds\)"):
         answer(ExpandRelation(), "1")

@@ -305,7 +305,7 @@ def test_a_negative_claim_without_letters_is_none(crossaug: CrossAug, monkeypatc
 
 def test_the_generator_of_the_paper_and_wrong_settings() -> None:
     assert CrossAug.preset("paper").generator.name == "minwhoo/bart-base-negative-claim-generation"
-    with pytest.raises(ValueError, match="pairs must be 'claim', 'evidence' or 'both', got 'claims'"):
+    with pytest.raises(ValueError, match=r"pairs.*'claims'"):
         CrossAug(pairs=("claims",))
     assert isinstance(CrossAug.preset("offline").generate_negative_claim, GenerateNegativeClaim)
 

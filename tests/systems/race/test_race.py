@@ -259,8 +259,8 @@ def test_a_row_without_a_substitute_is_rejected_with_its_entities() -> None:
 
 
 def test_a_row_of_which_the_edited_evidence_is_too_long_is_rejected() -> None:
-    long = "Oslo, " * 3_000
-    found = edit(row([("", long)], {"Oslo": "GPE"}), table={"GPE": {"": ["Minehead"]}})
+    long = "Oslo, " * 300
+    found = edit(row([("", long)], {"Oslo": "GPE"}), table={"GPE": {"": [f"M{'a' * 97}"]}})
     assert found["status"]["stage"] == "edit_evidence"
     assert "the edited evidence can't be worked on: evidence piece 0 has 30,000 characters" in found["status"]["reason"]
     assert found["causal_entities"]
@@ -477,7 +477,7 @@ def test_equal_probabilities_are_no_accident_of_order() -> None:
 
 
 def test_an_unknown_flip_is_an_error() -> None:
-    with pytest.raises(ValueError, match="flip must be 'any' or 'opposite', got 'all'"):
+    with pytest.raises(ValueError, match=r"flip.*'all'"):
         RULES.replace(flip="all")
 
 
