@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from hfcf.text.phrase_match import find_places
 from hfcf.text.words import Word, split
@@ -36,15 +37,20 @@ def negation_of(text: str, start: int, end: int) -> str | None:
     >>> negation_of("Paris is not in Germany.", 16, 23), negation_of("Paris is in France, not in Germany.", 12, 18)
     ('not', None)
     """
-    words = split(text)
+    words, negations = _negations(text)
     inside = [i for i, word in enumerate(words) if word.start < end and start < word.end]
     if not inside:
         return None
-    for i, word in enumerate(words):
-        first, last = _covered(words, i)
-        if first <= inside[0] and inside[-1] < last and i not in inside:
-            return word.key
-    return None
+    covering = (i for i, first, last in negations if first <= inside[0] and inside[-1] < last and i not in inside)
+    return next((words[i].key for i in covering), None)
+
+
+@lru_cache(maxsize=64)
+def _negations(text: str) -> tuple[list[Word], list[tuple[int, int, int]]]:
+    """Return a text's words, and each negation with the words that it covers; a long text is asked about at many places."""
+    words = split(text)
+    ranges = ((i, *_covered(words, i)) for i in range(len(words)))
+    return words, [(i, first, last) for i, first, last in ranges if first < last]
 
 
 def why_not_flipped(claim: str, other: str) -> str | None:
@@ -79,7 +85,7 @@ def denies(claim: str, value: str) -> bool:
     places = find_places(value, claim)
     if places:
         return all(negation_of(claim, start, end) for start, end in places)
-    return any(_covered(words, i) != (i, i) for words in [split(claim)] for i in range(len(words)))
+    return bool(_negations(claim)[1])
 
 
 def _covering(words: Sequence[Word], start: int, end: int) -> str | None:
