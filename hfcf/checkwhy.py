@@ -9,8 +9,7 @@ one_to_one_linking(E3, Claim)
 from __future__ import annotations
 
 from hfcf.tasks.structures.arrows import parse_arrows, to_arrows
-from hfcf.tasks.structures.legality import problems, repair, stale
-from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
+from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError, problems, repair, stale
 from hfcf.tasks.structures.program import parse_program, repair_program, to_program
 from hfcf.tasks.structures.proof import parse_proof, to_proof
 

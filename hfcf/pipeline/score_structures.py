@@ -18,8 +18,7 @@ from hfcf.metrics.scores.structures import SCORES
 from hfcf.metrics.shared.bootstrap import RESAMPLES, intervals, mean_intervals
 from hfcf.tasks.structures import TASK
 from hfcf.tasks.structures.model import CLAIM, StructureError
-from hfcf.tasks.structures.program import parse_program, repair_program
-from hfcf.tasks.structures.program_reader import printed_label, read_verdict
+from hfcf.tasks.structures.program import parse_program, printed_label, read_verdict, repair_program
 from hfcf.tasks.task_inputs import WRITTEN
 from hfcf.tasks.verification import LABELS
 from hfcf.training.scorers import VERDICTS

@@ -16,8 +16,7 @@ from hfcf.engines.generator import ProgramWriter
 from hfcf.engines.graph_verifier import GraphClassifier
 from hfcf.prompts import arguments
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
-from hfcf.tasks.structures.program import parse_program, repair_program
-from hfcf.tasks.structures.program_reader import printed_label
+from hfcf.tasks.structures.program import parse_program, printed_label, repair_program
 from hfcf.tasks.task_inputs import WRITTEN, View, evidence_text, program_text
 
 SETTINGS = "structures.json"

@@ -18,8 +18,7 @@ from hfcf.core.task import get_task, problem
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
 from hfcf.pipeline.run import _front_matter
-from hfcf.tasks.structures.legality import problems
-from hfcf.tasks.structures.model import Structure
+from hfcf.tasks.structures.model import Structure, problems
 from hfcf.tasks.structures.proof import parse_proof, to_proof
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"

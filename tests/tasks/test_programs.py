@@ -12,8 +12,7 @@ import programs
 import pytest
 
 from hfcf.tasks.structures.model import CLAIM, Step, Structure, StructureError
-from hfcf.tasks.structures.program import parse_program, repair_program, to_program
-from hfcf.tasks.structures.program_reader import VERDICTS, printed_label
+from hfcf.tasks.structures.program import VERDICTS, parse_program, printed_label, repair_program, to_program
 from hfcf.tasks.verification import LABELS
 
 TREE = Structure((Step(("S1", "S2"), "S3"), Step(("S3",), "S4"), Step(("S3",), CLAIM), Step(("S4", "S5"), CLAIM)))
@@ -67,7 +66,7 @@ REFUSED: dict[str, tuple[str, int, int, str]] = {
     "a name of the row with another text": ('\nS2 = FACT("b")', 2, 1, "another sentence"),
     "an unknown name": ("one_to_one_linking(S9, Claim)", 1, 1, 'write S9 = FACT("…")'),
     "the root in small letters": ("one_to_one_linking(S2, claim)", 1, 24, "write Claim"),
-    "a name in other capitals": ("one_to_one_linking(s2, Claim)", 1, 20, "write S2"),
+    "a name in other capitals": ("one_to_one_linking(s2, Claim)", 1, 1, 'write s2 = FACT("…")'),
     "a function as a name": ("one_to_one_linking(FACT, Claim)", 1, 20, "is a function"),
     "a list of one": ("one_to_multiple_linking(S2, [Claim])", 1, 1, "write one_to_one_linking(S2, Claim)"),
     "too many premises": ("  one_to_one_linking([S2, S3], Claim)", 1, 3, "write multiple_to_one_linking([S2, S3], Claim)"),
@@ -102,40 +101,20 @@ def test_everything_else_is_refused_with_its_place(text: str, line: int, column:
     assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
 
 
-def test_slips_are_repaired_and_named() -> None:
-    text = """one_to_one_linking([S1, s2], S3)
-multiple_to_one_linking(S3, [S4, S4])
-one_to_one_linking("S4", claim)
-one_to_one_linking(S4, Claim)
-one_to_one_linking(S4, S4)
-multiple_to_one_linking([S5"""
-    structure, repairs = repair_program(text, {f"S{i}": f"text {i}" for i in range(1, 6)})
+def test_a_function_that_does_not_fit_its_names_is_repaired() -> None:
+    text = """one_to_one_linking([S1, S2], S3)
+multiple_to_one_linking(S3, [S4])
+one_to_one_linking(S4, S4)"""
+    structure, repairs = repair_program(text, {f"S{i}": f"text {i}" for i in range(1, 5)})
     assert to_program(structure, declare=False, function=False) == (
         "multiple_to_one_linking([S1, S2], S3)\none_to_one_linking(S3, S4)\none_to_one_linking(S4, Claim)"
     )
     assert repairs == [
-        "line 6: left out a line that is cut off",
-        "line 1: read s2 as S2",
         "line 1: read one_to_one_linking as multiple_to_one_linking([S1, S2], S3)",
-        "line 2: left out a name that is twice in a list",
         "line 2: read multiple_to_one_linking as one_to_one_linking(S3, S4)",
-        "line 3: read a name in quotes, S4",
-        "line 3: read claim as Claim",
-        "line 4: left out a link that is written before, to claim",
         "took S4 out of its own premises",
+        "linked S4 to the claim: nothing else led to it",
     ]
-
-
-def test_a_program_on_one_line_loses_its_last_statement_alone() -> None:
-    """The models of this library write one line: a cut at 400 tokens falls into its last statement."""
-    text = 'S3 = FACT("so; it is"); multiple_to_one_linking([S1, S2], S3); one_to_one_linking(S3, Claim); S4 = FACT("and; no'
-    structure, repairs = repair_program(text, {"S1": "a", "S2": "b"})
-    assert structure.edges() == [("S1", "S3"), ("S2", "S3"), ("S3", CLAIM)]
-    assert repairs == ["line 1: left out a statement that is cut off"]
-    with pytest.raises(StructureError, match="unterminated string"):
-        parse_program(text, {"S1": "a", "S2": "b"})
-    with pytest.raises(StructureError):  # the fault is not at its end
-        repair_program("one_to_one_linking(S1; one_to_one_linking(S1, Claim)", {"S1": "a"})
 
 
 LABELLED = {
@@ -163,9 +142,10 @@ def test_what_a_text_prints_whatever_else_is_wrong(text: str, label: str | None)
 def test_a_sound_program_needs_no_repair_and_a_doubtful_one_gets_none() -> None:
     for text in FORMS.values():
         assert repair_program(text) == (TREE, [])
-    for doubtful in ("one_to_one_linking(S9, Claim)", "multiple_to_one_linking([S1, S2], [S3, Claim])", "import os", "("):
+    doubtful = ("S9, Claim", "s1, Claim", '"S1", Claim', "S1, claim", "[S1, S1], Claim", "[S1, S2], [S3, Claim]")
+    for text in (*(f"one_to_one_linking({names})" for names in doubtful), "one_to_one_linking(S1, Claim", "import os", "("):
         with pytest.raises(StructureError):
-            repair_program(doubtful, {"S1": "a", "S2": "b", "S3": "c"})
+            repair_program(text, {"S1": "a", "S2": "b", "S3": "c"})
 
 
 def test_intermediates_are_declared_beside_their_links() -> None:
@@ -175,7 +155,7 @@ def test_intermediates_are_declared_beside_their_links() -> None:
         'S3 = FACT("it\'s")\nmultiple_to_one_linking([S1, S2], S3)\nS4 = FACT("\\n")\none_to_multiple_linking(S3, [S4, Claim])\n'
         'multiple_to_one_linking([S4, S5], Claim)\nprint("REFUTES")'
     )
-    with pytest.raises(StructureError, match="S6 has no sentence"):
+    with pytest.raises(StructureError, match="S6"):
         to_program(structure, new=["S6"])
     everything = to_program(structure, new=["S3"]).split("\n")
     assert everything[0] == 'Claim = FACT("c")'
@@ -206,15 +186,15 @@ def watched() -> Any:
     active[0] = False
 
 
-def test_ten_thousand_programs(watched: Counter[str]) -> None:
+def test_random_and_mutated_programs(watched: Counter[str]) -> None:
     """Programs that were written here come back equal; mutated and random ones are read or refused with a place, never a crash."""
     rng, outcomes = Random("programs"), Counter[str]()
-    for _ in range(2_000):
+    for _ in range(500):
         structure = programs.random_structure(rng)
         read = parse_program(to_program(structure))
         assert (read, dict(read.texts), read.label) == (structure, structure.texts, structure.label)
         outcomes["sound"] += 1
-    texts = [programs.mutated(rng, programs.program(rng)) for _ in range(6_000)] + [programs.noise(rng) for _ in range(2_000)]
+    texts = [programs.mutated(rng, programs.program(rng)) for _ in range(1_500)] + [programs.noise(rng) for _ in range(500)]
     for i, text in enumerate(texts):
         for read_text in (parse_program, lambda text: repair_program(text)[0])[: 1 + (i % 4 == 0)]:
             try:
@@ -226,9 +206,9 @@ def test_ten_thousand_programs(watched: Counter[str]) -> None:
             else:
                 outcomes["read"] += 1
                 assert parse_program(to_program(structure)) == structure, "what was read can be written, and is what was read"
-    assert outcomes["sound"] == 2_000
-    assert outcomes["placed"] == outcomes["refused"] > 5_000
-    assert outcomes["read"] > 1_000
+    assert outcomes["sound"] == 500
+    assert outcomes["placed"] == outcomes["refused"] > 1_200
+    assert outcomes["read"] > 250
     assert not watched, "nothing was executed, imported or opened"
 
 

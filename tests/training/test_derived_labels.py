@@ -10,8 +10,7 @@ from structure_rows import dataset, row, rows
 
 import hfcf
 from hfcf.core.task import get_task
-from hfcf.tasks.structures.legality import problems
-from hfcf.tasks.structures.model import Structure
+from hfcf.tasks.structures.model import Structure, problems
 from hfcf.tasks.task_inputs import view
 from hfcf.training.derived_labels import deny, derive_labels
 

@@ -11,8 +11,7 @@ from hfcf.core.stage import Reject
 from hfcf.prompts import failure
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.chat import ChatStage
-from hfcf.tasks.structures.legality import problems, repair
-from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
+from hfcf.tasks.structures.model import CLAIM, Structure, StructureError, problems, repair
 from hfcf.tasks.structures.program import parse_program
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
@@ -29,7 +28,7 @@ class LinkEvidence(ChatStage):
     Sentence2 … in the order of the inferences. A row is rejected unless both pass, since one claim gives one set.
 
     A structure passes if its text can be read (`hfcf.tasks.structures.program.parse_program`), declares no further sentence and
-    prints no other label. It must also be legal (`hfcf.tasks.structures.legality.problems`): connected, without cycles, ending in
+    prints no other label. It must also be legal (`hfcf.tasks.structures.model.problems`): connected, without cycles, ending in
     the claim, with every piece of evidence used.
 
     Deviation: in the paper's code cause and effect are nodes (Figure 13), which annotators replaced by the claim. Here the claim is
@@ -37,7 +36,7 @@ class LinkEvidence(ChatStage):
 
     Args:
         chat: the language model.
-        repair: repair the commonest slips before the check (`hfcf.tasks.structures.legality.repair`), and name them in `repairs`.
+        repair: repair the commonest slips before the check (`hfcf.tasks.structures.model.repair`), and name them in `repairs`.
             In the paper people correct structures.
 
     >>> read_structure("one_to_one_linking(Sentence1, Claim)", "c", ["a", "b"], "SUPPORTS")[1]

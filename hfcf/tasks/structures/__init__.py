@@ -13,8 +13,7 @@ from hfcf.core.schema import EVIDENCE, EVIDENCE_INFO, NAMES, STRUCTURE, TEXT
 from hfcf.core.segments import Mark, Segment
 from hfcf.core.task import HubNames, Row, Task
 from hfcf.tasks.structures.arrows import arrow_parts
-from hfcf.tasks.structures.legality import problems, stale
-from hfcf.tasks.structures.model import CLAIM, Structure
+from hfcf.tasks.structures.model import CLAIM, Structure, problems, stale
 from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
 from hfcf.text.check import text_problem

@@ -27,8 +27,7 @@ from hfcf.engines.parser import Parser
 from hfcf.systems.checkwhy.causal_claims import CheckPredicates
 from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK
-from hfcf.tasks.structures.legality import problems
-from hfcf.tasks.structures.model import Structure
+from hfcf.tasks.structures.model import Structure, problems
 from hfcf.tasks.task_inputs import view
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
