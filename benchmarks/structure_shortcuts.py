@@ -22,7 +22,7 @@ from hfcf.metrics.shared.bootstrap import mean_interval
 from hfcf.metrics.shared.texts import content_words
 from hfcf.pipeline.evaluate import read_rows
 from hfcf.tasks.structures.model import CLAIM
-from hfcf.tasks.task_inputs import problem, view
+from hfcf.tasks.task_inputs import view, view_problem
 from hfcf.tasks.verification import LABELS
 from hfcf.training.derived_labels import derive_labels
 
@@ -107,7 +107,7 @@ def shortcuts(rows: Dataset, labels: Sequence[str] = LABELS[:2], seed: int = 13)
     []
     """
     kept = [i for i, label in enumerate(rows["label"] if len(rows) else ()) if label in labels]
-    kept = [i for i in kept if problem(rows[i], 1) is None]
+    kept = [i for i in kept if view_problem(rows[i], 1) is None]
     if not kept:
         return []
     rows = rows.select(kept)

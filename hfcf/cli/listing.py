@@ -67,7 +67,7 @@ def list_(
 
 def schema(kind: Annotated[str, typer.Argument(help="run, train or compare.")] = "run") -> None:
     """Print the JSON schema of a kind of recipe; editors use it to complete and check keys."""
-    from hfcf.pipeline.schema import json_schema
+    from hfcf.pipeline.recipes import json_schema
 
     typer.echo(json.dumps(json_schema(kind), indent=1, ensure_ascii=False))
 

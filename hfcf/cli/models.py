@@ -129,7 +129,7 @@ def evaluate(
 
         check_weights(encoder_of(encoder).model, "--encoder")
     results = score(
-        reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, own=own, predictions=predictions,
+        reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, loading=own, predictions=predictions,
         overwrite=overwrite,
     )  # fmt: skip
     print_scores({each.title: each.result.scores for each in results})

@@ -41,14 +41,14 @@ def structures(
     from hfcf.core.model_checks import check_weights
     from hfcf.metrics.scores.structures import encoder_of
     from hfcf.pipeline.evaluate import read_rows
-    from hfcf.pipeline.score_structures import read_predictions, score, to_page
+    from hfcf.pipeline.score_structures import read_predictions, score_predictions, to_page
     from hfcf.training.structure_scorer import StructureScorer
 
     scorer = StructureScorer(encoder_of(encoder))
-    said = read_predictions(predictions)
+    answers = read_predictions(predictions)
     check_weights(scorer.encoder.model, "--encoder")
     rows = read_rows(gold, limit, recipe.file_keys(set_ or [], options_of([gold])))
-    result = score(rows, said, scorer, task=task, repaired=repaired, partial=partial)
+    result = score_predictions(rows, answers, scorer, task=task, repaired=repaired, partial=partial)
     print_page(to_page(result))
     _write(out, result)
 

@@ -146,4 +146,4 @@ def measure_claim_only(
     """
     guesses = _learn(rows, folds=folds, seed=seed) if learned is None else learned
     answers = zip((guesses[row_id] for row_id in rows["id"]), rows["label"], strict=True)
-    return [None if said is None else {"guessed": said == label, "predicted": said} for said, label in answers]
+    return [None if guess is None else {"guessed": guess == label, "predicted": guess} for guess, label in answers]

@@ -123,8 +123,8 @@ def measure_flip_rate(
     """
     task = task_of(rows.column_names)
     columns = list(_columns(task))
-    asked = list(iterate(rows, columns))
-    answers = ask_verifier(asked, task, verifier, max_length)
+    counterfactuals = list(iterate(rows, columns))
+    answers = ask_verifier(counterfactuals, task, verifier, max_length)
     meant: Sequence[Any]
     if not task.labelled:
         scorer = load_scorer(task.scorer)
@@ -133,7 +133,7 @@ def measure_flip_rate(
             _verdict(*pair, lambda gold, texts: scorer.right([gold] * len(texts), texts))
             for pair in zip(answers, meant, strict=True)
         ]
-    meant = [row["label"] for row in asked]
+    meant = [row["label"] for row in counterfactuals]
     check_label_names("flip_rate", meant)
     for label, answer in zip(meant, answers, strict=True):
         if answer is not None and label not in answer:

@@ -120,9 +120,9 @@ def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
         name: _estimate_engine(counts, times) for name, counts in entry["engines"].items() if counts["calls"] + counts["cached"]
     }
     total = _add_engines(list(engines.values()))
-    own = working_seconds(entry) - sum(counts["model_seconds"] for counts in entry["engines"].values())
+    outside = working_seconds(entry) - sum(counts["model_seconds"] for counts in entry["engines"].values())
     if total["seconds"] is not None:
-        total |= _times(total["seconds"] + max(0.0, own) * times)
+        total |= _times(total["seconds"] + max(0.0, outside) * times)
     return {**total, "engines": engines}
 
 
@@ -167,8 +167,8 @@ def describe_outcome(row: Mapping[str, Any], stage: Any) -> str:
     if _rejects(row["status"]) and row["status"]["stage"] == stage.name:
         return f"rejected: {row['status']['reason']}"
     filled = {column: row[column] for column in stage.outputs if row[column] is not None}
-    said = [_candidates(value, stage) if column == "candidates" else _short(column, value) for column, value in filled.items()]
-    return "; ".join(said) or "not reached"
+    parts = [_candidates(value, stage) if column == "candidates" else _short(column, value) for column, value in filled.items()]
+    return "; ".join(parts) or "not reached"
 
 
 def _candidates(candidates: Sequence[Mapping[str, Any]], stage: Any) -> str:

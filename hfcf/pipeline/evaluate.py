@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from hfcf.core import trainer
 from hfcf.core.contamination import seen_rows, whole_texts_alone
 from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
+from hfcf.core.paths import replace_file
+from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import is_dataset
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Evaluation
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.source import load_file
 from hfcf.metrics.scores.classes import class_scores
-from hfcf.pipeline.predictions import answers_of, check_target, prediction_lines, write_lines
 
 log = logging.getLogger(__name__)
 
@@ -47,18 +49,18 @@ class Scored:
 
     def lines(self) -> Iterator[str]:
         """Say how many rows were scored, on what labels, why rows were left out, and what else readers of the scores need."""
-        result, there = self.result, len(self.rows)
+        result, total = self.result, len(self.rows)
         on = f", on {', '.join(result.labels)}" if 0 < len(result.labels) <= _FEW else ""
-        yield f"{self.title}: {there - len(result.left_out)} of {there} rows are scored{on}"
+        yield f"{self.title}: {total - len(result.left_out)} of {total} rows are scored{on}"
         for why, number in Counter(result.left_out.values()).most_common():
-            yield f"{self.title}: {number} of {there} rows are left out: {why}"
+            yield f"{self.title}: {number} of {total} rows are left out: {why}"
         if result.cut:
             yield f"{self.title}: {result.cut} rows have more than {result.max_length} tokens, and are cut"
         for note in result.notes:
             yield f"{self.title}: {note}"
         if self.seen:
             yield (
-                f"{self.title}: the model was trained on the group or a text of {self.seen} of the {there} rows: its scores there "
+                f"{self.title}: the model was trained on the group or a text of {self.seen} of the {total} rows: its scores there "
                 "are too good"
             )
         if self.whole:
@@ -77,12 +79,12 @@ class Scored:
         }  # fmt: skip
         if task.labelled:
             kept = [i for i in range(len(self.rows)) if i not in result.left_out]
-            gold, said = ([_label(answers[i]) for i in kept] for answers in (result.gold, result.predicted))
-            content |= class_scores(gold, said, result.labels)
+            gold, predicted = ([_label(answers[i]) for i in kept] for answers in (result.gold, result.predicted))
+            content |= class_scores(gold, predicted, result.labels)
         return {**content, "predictions": list(answers_of(self.rows, result))}
 
     def predictions(self) -> Iterator[dict[str, Any]]:
-        """Yield what the model answered to each row; see `hfcf.pipeline.predictions.prediction_lines`."""
+        """Yield what the model answered to each row; see `prediction_lines`."""
         return prediction_lines(self.title, self.rows, self.result)
 
 
@@ -97,7 +99,7 @@ def _label(answer: Any) -> Any:
 
 def evaluate(
     model: Model, sources: Sequence[str], *, max_length: int | None = None, ways: int | None = None, limit: int | None = None,
-    settings: Mapping[str, Any] | None = None, own: Mapping[str, Any] | None = None, predictions: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None, loading: Mapping[str, Any] | None = None, predictions: str | Path | None = None,
     overwrite: bool = False,
 ) -> list[Scored]:  # fmt: skip
     """Score a model on corpora of its task.
@@ -111,9 +113,9 @@ def evaluate(
             default it is read with the labels of the model.
         limit: score only the first rows of each.
         settings: of the task's trainer.
-        own: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them, and options of the corpora.
+        loading: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them, and options of the corpora.
         predictions: a file for what the model answered to each row of all sources, in their order: JSON lines, see
-            `hfcf.pipeline.predictions.prediction_lines`.
+            `prediction_lines`.
         overwrite: replace that file if it is there.
 
     Raises:
@@ -124,7 +126,7 @@ def evaluate(
         check_target(Path(predictions), sources, overwrite=overwrite)
     results: dict[str, Scored] = {}
     for source in sources:
-        folder, title, rows = read_source(source, limit, own, _ways(source, model, ways, settings or {}))
+        folder, title, rows = read_source(source, limit, loading, _ways(source, model, ways, settings or {}))
         title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
         result = _evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
         if not result.scores["rows"]:
@@ -143,8 +145,8 @@ def _ways(source: str, model: Model, ways: int | None, settings: Mapping[str, An
     if name not in corpora.names() or not (builder := corpora.builder_class(name)).WAYS:
         return ways
     of_task = trainer.with_settings(trainer.load_trainer(builder.task().trainer), settings)
-    own = getattr(of_task, "ways_of", None)
-    return ways if own is None else own(model, ways)
+    ways_of = getattr(of_task, "ways_of", None)
+    return ways if ways_of is None else ways_of(model, ways)
 
 
 def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:
@@ -169,28 +171,28 @@ def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:
 
 
 def read_source(
-    source: str, limit: int | None = None, own: Mapping[str, Any] | None = None, ways: int | None = None
+    source: str, limit: int | None = None, loading: Mapping[str, Any] | None = None, ways: int | None = None
 ) -> tuple[str, str, Dataset]:
     """Return the folder, the title and the rows of a source of `evaluate`; rows that can't be read have a `status`."""
-    own, first = own or {}, "" if limit is None else f"first {limit}"
+    loading, first = loading or {}, "" if limit is None else f"first {limit}"
     name, equals, where = source.partition("=")
     path, _, part = source.rpartition(":")
     if Path(source).exists() or (path and Path(path).exists()):
         place, split = (source, None) if Path(source).exists() else (path, part)
         title = ", ".join(filter(None, (split, first)))
-        rows = first_rows(_read_path(place, split, own), limit)
+        rows = first_rows(_read_path(place, split, loading), limit)
         return place, Path(place).name + (f" ({title})" if title else ""), rows
     if not (equals and where):
         raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
     folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
     if is_dataset(name) and name not in corpora.names():
-        given: Mapping[str, Any] = own
+        given: Mapping[str, Any] = loading
     else:
         known = corpora.builder_class(name).OPTIONS
-        options = {key: value for key, value in own.items() if key in known}
+        options = {key: value for key, value in loading.items() if key in known}
         given = {"data_dir": folder, **corpora.options_of(name, ways), **options}
         if Path(folder).is_file():
-            layout = {key: value for key, value in own.items() if key in ("columns", "labels")}
+            layout = {key: value for key, value in loading.items() if key in ("columns", "labels")}
             given = {"data_files": {split: folder}, "on_error": "reject", **layout, **options}
     try:
         rows = first_rows(corpora.load(name, split=split, **given), limit)
@@ -202,10 +204,10 @@ def read_source(
 
 
 def read_rows(
-    source: str, limit: int | None = None, own: Mapping[str, Any] | None = None, ways: int | None = None
+    source: str, limit: int | None = None, loading: Mapping[str, Any] | None = None, ways: int | None = None
 ) -> Dataset:  # fmt: skip
     """Read the rows of a source as `read_source` does, without rows that can't be read; the log counts them."""
-    _, title, rows = read_source(source, limit, own, ways)
+    _, title, rows = read_source(source, limit, loading, ways)
     if "status" not in rows.features:
         return rows
     kept = [i for i, status in enumerate(rows["status"]) if not status or status["accepted"] is not False]
@@ -215,16 +217,74 @@ def read_rows(
     return rows.select(kept).remove_columns("status")
 
 
-def _read_path(path: str, split: str | None, own: Mapping[str, Any]) -> Dataset:
+def _read_path(path: str, split: str | None, loading: Mapping[str, Any]) -> Dataset:
     """Read the rows of a file, or of a folder that holds a dataset."""
     try:
         if Path(path).is_file():
-            return load_file(path, given=own, on_error="reject")
+            return load_file(path, given=loading, on_error="reject")
         if not is_dataset(path):
             raise ValueError(f"--corpus {path}: the folder holds no dataset: write NAME=FOLDER, with the name of a corpus")
-        rows = corpora.load(path, split=split, on_error="reject", **own)
+        rows = corpora.load(path, split=split, on_error="reject", **loading)
     except LayoutError as error:
         raise ValueError(error.in_recipe("hfcf evaluate")) from error
     if isinstance(rows, DatasetDict) and len(rows) > 1:
         raise ValueError(f"--corpus {path}: it has the splits {', '.join(rows)}: write {path}:{next(iter(rows))}")
     return next(iter(rows.values())) if isinstance(rows, DatasetDict) else rows
+
+
+def answers_of(rows: Dataset, result: Evaluation) -> Iterator[dict[str, Any]]:
+    """Yield `id`, `gold` and `predicted` of each row; of a row that was left out `id`, `gold` and the reason in `left_out`."""
+    for i, row_id in enumerate(rows["id"]):
+        gold = result.gold[i] if len(result.gold) else None
+        if i in result.left_out:
+            yield {"id": row_id, "gold": gold, "left_out": result.left_out[i]}
+        else:
+            yield {"id": row_id, "gold": gold, "predicted": result.predicted[i]}
+
+
+def prediction_lines(title: str, rows: Dataset, result: Evaluation) -> Iterator[dict[str, Any]]:
+    """Yield what a file of predictions says of each row, in the order of the rows.
+
+    Every line has `set`, `id` and `gold`, as `hfcf.core.trainer.Evaluation.gold` has it. A row that was left out has the reason in
+    `left_out`. Every other row has `prediction`: the label, the answer or the program as the model wrote it. It also has what
+    the model gives of the following keys. `probabilities` are by label. `score`, the logarithm of `probability`, and `passage`
+    belong to an answer to a question. `label` and `names`, {name in the program: id of the evidence}, belong to a program.
+    `written` is the text in which a label was found. `fault` says why there is no answer, or why it can't be read.
+
+    Args:
+        title: names the rows.
+        rows: all rows.
+        result: what the model answered to them.
+    """
+    details: Sequence[Mapping[str, Any]] = result.details or [{}] * len(rows)
+    for answer, more in zip(answers_of(rows, result), details, strict=True):
+        if "left_out" in answer:
+            yield {"set": title, **answer}
+        else:
+            yield {"set": title, "id": answer["id"], "gold": answer["gold"], "prediction": answer["predicted"], **more}
+
+
+def check_target(path: Path, sources: Iterable[str] = (), *, overwrite: bool = False) -> None:
+    """Raise `ValueError` where predictions can't be written to a path, before a model is asked.
+
+    Args:
+        path: the file.
+        sources: that the rows are read from, as `evaluate` takes them: none of them is replaced.
+        overwrite: replace a file that is there.
+    """
+    if path.is_dir():
+        raise ValueError(f"--predictions {path} is a folder: name a file in it, such as {path / 'predictions.jsonl'}")
+    for source in sources:
+        places = {part for text in (source, source.partition("=")[2]) for part in (text, text.rpartition(":")[0]) if part}
+        if any(Path(place).is_file() and path.resolve() == Path(place).resolve() for place in places):
+            raise ValueError(f"--predictions {path} is the file that the rows are read from: choose another name")
+    if path.exists() and not overwrite:
+        raise ValueError(f"{path} exists already: choose another name, or add --overwrite (in Python overwrite=True)")
+    check_disk([path.absolute().parent])
+
+
+def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines to a file, which exists only when it is complete, and replaces an earlier file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path) as part, part.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -116,12 +116,12 @@ def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str
     for key, value in content.items():
         comment = f"  # {_COMMENTS[key]}" if key in _COMMENTS else ""
         lines.append(f"{key}: {_flow(value)}{comment}")
-    if settings := [f"#   {name}: {_flow(value)}" for name, value in _plain_settings(cls, content["preset"], task)]:
+    if settings := [f"#   {name}: {_flow(value)}" for name, value in _simple_settings(cls, content["preset"], task)]:
         lines += ["# settings:  # over those of the preset, which are", *settings]
     return "\n".join(lines) + "\n"
 
 
-def _plain_settings(cls: Any, preset: str, task: str) -> Iterable[tuple[str, Any]]:
+def _simple_settings(cls: Any, preset: str, task: str) -> Iterable[tuple[str, Any]]:
     """Yield the settings that are numbers, words or models, as the preset has them for rows of the task."""
     values = {**cls.presets[preset], **cls.by_task.get(task, {})}
     for name, setting in cls.schema.items():

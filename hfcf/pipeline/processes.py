@@ -68,13 +68,13 @@ class Processes(Runner):
             with self._report():
                 yield
         else:
-            self._hear()
+            self._receive()
             yield
 
     def once(self, step: Callable[[], T]) -> T:
         """Run a step in the main process, and return its result in all of them."""
         if not self.main:
-            return self._hear()
+            return self._receive()
         with self._report() as box, _hide_launcher():
             box.append(result := step())
         return result
@@ -97,7 +97,7 @@ class Processes(Runner):
 
     def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Add up the costs of the stages over all processes; seconds of several processes at once are added."""
-        return add_costs([entry for several in self._all(list(entries)) for entry in several])
+        return add_costs([entry for of_process in self._all(list(entries)) for entry in of_process])
 
     @contextmanager
     def _report(self) -> Iterator[list[Any]]:
@@ -112,21 +112,21 @@ class Processes(Runner):
         finally:
             self._exchange(lambda: distributed.broadcast_object_list([box], src=0, group=self.group))
 
-    def _hear(self) -> Any:
-        told: list[Any] = [None]
-        self._exchange(lambda: distributed.broadcast_object_list(told, src=0, group=self.group))
-        if not told[0]:
+    def _receive(self) -> Any:
+        message: list[Any] = [None]
+        self._exchange(lambda: distributed.broadcast_object_list(message, src=0, group=self.group))
+        if not message[0]:
             raise LostProcessError("the main process has failed: see its error")
-        return told[0][0]
+        return message[0][0]
 
     def _all(self, value: Any = None) -> list[Any]:
         values: list[Any] = [None] * self.number
         self._exchange(lambda: distributed.all_gather_object(values, value, group=self.group))
         return values
 
-    def _exchange(self, message: Callable[[], None]) -> None:
+    def _exchange(self, send: Callable[[], None]) -> None:
         try:
-            message()
+            send()
         except RuntimeError as error:  # gloo raises at once when the other end is gone
             raise LostProcessError("another process of this run has ended; the same command continues from there") from error
 

@@ -136,8 +136,8 @@ class _Configurations:
             self.writers[name].write(table, split)
             return
         splits = pc.struct_field(table["source"], "split") if name == "rejected" else table["split"]
-        for own in splits.unique().to_pylist():
-            self.writers[name].write(table.filter(pc.equal(splits, own)), own)
+        for each in splits.unique().to_pylist():
+            self.writers[name].write(table.filter(pc.equal(splits, each)), each)
 
     def write_all(self, name: str, ds: Dataset, split: str | None = None) -> None:
         """Write all rows of a dataset."""
@@ -193,11 +193,11 @@ def _write_stream(
     ds: IterableDataset, rows: _Configurations, counts: Tally, run: Mapping[str, Any], metrics: Metrics | None
 ) -> dict[str, Any]:
     """Write the configurations of a stream; return the entries of `run.json` that are known then."""
-    own = Features(ds.features["counterfactuals"].feature)
-    if counts.task.extends == task_of(own).name:
+    features = Features(ds.features["counterfactuals"].feature)
+    if counts.task.extends == task_of(features).name:
         raise ValueError("counterfactuals of rows with structures need their sources, which a stream does not keep: run a Dataset")
     running, rejected = RunningMetrics(metrics or {}, counts.task), expand.rejected_features(ds.features)
-    rows.open(default=Features({**own, **running.features}), augmented=counts.task.features, rejected=rejected)
+    rows.open(default=Features({**features, **running.features}), augmented=counts.task.features, rejected=rejected)
     columns = list(counts.task.features)
     for table in iterate_tables(ds, BATCH):
         counts.add(table.select([name for name in counts.columns if name in table.column_names]))

@@ -113,14 +113,14 @@ class Cluster(Runner):
                 )  # fmt: skip
             features = add_columns(features, [stage])
         written = rows.map_batches(partial(write_block, shards), **options)
-        finished, total, said = 0, sum(stop - start for start, stop in todo), time.monotonic()
+        finished, total, logged = 0, sum(stop - start for start, stop in todo), time.monotonic()
         try:
             for block in written.iter_rows():
                 finished += block["rows"]
                 self._spent += json.loads(block["costs"])
-                if time.monotonic() - said > EVERY:
+                if time.monotonic() - logged > EVERY:
                     log.info("%d of %d rows are finished", finished, total)
-                    said = time.monotonic()
+                    logged = time.monotonic()
         except RayError as error:
             raise cause_of(error) from error
 
@@ -141,16 +141,16 @@ def reads_models(stage: Stage) -> bool:
     return any(isinstance(item, Model) or isinstance(getattr(item, "model", None), Model) for item in items)
 
 
-def check_resources(pools: Sequence[tuple[str, ActorResources]], there: Mapping[str, float]) -> None:
+def check_resources(pools: Sequence[tuple[str, ActorResources]], cluster: Mapping[str, float]) -> None:
     """Raise when a cluster can't hold all actors and one task at once: Ray would wait forever."""
     for key, name, spare in (("CPU", "num_cpus", 1.0), ("GPU", "num_gpus", 0.0)):
         needed = sum(pool.actors * float(getattr(pool, name)) for _, pool in pools)
-        room = there.get(key, 0.0) - spare
+        room = cluster.get(key, 0.0) - spare
         if needed and needed > room:
             stages = ", ".join(stage for stage, _ in pools)
             more = " and one CPU for the other stages" if spare else ""
             raise ValueError(
-                f"the actors of {stages} need {needed:g} {key}s{more}, and the cluster has {there.get(key, 0.0):g}: "
+                f"the actors of {stages} need {needed:g} {key}s{more}, and the cluster has {cluster.get(key, 0.0):g}: "
                 f"set ray.{name} (a share, such as 0.5), ray.actors or ray.stages.NAME"
             )
 
@@ -159,7 +159,7 @@ def read_block(inputs: Shards, places: pa.Table) -> pa.Table:
     """Read rows of the input by their places."""
     tables = []
     for start, stop in zip(places["start"].to_pylist(), places["stop"].to_pylist(), strict=True):
-        table = inputs.read(start, stop).replace_schema_metadata(None)
+        table = inputs.read_shard(start, stop).replace_schema_metadata(None)
         table = table.append_column(PLACE, pa.array(range(start, stop), pa.int64()))
         tables.append(table.append_column(COSTS, pa.array(["[]"] * len(table), pa.string())))
     return pa.concat_tables(tables)
@@ -202,7 +202,7 @@ def write_block(shards: Shards, table: pa.Table) -> pa.Table:
     rows = table.drop_columns([PLACE, COSTS])
     for start, stop in zip(starts, [*starts[1:], len(places)], strict=True):
         shards.write(places[start], rows.slice(start, stop - start))
-    costs = [entry for several in table[COSTS].to_pylist() for entry in json.loads(several)]
+    costs = [entry for costs in table[COSTS].to_pylist() for entry in json.loads(costs)]
     return pa.table({"rows": [len(places)], "costs": [json.dumps(costs)]})
 
 

@@ -1,11 +1,13 @@
-"""The recipe of `hfcf run` as types: the rows of a corpus, the system, the metrics, and the actors of a cluster."""
+"""The recipe of `hfcf run` as types: rows, system, metrics, and the actors of a cluster; the JSON schemas of all recipes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, field_validator, model_validator
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
@@ -23,7 +25,7 @@ class Distractors(Recipe):
     """The number of pieces of a row."""
 
 
-OwnColumns = Annotated[
+UserColumns = Annotated[
     dict[str, str | list[str]] | None, Field(description="Of rows in columns of your own: our field → your column, or several.")
 ]
 _LABELS_SCHEMA = {
@@ -33,7 +35,7 @@ _LABELS_SCHEMA = {
         {"type": "null"},
     ]
 }
-OwnLabels = Annotated[
+UserLabels = Annotated[
     dict[Any, str | None] | list[str] | None,
     WithJsonSchema(_LABELS_SCHEMA),
     Field(
@@ -56,8 +58,8 @@ class Source(BaseModel):
     """The folder of the release, inside the recipe's `data_dir`."""
     data_files: Files | None = None
     """The files, instead of `data_dir`."""
-    columns: OwnColumns = None
-    labels: OwnLabels = None
+    columns: UserColumns = None
+    labels: UserLabels = None
     split: Text = "train"
     role: Literal["train"] | None = None
     """"train" allows training on rows of a dev or test split."""
@@ -74,7 +76,7 @@ class Source(BaseModel):
     def _check_options(self) -> Self:
         options = corpora.builder_class(self.corpus).OPTIONS
         recipes.check(self.model_extra or (), [*type(self).model_fields, *options], "")
-        _check_own(self, options)
+        _check_layout(self, options)
         return self
 
     def arguments(self) -> dict[str, Any]:
@@ -112,8 +114,8 @@ class RowsRecipe(Recipe):
     """The folder of the corpus's release; "recipes:NAME" is a folder that ships with hfcf."""
     data_files: Files | None = None
     """The files, instead of `data_dir`."""
-    columns: OwnColumns = None
-    labels: OwnLabels = None
+    columns: UserColumns = None
+    labels: UserLabels = None
     split: Text | None = None
     """An official split or a slice of it; by default "train"."""
     role: Literal["train"] | None = None
@@ -127,7 +129,7 @@ class RowsRecipe(Recipe):
     """"paper": the paper's models and settings; "offline": small models that need no network."""
 
 
-def _check_own(rows: Source | RowsRecipe, options: Mapping[str, str]) -> None:
+def _check_layout(rows: Source | RowsRecipe, options: Mapping[str, str]) -> None:
     """Raise for keys of a user's own columns where the corpus has its own columns."""
     for key in ("columns", "labels"):
         if getattr(rows, key) is not None and key not in options:
@@ -179,3 +181,58 @@ class RunRecipe(RowsRecipe):
     def _check_metrics(self) -> Self:
         read_metrics(self.metrics)
         return self
+
+
+KINDS = {
+    "run": "hfcf.pipeline.recipes:RunRecipe",
+    "train": "hfcf.pipeline.training_recipes:AnyTrainRecipe",
+    "compare": "hfcf.studies.compare.recipe:AnyComparison",
+}
+"""The type of each kind of recipe, imported when it is first used."""
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """Return the JSON schema of the files of one kind of recipe, with their `presets`."""
+    if kind not in KINDS:
+        near = recipes.did_you_mean(kind, KINDS)
+        raise recipes.RecipeError(f"the kind of recipe must be one of {', '.join(KINDS)}, got {kind!r}{near}")
+    schema = TypeAdapter(resolve_name(KINDS[kind])).json_schema()
+    definitions = schema.get("$defs", {})
+    members = list(_members(schema, definitions))
+    for part in (*definitions.values(), schema):
+        _require_only_kinds(part)
+    for member in members:
+        preset = {"type": "object", "properties": deepcopy(member["properties"]), "additionalProperties": False}
+        member["properties"]["presets"] = {
+            "description": "Named changes, which `--set preset=NAME` applies.",
+            "type": "object",
+            "additionalProperties": preset,
+        }
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"A recipe of hfcf {kind}"}
+    return {**dialect, **_without_titles(schema)}
+
+
+def _without_titles(schema: Any) -> Any:
+    """Remove the titles, which only repeat keys."""
+    if isinstance(schema, list):
+        return [_without_titles(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _without_titles(part) for key, part in schema.items() if key != "title" or not isinstance(part, str)}
+
+
+def _require_only_kinds(schema: dict[str, Any]) -> None:
+    """Require only the keys that name the kind of a recipe: a recipe may leave the other keys to its presets."""
+    kinds = [key for key in schema.get("required", ()) if {"const", "enum"} & set(schema["properties"][key])]
+    if "required" in schema:
+        schema["required"] = kinds
+
+
+def _members(schema: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the object that a schema describes, or each of its alternatives."""
+    if "$ref" in schema:
+        yield from _members(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    elif "properties" in schema:
+        yield schema
+    for option in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
+        yield from _members(option, definitions)

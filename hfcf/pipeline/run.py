@@ -118,7 +118,7 @@ def _run(
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
-            "checked_by": next(iter(system.verifiers() or ()), None), **_own_prompts(system, metrics),
+            "checked_by": next(iter(system.verifiers() or ()), None), **_user_prompts(system, metrics),
             "stages": costs,
         },
         recipe=content, corpus=corpus,
@@ -211,8 +211,8 @@ def _system(recipe: RunRecipe, task: Task, folders: Sequence[str | Path], first:
 
 def load_rows(recipe: RowsRecipe) -> Dataset:
     """Load the rows that a recipe names."""
-    own = {key: value for key in ("columns", "labels") if (value := getattr(recipe, key)) is not None}
-    options = {**(recipe.options or {}), **own}
+    layout = {key: value for key in ("columns", "labels") if (value := getattr(recipe, key)) is not None}
+    options = {**(recipe.options or {}), **layout}
     if recipe.corpus != corpora.PASSAGES:
         recipes.check(options, corpora.builder_class(recipe.corpus).OPTIONS, "options")
     keys = ("data_dir", "data_files", "role", "on_error")
@@ -229,10 +229,10 @@ def load_rows(recipe: RowsRecipe) -> Dataset:
 
 def _splits(recipe: RowsRecipe) -> list[str]:
     """List the splits that a recipe's files, or its saved dataset, are said to have."""
-    own = recipe.corpus if isinstance(recipe.corpus, dict) else {}
-    if "split" in own:
+    source = recipe.corpus if isinstance(recipe.corpus, dict) else {}
+    if "split" in source:
         return []
-    files = recipe.data_files or own.get("data_files")
+    files = recipe.data_files or source.get("data_files")
     if isinstance(files, Mapping):
         return list(files)
     return recipes.saved_splits(recipe.corpus) if isinstance(recipe.corpus, str) else []
@@ -254,17 +254,16 @@ def make_system(
 
 def model_names(settings: Mapping[str, Any]) -> dict[str, str]:
     """Name the weights among the values of settings, with their revision and adapter."""
-    several = {
+    listed = {
         f"{name} {i}": item for name, value in settings.items() if isinstance(value, tuple) for i, item in enumerate(value, 1)
     }
     models = {
-        name: value if isinstance(value, Model) else getattr(value, "model", None)
-        for name, value in {**settings, **several}.items()
+        name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in {**settings, **listed}.items()
     }
     return {name: named(model) for name, model in models.items() if isinstance(model, Model)}
 
 
-def _own_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any]:
+def _user_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any]:
     """Return the prompts of the user's own that a run asks, as texts by setting and file; {} without any."""
     named = {
         **system.values,
@@ -279,7 +278,7 @@ def _own_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any
 def metric_models(metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Name the weights that metrics read, by "METRIC.SETTING"."""
     models = {name: model_names(metric.settings) for name, metric in metrics.items()}
-    return {f"{name}.{setting}": model for name, own in models.items() for setting, model in own.items()}
+    return {f"{name}.{setting}": model for name, settings in models.items() for setting, model in settings.items()}
 
 
 def select_metrics(metrics: Metrics | None, system: System) -> dict[str, Metric]:

@@ -70,7 +70,7 @@ def _program(line: Mapping[str, Any]) -> str | None:
     return None if text is None or (read_verdict(text) and "names" not in line) else text
 
 
-def score(
+def score_predictions(
     rows: Dataset, predictions: Mapping[str, Mapping[str, Any]], scorer: StructureScorer, *, task: int = 3,
     repaired: bool = False, partial: bool = False, resamples: int = RESAMPLES,
 ) -> dict[str, Any]:  # fmt: skip
@@ -120,14 +120,14 @@ def score(
     gold = scorer.gold(rows)
     answers, unreadable = [], dict[str, str]()
     for name, true in zip(ids, gold, strict=True):
-        answer, fault = _read(predictions.get(name, {}), true, task, repaired)
+        answer, fault = _read_answer(predictions.get(name, {}), true, task, repaired)
         answers.append(answer)
         if fault:
             unreadable[name] = fault
     places = {**scorer.groups(gold), **_by_label(gold)}
-    asked = any(_program(line) is not None or "names" in line for line in predictions.values())
+    structured = any(_program(line) is not None or "names" in line for line in predictions.values())
     labelled = any(answer["label"] is not None for answer in answers)
-    structures = scorer.rows_of(gold, answers) if asked else [None] * len(gold)
+    structures = scorer.rows_of(gold, answers) if structured else [None] * len(gold)
     groups = list(map(str, regroup(rows)))
     parts: dict[str, Any] = {}
     for name, which in places.items():
@@ -171,7 +171,7 @@ def to_page(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _read(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired: bool) -> tuple[dict[str, Any], str | None]:
+def _read_answer(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired: bool) -> tuple[dict[str, Any], str | None]:
     """Read a prediction as an answer, and say why its structure can't be read."""
     given = None if line.get("label") is None else read_verdict(str(line["label"]))
     texts = dict(gold["texts"])
@@ -199,10 +199,11 @@ def _label_scores(
     resamples: int,
 ) -> dict[str, tuple[float, float, float]]:  # fmt: skip
     """Return accuracy and macro-F1 with their intervals; of rows of one label, accuracy alone."""
-    true, said = (np.array([(read_answer(some[i])[0] or NOTHING)[0] for i in which]) for some in (gold, answers))
-    found = intervals(lambda counts: VERDICTS.resample(counts, true, said[None])[:, :, 0].T, [groups[i] for i in which], resamples)
-    several = len({*true.tolist()}) > 1
-    return {name: numbers for name, numbers in zip(VERDICTS.compared, found, strict=True) if several or name == "accuracy"}
+    true, predicted = (np.array([(read_answer(some[i])[0] or NOTHING)[0] for i in which]) for some in (gold, answers))
+    resample = lambda counts: VERDICTS.resample(counts, true, predicted[None])[:, :, 0].T  # noqa: E731
+    found = intervals(resample, [groups[i] for i in which], resamples)
+    many_labels = len({*true.tolist()}) > 1
+    return {name: numbers for name, numbers in zip(VERDICTS.compared, found, strict=True) if many_labels or name == "accuracy"}
 
 
 def _by_label(gold: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:

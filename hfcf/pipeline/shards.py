@@ -105,7 +105,7 @@ class Shards:
         """Return whether there is a shard of exactly these rows."""
         return self._path(start, stop).exists()
 
-    def read(self, start: int, stop: int) -> pa.Table:
+    def read_shard(self, start: int, stop: int) -> pa.Table:
         """Read one shard."""
         return pq.read_table(self._path(start, stop))
 

@@ -70,12 +70,12 @@ def vote(
     verifier and the models that must agree with it. `certainty` is the probability that each of them must give an accepted label.
     """
     verdicts = [Verdict() for _ in rows]
-    asked = list(range(len(rows)))
+    open_rows = list(range(len(rows)))
     for number, judge in enumerate(judges):
-        answers = task.verdicts([rows[i] for i in asked], judge, max_length) if asked else []
-        for i, answer in zip(asked, answers, strict=True):
+        answers = task.verdicts([rows[i] for i in open_rows], judge, max_length) if open_rows else []
+        for i, answer in zip(open_rows, answers, strict=True):
             verdicts[i] = _add_vote(verdicts[i], answer, task.labels, accepted[i], _Judge(number, judge), certainty)
-        asked = [i for i in asked if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
+        open_rows = [i for i in open_rows if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
     return verdicts
 
 

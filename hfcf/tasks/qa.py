@@ -123,8 +123,8 @@ class QuestionAnswering(Task):
         title, context = "", " ".join(texts["context"].split())
         if pieces := read_pieces(context):
             title, context = pieces[0]["title"], pieces[0]["text"]
-        own = {"question": texts["question"].strip(), "title": title, "context": context, "answer": texts["answer"].strip()}
-        return {name: text for name, text in own.items() if text or name != "title"}
+        columns = {"question": texts["question"].strip(), "title": title, "context": context, "answer": texts["answer"].strip()}
+        return {name: text for name, text in columns.items() if text or name != "title"}
 
     def fill_form(self, row: Row) -> dict[str, str]:
         context = write_pieces([{"title": row["title"], "text": row["context"]}])
@@ -151,8 +151,8 @@ def why_misplaced(context: str, answers: Mapping[str, Any]) -> str | None:
     for text, start in zip(texts, starts, strict=False):
         if start is None or start < 0 or context[start : start + len(text)] != text:
             at = "null" if start is None else f"character {start}"
-            there = context[start : start + len(text)] if start is not None and start >= 0 else ""
-            why = f"the answer {text!r} is not at {at} of the context, where {there!r} is"
+            found = context[start : start + len(text)] if start is not None and start >= 0 else ""
+            why = f"the answer {text!r} is not at {at} of the context, where {found!r} is"
             return why + _other_unit(context, text, start)
     return None
 

@@ -64,7 +64,7 @@ def distractors(row: Mapping[str, Any]) -> list[str] | None:
     return [info["id"] for info in infos if not info["useful"]]
 
 
-def problem(row: Mapping[str, Any], task: int, distractors_shown: int | None = None) -> str | None:
+def view_problem(row: Mapping[str, Any], task: int, distractors_shown: int | None = None) -> str | None:
     """Say why a row can't be shown as a task, or None. Tasks 2 to 4 have two labels, since NOT ENOUGH INFO has no structure.
 
     Args:
@@ -104,7 +104,7 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13, distractors_shown
             smaller number are among the distractors of a larger number. None: all.
 
     Raises:
-        ValueError: the row can't be shown as this task; see `problem`.
+        ValueError: the row can't be shown as this task; see `view_problem`.
 
     >>> info = [{"id": "a", "useful": True, "leaf": True}, {"id": "b", "useful": True, "leaf": False}]
     >>> evidence = [{"title": "", "text": "It is hot."}, {"title": "", "text": "It gets hot."}]
@@ -114,7 +114,7 @@ def view(row: Mapping[str, Any], task: int, *, seed: int = 13, distractors_shown
     >>> dict(shown.pieces), shown.target.edges()
     ({'Sentence1': 'It is hot.'}, [('Sentence1', 'Sentence2'), ('Sentence2', 'claim')])
     """
-    if why := problem(row, task, distractors_shown):
+    if why := view_problem(row, task, distractors_shown):
         raise ValueError(f"row {row['id']!r}: {why}")
     structure = Structure.from_row(row)
     concluded = structure.intermediates()
@@ -147,7 +147,7 @@ def views(
     """Show the rows that a task takes, with their indices, and say why each other row is left out, by its index."""
     places, shown, left_out = [], [], dict[int, str]()
     for i, row in enumerate(rows):
-        why = problem(row, task, distractors_shown)
+        why = view_problem(row, task, distractors_shown)
         if why is None and row["label"] not in labels:
             why = f"the label must be one of {', '.join(labels)}, got {row['label']}"
         if why:

@@ -19,7 +19,7 @@ from hfcf.core.model import Model
 from hfcf.engines.generator import ProgramWriter
 from hfcf.metrics.scores import em_f1, relation
 from hfcf.pipeline.evaluate import Scored, evaluate
-from hfcf.pipeline.score_structures import read_predictions, score
+from hfcf.pipeline.score_structures import read_predictions, score_predictions
 from hfcf.tasks.task_inputs import answer_text, program_text, view
 from hfcf.tasks.verification import LABELS
 from hfcf.training.structure_answers import Purpose
@@ -185,7 +185,7 @@ def test_programs_are_scored_again_from_the_file(
         assert line["names"] == view(one, task).ids
     assert ["fault" in line for line in lines[:2]] == [False, answers[1] == FAULTY]
     said = read_predictions(tmp_path / "new" / "predictions.jsonl")
-    again = score(dataset(), said, STRUCTURES, resamples=50)
+    again = score_predictions(dataset(), said, STRUCTURES, resamples=50)
     assert again["left_out"] == {lines[2]["left_out"]: 1}
     assert (again["rows"], len(again["unreadable"])) == (2, result.result.scores["unreadable"])
     found = {name: numbers[0] for name, numbers in again["groups"]["all"]["scores"].items()}
@@ -204,17 +204,17 @@ def test_a_label_that_a_second_model_did_not_give_is_not_read_off_the_program(tm
         "names": view(SUP, 3).ids,
     }
     said = read_predictions(write(tmp_path / "said.jsonl", [line, {**line, "id": "ref", "label": "REFUTES"}]))
-    scores = score(dataset([SUP, REF]), said, STRUCTURES, resamples=50)["groups"]["all"]["scores"]
+    scores = score_predictions(dataset([SUP, REF]), said, STRUCTURES, resamples=50)["groups"]["all"]["scores"]
     assert scores["accuracy"][0] == 0.5
     nothing = {name: {**each, "prediction": None} for name, each in said.items()}
-    assert score(dataset([SUP, REF]), nothing, STRUCTURES, resamples=50)["groups"]["all"]["scores"]["empty"][0] == 1.0
+    assert score_predictions(dataset([SUP, REF]), nothing, STRUCTURES, resamples=50)["groups"]["all"]["scores"]["empty"][0] == 1.0
 
 
 def test_labels_of_structures_are_scored_again(tiny_model: Tiny, tmp_path: Path) -> None:
     Purpose(1, "classifier", 64).save(folder := Path(own_models.save(tmp_path / "one", "bert", LABELS, range(3))))
     result, lines = stored(tmp_path, Model(str(folder), inputs="claim-evidence"), structures(tmp_path))
     assert all(set(line["probabilities"]) == set(LABELS) for line in lines)
-    again = score(dataset(), read_predictions(tmp_path / "new" / "predictions.jsonl"), STRUCTURES, resamples=50)
+    again = score_predictions(dataset(), read_predictions(tmp_path / "new" / "predictions.jsonl"), STRUCTURES, resamples=50)
     assert again["groups"]["all"]["scores"]["accuracy"][0] == result.result.scores["accuracy"]
 
 
@@ -229,10 +229,10 @@ def test_the_command_reads_what_the_other_wrote(monkeypatch: pytest.MonkeyPatch,
 
 def test_names_of_another_corpus_are_a_fault_and_rows_left_out_can_not_be_all() -> None:
     line = {"id": "sup", "prediction": "one_to_one_linking(Sentence1, Claim)", "names": {"Sentence1": "x9"}}
-    found = score(dataset([SUP]), {"sup": line}, STRUCTURES, resamples=50)
+    found = score_predictions(dataset([SUP]), {"sup": line}, STRUCTURES, resamples=50)
     assert found["unreadable"] == {"sup": "names says that Sentence1 is x9, which is not an id of evidence_info"}
     with pytest.raises(ValueError, match="all 1 rows are left out: no"):
-        score(dataset([SUP]), {"sup": {"id": "sup", "left_out": "no"}}, STRUCTURES)
+        score_predictions(dataset([SUP]), {"sup": {"id": "sup", "left_out": "no"}}, STRUCTURES)
 
 
 # --- the file

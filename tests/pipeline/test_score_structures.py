@@ -18,7 +18,7 @@ import hfcf
 from hfcf.cli import app
 from hfcf.core.model import Model
 from hfcf.metrics.scores.structures import SCORES, Encoder
-from hfcf.pipeline.score_structures import read_predictions, score
+from hfcf.pipeline.score_structures import read_predictions, score_predictions
 from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.structures.model import Structure
 from hfcf.tasks.structures.program import to_program
@@ -44,7 +44,7 @@ SCORER = StructureScorer(Same())
 
 
 def scored(predictions: Sequence[Line], made: Sequence[Line] = (SUP, REF, NEI), **settings: Any) -> dict[str, Any]:
-    return score(dataset(list(made)), {line["id"]: line for line in predictions}, SCORER, resamples=500, **settings)
+    return score_predictions(dataset(list(made)), {line["id"]: line for line in predictions}, SCORER, resamples=500, **settings)
 
 
 def values(result: dict[str, Any], group: str = "all") -> dict[str, float]:
@@ -150,7 +150,7 @@ def test_intervals_are_over_groups_and_hold_the_value() -> None:
         texts = [{"title": "", "text": f"{piece['text']} {i}"} for piece in one["evidence"]]
         made.append({**one, "evidence": texts, "group_id": str(i), "cause": None})
     lines = [{"id": one["id"], "label": "SUPPORTS", "prediction": links("(s1, s2) → s3 → Claim")} for one in made]
-    result = score(dataset(made), {line["id"]: line for line in lines}, SCORER, resamples=2000)
+    result = score_predictions(dataset(made), {line["id"]: line for line in lines}, SCORER, resamples=2000)
     value, low, high = result["groups"]["all"]["scores"]["accuracy"]
     assert (value, 0.2 < low < 0.35, 0.65 < high < 0.8) == (0.5, True, True)  # 0.5 ± 1.96 · 0.5 / √20
     value, low, high = result["groups"]["all"]["scores"]["macro_f1"]
@@ -208,11 +208,12 @@ def test_the_command(tmp_path: Path) -> None:
 def test_real_trees_against_themselves_and_with_steps_dropped() -> None:
     gold = hfcf.load("entailment_bank", data_dir=f"{os.environ['HFCF_DATA']}/entailment_bank", split="validation", task="2")
     whole = {one["id"]: gold_line(one) for one in gold}
-    assert values(score(gold, whole, SCORER, resamples=200)) == {"accuracy": 1.0, **dict.fromkeys(SCORES, 1.0), "empty": 0.0}
+    found = values(score_predictions(gold, whole, SCORER, resamples=200))
+    assert found == {"accuracy": 1.0, **dict.fromkeys(SCORES, 1.0), "empty": 0.0}
     fewer = {}
     for one in gold:
         steps = Structure.from_row(one).steps
         fewer[one["id"]] = {"id": one["id"], "prediction": to_program(Structure(steps[1:] or steps), declare=False)}
-    found = values(score(gold, fewer, SCORER, resamples=200))
+    found = values(score_predictions(gold, fewer, SCORER, resamples=200))
     assert found["es_precision"] == 1.0
     assert found["es_recall"] < 0.9

@@ -8,7 +8,7 @@ from structure_rows import SENTENCES, dataset, row, rows
 from hfcf.metrics.scores.structures import by_sentence
 from hfcf.tasks.structures.model import CLAIM, Structure
 from hfcf.tasks.structures.program import parse_program
-from hfcf.tasks.task_inputs import answer_text, distractors, evidence_text, problem, program_text, view, views
+from hfcf.tasks.task_inputs import answer_text, distractors, evidence_text, program_text, view, view_problem, views
 
 SUP, REF, NEI = rows()
 LEAVES, CONCLUSIONS, DISTRACTORS = {"s1", "s2", "s5"}, {"s3", "s4"}, {"s6", "d1"}
@@ -106,7 +106,7 @@ def test_rows_to_be_predicted_have_no_structure() -> None:
     empty = {**SUP, "structure": []}
     assert view(empty, 4).target is None
     assert shown(view(empty, 4)) == LEAVES | DISTRACTORS
-    assert "task 2" in (problem(empty, 2) or "")
+    assert "task 2" in (view_problem(empty, 2) or "")
     with pytest.raises(ValueError, match=r"row 'sup': task 2 gives the structure"):
         view(empty, 2)
 

@@ -30,14 +30,14 @@ def class_scores(gold: Sequence[str], predicted: Sequence[str | None], labels: S
     """
     from sklearn.metrics import precision_recall_fscore_support
 
-    said = [NO_ANSWER if label is None else label for label in predicted]
-    names = [*labels, *sorted({*gold, *said} - {*labels, NO_ANSWER})]
-    numbers = precision_recall_fscore_support(gold, said, labels=names, zero_division=0)
+    answers = [NO_ANSWER if label is None else label for label in predicted]
+    names = [*labels, *sorted({*gold, *answers} - {*labels, NO_ANSWER})]
+    numbers = precision_recall_fscore_support(gold, answers, labels=names, zero_division=0)
     classes = {
         name: {"precision": _round(precision), "recall": _round(recall), "f1": _round(f1), "support": int(support)}
         for name, precision, recall, f1, support in zip(names, *numbers, strict=True)
     }
-    counts = Counter(zip(gold, said, strict=True))
+    counts = Counter(zip(gold, answers, strict=True))
     true = [name for name in names if name in set(gold)]
     confusion = {name: {other: counts[name, other] for other in (*names, NO_ANSWER) if counts[name, other]} for name in true}
     return {"classes": classes, "confusion": confusion}

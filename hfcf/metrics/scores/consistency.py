@@ -49,7 +49,7 @@ def consistency(
     for name, of_pairs in (strata or {}).items():
         result[name] = {}
         for stratum in ordered_strata(of_pairs):
-            which = [i for i, own in enumerate(of_pairs) if own == stratum]
+            which = [i for i, other in enumerate(of_pairs) if other == stratum]
             result[name][stratum] = consistency([source_right[i] for i in which], [right[i] for i in which])
     return result
 

@@ -210,9 +210,9 @@ class _Pair(NamedTuple):
 
 def _pair(gold: Structure, predicted: Structure | None) -> _Pair:
     predicted = predicted or Structure(())
-    own = predicted.texts if predicted.texts.keys() - {CLAIM} else gold.texts
+    texts = predicted.texts if predicted.texts.keys() - {CLAIM} else gold.texts
     claim = " ".join(gold.texts.get(CLAIM, CLAIM).split())
-    true, guessed = by_sentence(gold), by_sentence(predicted, own)
+    true, guessed = by_sentence(gold), by_sentence(predicted, texts)
     sides = [
         tuple(dict.fromkeys(" → ".join(claim if name == CLAIM else name for name in edge) for edge in structure.edges()))
         for structure in (true, guessed)

@@ -132,8 +132,8 @@ def _totals(encoded: Sequence[Encoded]) -> list[float]:
     compared = similarities(encoded[0].extra[0], list(columns))
     totals = []
     for item in encoded:
-        own = compared[:, [columns[sentence] for sentence in item.extra[1]]]
-        totals.append(round(float(own[linear_sum_assignment(own, maximize=True)].sum()), 6))
+        chosen = compared[:, [columns[sentence] for sentence in item.extra[1]]]
+        totals.append(round(float(chosen[linear_sum_assignment(chosen, maximize=True)].sum()), 6))
     return totals
 
 

@@ -152,12 +152,12 @@ def edited_rows(rejected: Iterable[Mapping[str, Any]], number: int = 0) -> Itera
         if row["level"] != "candidate":
             continue
         source, made = row["source"], row["candidate"]
-        own = task_of(source)
+        task = task_of(source)
         try:
-            texts = own.counterfactual_row(source, made)
+            texts = task.counterfactual_row(source, made)
         except ValueError:  # rejected because its edits do not fit, or before it was complete
             continue
-        edits = own.candidate_edits(source, made)
+        edits = task.candidate_edits(source, made)
         yield {"id": f"{source['id']}:{i}", **texts, "edits": edits, "change": made["change"]}
 
 

@@ -58,7 +58,7 @@ def parse_program(text: str, texts: Mapping[str, str] | None = None) -> Structur
     Traceback (most recent call last):
     hfcf.tasks.structures.model.StructureError: line 1, column 31: the root is Claim, not claim: write Claim
     """
-    return _Reader(text, texts).read()
+    return _Reader(text, texts).structure()
 
 
 def repair_program(text: str, texts: Mapping[str, str] | None = None) -> tuple[Structure, list[str]]:
@@ -79,7 +79,7 @@ def repair_program(text: str, texts: Mapping[str, str] | None = None) -> tuple[S
     ([('s1', 'claim'), ('s2', 'claim')], ['line 1: read one_to_one_linking as multiple_to_one_linking([s1, s2], Claim)'])
     """
     repairs: list[str] = []
-    structure, of_structure = repair(_Reader(text, texts, repairs).read())
+    structure, of_structure = repair(_Reader(text, texts, repairs).structure())
     return structure, [*repairs, *of_structure]
 
 
@@ -146,7 +146,7 @@ class _Reader:
         self.label: str | None = None
         self.lines, self.shifts = _program_lines(text)
 
-    def read(self) -> Structure:
+    def structure(self) -> Structure:
         for node in self.parse().body:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
