@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from datasets import Dataset
 
 from hfcf.core import schema
 from hfcf.core.columns import iterate
-from hfcf.core.model import Model, commit
+from hfcf.core.model import Model, commit, folder_hash
 from hfcf.core.settings import Models, Positive, Prompted
 from hfcf.core.stage import StageError
 from hfcf.core.task import Task, task_of
@@ -32,31 +31,14 @@ def flip_rate(predicted: Sequence[str | None], meant: Sequence[str]) -> float | 
 
 
 def same_weights(model: Model, other: Model) -> bool:
-    """Say whether two models have the same weights, under any name or number type."""
-    # Names are compared first; files are read, and the Hub's cache is asked for a commit, only if names do not decide.
-    if replace(model, dtype=other.dtype) == other:
-        return True
-    if model.source() == other.source() and model.adapter == other.adapter and not Path(model.source()).is_dir():
-        return commit(model) == commit(other)
-    return _weights(model) == _weights(other)
+    """Say whether two models have the same weights, in folders of any name or in any number type."""
+    return replace(model, dtype=other.dtype) == other or _weights(model) == _weights(other)
 
 
-def _weights(model: Model) -> tuple[Any, ...]:
-    adapter = model.adapter_source()
-    return _of(model.source()) or (model.source(), model.revision), adapter and (_of(adapter) or adapter)
-
-
-def _of(folder: str) -> tuple[str, ...]:
-    """Hash the files of weights in a folder; () if the folder does not exist."""
-    weights = (path for path in Path(folder).rglob("*") if path.suffix in (".safetensors", ".bin"))
-    files = [path for path in weights if path.name != "training_args.bin"]
-    return tuple(sorted(_hash(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
-
-
-@lru_cache(maxsize=64)
-def _hash(path: str, size: int, time: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _weights(model: Model) -> tuple[str | None, ...]:
+    """Return what names the weights: the contents of folders, and a Hub model's name and commit."""
+    places = (model.source(), model.adapter_source())
+    return *(folder_hash(place) if place and Path(place).is_dir() else place for place in places), commit(model)
 
 
 def _columns(task: Task) -> dict[str, Any]:

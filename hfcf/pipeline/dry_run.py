@@ -74,14 +74,12 @@ def dry_run(
     finally:
         os.environ.pop("HFCF_REQUEST_CACHE") if cached is None else os.environ.update(HFCF_REQUEST_CACHE=cached)
     by_name, task = {stage.name: stage for stage in system.stages}, task_of(ds.features)
-    stages = []
-    for name in dict.fromkeys(entry["stage"] for entry in clock.stages):
-        if name not in by_name:
-            entry = next(entry for entry in clock.stages if entry["stage"] == name)
+    stages: list[dict[str, Any]] = []
+    for name, entry in {entry["stage"]: entry for entry in clock.stages}.items():
+        if (stage := by_name.get(name)) is None:  # a training
             cost = {"calls": entry["calls"], "tokens": entry["tokens"], **_times(entry["seconds"])}
             stages.append({"stage": name, "reads": "", "fills": "", **cost, "engines": {}})
             continue
-        stage, entry = by_name[name], next(entry for entry in clock.stages if entry["stage"] == name)
         on_all = name in system.before_fit and not system.limit_before_fit
         tried = len(fitted) if on_all else len(batch)
         times = (len(readable) if on_all else len(good)) / tried

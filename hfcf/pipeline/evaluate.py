@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from datasets import Dataset, DatasetDict
 
 from hfcf import corpora
@@ -24,7 +25,6 @@ from hfcf.core.task import task_of
 from hfcf.core.trainer import Evaluation
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.source import load_file
-from hfcf.metrics.scores.classes import class_scores
 
 log = logging.getLogger(__name__)
 
@@ -288,3 +288,40 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+NO_ANSWER = "no answer"
+"""The name of the class of rows for which a model gave no label."""
+
+
+def class_scores(gold: Sequence[str], predicted: Sequence[str | None], labels: Sequence[str] = ()) -> dict[str, Any]:
+    """Compute the scores of each class.
+
+    Args:
+        gold: the true label of each row.
+        predicted: the label that a model predicted; None if it gave no label, which is wrong.
+        labels: classes that are listed even if no row has them.
+
+    Returns:
+        `classes`: {label: `precision`, `recall`, `f1` (0–1; 0 where nothing is predicted), `support`}, and `confusion`: {true
+        label: {predicted label: rows}}.
+
+    >>> found = class_scores(["yes", "yes", "no"], ["yes", "no", None])
+    >>> found["classes"]["yes"]
+    {'precision': 1.0, 'recall': 0.5, 'f1': 0.6667, 'support': 2}
+    >>> found["confusion"]
+    {'no': {'no answer': 1}, 'yes': {'no': 1, 'yes': 1}}
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    answers = [NO_ANSWER if label is None else label for label in predicted]
+    names = [*labels, *sorted({*gold, *answers} - {*labels, NO_ANSWER})]
+    numbers = precision_recall_fscore_support(gold, answers, labels=names, zero_division=0)
+    classes = {
+        name: {**dict(zip(("precision", "recall", "f1"), np.round(shares, 4).tolist(), strict=True)), "support": int(support)}
+        for name, *shares, support in zip(names, *numbers, strict=True)
+    }
+    counts = Counter(zip(gold, answers, strict=True))
+    true = [name for name in names if name in set(gold)]
+    confusion = {name: {other: counts[name, other] for other in (*names, NO_ANSWER) if counts[name, other]} for name in true}
+    return {"classes": classes, "confusion": confusion}

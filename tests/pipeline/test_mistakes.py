@@ -132,35 +132,6 @@ def test_commands(
     assert [fact for fact in facts if fact not in error] == [], error
 
 
-PRESETS = "presets must be a mapping of each preset's name to the keys that it changes, got "
-
-
-@pytest.mark.parametrize(
-    ("keys", "fact"),
-    [
-        ("presets: 3", f"{PRESETS}3"),
-        ("presets: [a]", f"{PRESETS}['a']"),
-        ("presets: []", f"{PRESETS}[]"),
-        ("presets: false", f"{PRESETS}False"),
-        ("presets: {offline: 3}", f"{PRESETS}{{'offline': 3}}"),
-        ("presets: {3: {seed: 1}}", f"{PRESETS}{{3: "),
-        ("presets: {offline: {limit: 0}}", "limit must be at least 1, got 0"),
-        ("settings: [a]", "settings must be a valid dictionary, got ['a']"),
-        ("limit: all", "limit must be a valid integer, got 'all'"),
-        ("limit: 0", "limit must be at least 1, got 0"),
-        ("limit: -5", "limit must be at least 1, got -5"),
-    ],
-)
-def test_a_recipe_with_values_of_another_kind_ends_in_one_line(
-    keys: str, fact: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "odd.yaml").write_text(f"{RECIPE}{keys}\n")
-    error = run(monkeypatch, capsys, "run", "odd.yaml", "--out", "out/x")
-    assert fact in error
-    assert len(error.splitlines()) == 1
-    assert not (folder / "out").exists()
-
-
 @pytest.mark.parametrize("limit", [0, -5, "all", 2.5, True])
 def test_a_limit_in_python_is_a_number_of_rows(limit: Any, folder: Path) -> None:
     content = {"corpus": "jsonl", "data_files": "good.jsonl", "system": "eda", "preset": "offline"}

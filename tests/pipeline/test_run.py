@@ -36,10 +36,7 @@ from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.hub.previous_run import ExistingResultError
-from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.pipeline.training_recipes import parse_train
-from hfcf.systems import system_class
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import LABELS
 
@@ -364,37 +361,6 @@ def test_a_system_of_another_task_is_refused(
 # --- recipes
 
 
-@pytest.mark.usefixtures("no_passages")
-@pytest.mark.parametrize("preset", ["paper", "offline"])
-@pytest.mark.parametrize("name", recipe.names())
-def test_every_recipe_is_valid_under_both_presets(name: str, preset: str) -> None:
-    path = recipe.find(name)
-    content = recipe.read(path, [f"preset={preset}", "seed=7", "data_dir=x"])
-    assert content["preset"] == preset
-    assert content["seed"] == 7
-    first = path.read_text(encoding="utf-8").splitlines()[0]
-    if "compare" in content:
-        assert first.startswith(f"# hfcf compare recipes/{name}.yaml --out ")
-        return
-    if "train" in content:
-        assert first.startswith(f"# hfcf train recipes/{name}.yaml --out ")
-        assert parse_train(content, path.name).seed == 7
-        for source in [*content["data"], *content.get("evaluate", []), *content.get("exclude", [])]:
-            builder_class(source["corpus"])
-        return
-    assert first.startswith((f"# hfcf run {name}", f"# hfcf run recipes/{name}.yaml --out "))
-    parsed = runner.read_recipe(str(path), [f"preset={preset}", "split=validation"])
-    assert parsed.split == "validation"
-    builder_class(parsed.corpus)
-    untrained = {"demo": "verifier", "demo_qa": "needs reader, ", "rgf_nq": "needs reader, "}
-    if name in untrained and preset == "paper":
-        with pytest.raises(RecipeError, match=untrained[name]):
-            runner.make_system(parsed.system, settings=parsed.settings)
-    else:
-        system = runner.make_system(parsed.system, preset=preset, settings=parsed.settings)
-        assert tuple(stage.name for stage in system.stages) == tuple(system_class(parsed.system).parts)
-
-
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -412,18 +378,6 @@ def test_a_wrong_key_or_value_is_named_before_anything_runs(changes: list[str], 
     with pytest.raises(ValueError, match=told):
         hfcf.run("demo", tmp_path / "out", changes=changes)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("text", ["[1, 2]", "a: [", ""])
-def test_a_file_that_is_no_recipe_is_named(text: str, tmp_path: Path) -> None:
-    (tmp_path / "r.yaml").write_text(text)
-    with pytest.raises(RecipeError, match=r"r\.yaml"):
-        hfcf.run(tmp_path / "r.yaml", tmp_path / "out")
-
-
-def test_a_recipe_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"'race_hoover'.*race_hover"):
-        hfcf.run("race_hoover", tmp_path / "out")
 
 
 def test_a_recipe_needs_a_corpus(content: dict[str, Any], tmp_path: Path) -> None:
@@ -506,7 +460,7 @@ def test_a_dry_run_shows_three_rows_and_costs_and_writes_nothing(
 
 def in_a_new_process(*arguments: Any, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environ}, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environ}, timeout=300)
 
 
 def test_help_answers_at_once_and_loads_no_model_library() -> None:
@@ -528,21 +482,6 @@ def test_a_run_in_a_log_is_without_bars_and_notes(tmp_path: Path, cache: Path) -
     done = in_a_new_process("-c", code, "run", "demo", "--out", tmp_path / "o", *changes, HFCF_CACHE=str(cache))
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert done.stdout.startswith("✓ ")
-
-
-def test_a_schema_is_printed() -> None:
-    done = command("recipe", "schema", "train")
-    assert json.loads(done.output)["title"] == "A recipe of hfcf train"
-    assert command("recipe", "schema", "trian").exit_code != 0
-
-
-def test_a_user_error_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.argv", ["hfcf", "run", "demo", "--out", str(tmp_path / "o"), "--set", "nope=1"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("hfcf: demo.yaml: unknown key 'nope'")
 
 
 # --- a kill in the middle
@@ -580,7 +519,7 @@ def answers(folder: Path) -> int:
 
 @pytest.mark.slow
 def test_after_a_kill_in_the_middle_of_generation_no_call_is_repeated(content: dict[str, Any], tmp_path: Path, cache: Path) -> None:
-    recipe_file = written({**content, "limit": 30}, tmp_path / "mine.yaml")
+    recipe_file = written({**content, "limit": 12}, tmp_path / "mine.yaml")
     tests = str(Path(__file__).parents[1])
 
     def environ(name: str) -> dict[str, str]:
@@ -599,12 +538,12 @@ def test_after_a_kill_in_the_middle_of_generation_no_call_is_repeated(content: d
     by_stage = {entry["stage"]: entry for entry in whole["stages"]}
     before_generation = sum(by_stage[name]["calls"] for name in ("tag_entities", "explain", "check_edit"))
     generated = by_stage["generate_claim"]["calls"]
-    assert generated >= 12
+    assert generated > 5
 
     command = [sys.executable, "-c", SLOW, recipe_file, str(tmp_path / "broken"), "0.3"]
     quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, env={**os.environ, **environ("b")}, **quiet) as process:
-        end = time.monotonic() + 100
+        end = time.monotonic() + 300
         while answers(tmp_path / "b") < before_generation + 5:
             assert process.poll() is None
             assert time.monotonic() < end
