@@ -261,7 +261,7 @@ def test_no_file_is_lost(tiny_model: Tiny, tmp_path: Path) -> None:
     file.write_text("old\n", encoding="utf-8")
     assert f"{file} exists already: choose another name, or add --overwrite" in refused(str(file))
     assert "no row is left to score" in refused(
-        str(file), "--overwrite", "--corpus", write(tmp_path / "none.jsonl", claims(["maybe"]))
+        str(file), "--overwrite", "--corpus", write(tmp_path / "none.jsonl", [{**claims(LABELS[:1])[0], "claim": ""}])
     )
     assert file.read_text(encoding="utf-8") == "old\n"  # nothing is replaced by an evaluation that fails
     assert not list(tmp_path.glob(".*.part"))
