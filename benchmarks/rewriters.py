@@ -28,7 +28,7 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.llm.answers import InvalidAnswer, parse_answer
 from hfcf.engines.masked import MaskFiller
 from hfcf.engines.perplexity import Perplexity
-from hfcf.prompts.relations import SEMEVAL
+from hfcf.prompts.counterfactuals import SEMEVAL
 from hfcf.systems.baselines._shared.word_edits import STOP_WORDS
 from hfcf.systems.crossaug import OFFLINE
 from hfcf.tasks.rewriting import rewriting_of

@@ -10,8 +10,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -125,24 +123,6 @@ def usage() -> dict[str, Usage]:
     return _usage(os.getpid())
 
 
-_WATCH: ContextVar[Callable[[], None]] = ContextVar("watch", default=lambda: None)
-
-
-@contextmanager
-def watch_usage(note: Callable[[], None]) -> Iterator[None]:
-    """Call a function in a block after every batch that an engine answers, every request to an endpoint and every training step."""
-    token = _WATCH.set(note)
-    try:
-        yield
-    finally:
-        _WATCH.reset(token)
-
-
-def counted() -> None:
-    """Notify the watching functions that work was done: they read `usage`, or raise to stop it."""
-    _WATCH.get()()
-
-
 @lru_cache(maxsize=1)
 def _usage(pid: int) -> dict[str, Usage]:
     return {}
@@ -173,8 +153,8 @@ def pad(tokenizer: Any, encoded: Sequence[Encoded], device: torch.device) -> dic
 
 def skip_empty(encoded: Sequence[Encoded], answer: Callable[[Sequence[Encoded]], list[Any]]) -> list[Any]:
     """Answer the requests that have tokens; a request that `encode` found empty or too long gets None."""
-    read = [item for item in encoded if len(item)]
-    answers = iter(answer(read) if read else [])
+    readable = [item for item in encoded if len(item)]
+    answers = iter(answer(readable) if readable else [])
     return [next(answers) if len(item) else None for item in encoded]
 
 
@@ -257,7 +237,6 @@ class Engine:
                                 cache.put(new, kind)
                             answers.update(new)
                             count(answered := answered + len(done))
-                            counted()
                             start = time.perf_counter()
         return [answers[key] for key in keys]
 

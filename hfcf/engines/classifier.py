@@ -140,15 +140,15 @@ class Acceptability(Engine):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         ids = loaded[1](list(requests), verbose=False)["input_ids"]
-        read = [row if text.strip() and len(row) <= self.max_length else [] for text, row in zip(requests, ids, strict=True)]
-        return [Encoded({"input_ids": row}) for row in read]
+        kept = [row if text.strip() and len(row) <= self.max_length else [] for text, row in zip(requests, ids, strict=True)]
+        return [Encoded({"input_ids": row}) for row in kept]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, acceptable = loaded
 
-        def answer(read: Sequence[Encoded]) -> list[float]:
+        def answer(kept: Sequence[Encoded]) -> list[float]:
             with torch.inference_mode():
-                logits = network(**pad(tokenizer, read, network.device)).logits
+                logits = network(**pad(tokenizer, kept, network.device)).logits
             return [round(p, ROUND) for p in logits.float().softmax(-1)[:, acceptable].cpu().tolist()]
 
         return skip_empty(encoded, answer)

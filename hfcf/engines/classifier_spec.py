@@ -36,10 +36,10 @@ def output_names(config: Any) -> tuple[str, ...]:
 
 def given_labels(model: Model, names: Sequence[str]) -> list[str | None]:
     """Return the label that `Model.labels` gives to each class, by class name or output number; None for other classes."""
-    given = dict(model.labels or ())
-    if unknown := [name for name in given if name not in names and name not in map(str, range(len(names)))]:
+    stated = dict(model.labels or ())
+    if unknown := [name for name in stated if name not in names and name not in map(str, range(len(names)))]:
         raise ValueError(f"{model.name}: labels names the class {unknown[0]!r}, but its classes are {', '.join(names)}")
-    return [given.get(name, given.get(str(i))) for i, name in enumerate(names)]
+    return [stated.get(name, stated.get(str(i))) for i, name in enumerate(names)]
 
 
 def rename_classes(model: Model, names: Sequence[str]) -> tuple[str, ...]:
@@ -53,10 +53,10 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
     The labels come from `Model.labels`, else from class names with only one meaning (`hfcf.text.label_names`). Two classes may have
     the same label: then their probabilities are added.
     """
-    given = given_labels(model, names)
-    if wrong := [label for label in given if label is not None and label_of(label) is None]:
+    stated = given_labels(model, names)
+    if wrong := [label for label in stated if label is not None and label_of(label) is None]:
         raise ValueError(f"{model.name}: labels gives the label {wrong[0]!r}; give one of {', '.join(LABELS)}")
-    labels = [label_of(name if label is None else label) for name, label in zip(names, given, strict=True)]
+    labels = [label_of(name if label is None else label) for name, label in zip(names, stated, strict=True)]
     if None in labels:
         blanks = {name: label or BLANK for name, label in zip(names, labels, strict=True)}
         raise ValueError(
@@ -183,10 +183,10 @@ def _named_classes(model: Model, called: str, inputs: str | None) -> ClassifierS
     config = read_tuned_config(model)
     check_head(model, config)
     names = output_names(config)
-    given = given_labels(model, names)
+    stated = given_labels(model, names)
     # No row has the label "LABEL_3", so every prediction would count as wrong.
-    if unnamed := [name for name, label in zip(names, given, strict=True) if label is None and UNNAMED.fullmatch(name)]:
-        line = write_model(model, {name: label or BLANK for name, label in zip(names, given, strict=True)}, inputs)
+    if unnamed := [name for name, label in zip(names, stated, strict=True) if label is None and UNNAMED.fullmatch(name)]:
+        line = write_model(model, {name: label or BLANK for name, label in zip(names, stated, strict=True)}, inputs)
         raise ValueError(f"{model.name}: nobody named its classes {', '.join(unnamed)}. Write the {called}: {line}")
     return ClassifierSpec(rename_classes(model, names))
 

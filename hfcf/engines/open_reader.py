@@ -48,9 +48,9 @@ class OpenReader:
 
     def run(self, questions: Sequence[str]) -> list[list[dict[str, Any]]]:
         """Answer every question, in order."""
-        return self.read(questions, self.retriever.run(questions))
+        return self.read_hits(questions, self.retriever.run(questions))
 
-    def read(self, questions: Sequence[str], hits: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    def read_hits(self, questions: Sequence[str], hits: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
         """Answer questions from the passages that the retriever found for each."""
         requests = [[question, hit["text"], hit["title"]] for question, found in zip(questions, hits, strict=True) for hit in found]
         answers = iter(self.reader.run(requests))

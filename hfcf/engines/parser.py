@@ -163,8 +163,8 @@ def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str],
         before = [phrase(k) for k in parts if k <= auxiliary]
         return ["VP", *before, verbal(i, [k for k in parts if k > auxiliary])]
 
-    def ordered(i: int, own: Tree, parts: Sequence[int]) -> list[Tree]:
-        return [own if k == i else phrase(k) for k in sorted([i, *parts])]
+    def ordered(i: int, centre: Tree, parts: Sequence[int]) -> list[Tree]:
+        return [centre if k == i else phrase(k) for k in sorted([i, *parts])]
 
     return ["ROOT", *(phrase(i) for i, head in enumerate(heads) if head < 0)]
 

@@ -153,18 +153,18 @@ def encode_windows(
 ) -> list[list[tuple[dict[str, list[int]], Places]]]:
     """Tokenise `[question, context]` pairs in windows: of each request, the inputs and the places of each window."""
     windows: list[list[tuple[dict[str, list[int]], Places]]] = [[] for _ in requests]
-    read = [i for i, request in enumerate(requests) if request[1] and request[0]]
-    if not read:
+    answerable = [i for i, request in enumerate(requests) if request[1] and request[0]]
+    if not answerable:
         return windows
-    questions = cut_firsts(tokenizer, [requests[i][0] for i in read], max_length // 2)
+    questions = cut_firsts(tokenizer, [requests[i][0] for i in answerable], max_length // 2)
     encoded = tokenizer(
-        questions, [requests[i][1] for i in read], truncation="only_second", max_length=max_length,
+        questions, [requests[i][1] for i in answerable], truncation="only_second", max_length=max_length,
         stride=min(stride, max_length // 4), return_overflowing_tokens=True, return_offsets_mapping=True,
     )  # fmt: skip
     names = [name for name in tokenizer.model_input_names if name in encoded and name != "attention_mask"]  # `pad` makes the mask
     for window, request in enumerate(encoded["overflow_to_sample_mapping"]):
         features = {name: encoded[name][window] for name in names}
-        windows[read[request]].append((features, _places(encoded, window)))
+        windows[answerable[request]].append((features, _places(encoded, window)))
     return windows
 
 

@@ -71,7 +71,7 @@ class WordNet:
         word = word.lower()
         rules = (word[: -len(old)] + new for old, new in _DETACH[part] if word.endswith(old))
         forms = self._exceptions[part].line(word)[1:] or rules
-        return tuple(form for form in dict.fromkeys([word, *forms]) if self._index[part].line(form))
+        return tuple(inflected for inflected in dict.fromkeys([word, *forms]) if self._index[part].line(inflected))
 
     def synsets(self, word: str, part: str | None = None) -> tuple[Synset, ...]:
         """Return the synsets of a word in any inflection, commonest first within each part of speech, in the order of `PARTS`."""
@@ -190,8 +190,8 @@ class WordNet:
         """
         word = word.lower()
         as_lemma = [(word, part) for part in PARTS if self.senses(word, part)]
-        read = as_lemma or [(lemma, part) for part in PARTS for lemma in self.lemmas(word, part)]
-        return any(lemma in self.names(synset) for lemma, part in read for synset in self.senses(lemma, part))
+        readings = as_lemma or [(lemma, part) for part in PARTS for lemma in self.lemmas(word, part)]
+        return any(lemma in self.names(synset) for lemma, part in readings for synset in self.senses(lemma, part))
 
     def inflected_like(self, lemma: str, word: str, word_lemma: str, part: str) -> str | None:
         """Inflect `lemma` as `word` is inflected from `word_lemma`.
@@ -211,10 +211,10 @@ class WordNet:
         """Map each lemma to its forms: the exception list read backwards."""
         forms: dict[str, tuple[str, ...]] = {}
         for line in self._exceptions[part].file[:].decode().splitlines():
-            form, *lemmas = line.split()
+            inflected, *lemmas = line.split()
             for lemma in lemmas:
-                if form != lemma:
-                    forms[lemma] = (*forms.get(lemma, ()), form)
+                if inflected != lemma:
+                    forms[lemma] = (*forms.get(lemma, ()), inflected)
         return forms
 
     def _plural(self, lemma: str) -> str:
@@ -242,15 +242,15 @@ class WordNet:
     def _verb(self, lemma: str, tense: str) -> str | None:
         if "_" in lemma:
             first, _, rest = lemma.partition("_")
-            form = self._verb(first, tense)
-            return form and f"{form}_{rest}"
+            inflected = self._verb(first, tense)
+            return inflected and f"{inflected}_{rest}"
         irregular = self.irregular("v").get(lemma, ())
         if tense == "s":
             if lemma in ("have", "be"):
                 return {"have": "has", "be": "is"}[lemma]
-            return next((form for form in irregular if form.endswith(("zes", "sses"))), _with_s(lemma))
+            return next((inflected for inflected in irregular if inflected.endswith(("zes", "sses"))), _with_s(lemma))
         if tense == "ing":
-            return next((form for form in irregular if form.endswith("ing")), _with_ing(lemma))
+            return next((inflected for inflected in irregular if inflected.endswith("ing")), _with_ing(lemma))
         past, participle = self._pasts(lemma)
         if tense == "ed":
             return past if past == participle else None
@@ -259,7 +259,7 @@ class WordNet:
     def _pasts(self, lemma: str) -> tuple[str | None, str | None]:
         """Return a verb's past and its participle; None where the list does not distinguish them."""
         irregular = self.irregular("v").get(lemma, ())
-        forms = [form for form in irregular if not form.endswith("ing") and not form.endswith("s")]
+        forms = [inflected for inflected in irregular if not inflected.endswith("ing") and not inflected.endswith("s")]
         if lemma == "be" or len(forms) > 2:
             return None, None
         if len(forms) == 2:
@@ -267,15 +267,15 @@ class WordNet:
         regular = lemma if lemma in _UNCHANGED.split() else _with_ed(lemma)
         if not forms:
             return regular, regular
-        form = forms[0]
+        inflected = forms[0]
         if lemma.endswith(("come", "run")):
-            return form, lemma
-        if form.endswith("n") and form.startswith(lemma[:-1]):  # shown, proven, beaten
-            return (lemma if lemma.endswith("beat") else regular), form
-        return form, form
+            return inflected, lemma
+        if inflected.endswith("n") and inflected.startswith(lemma[:-1]):  # shown, proven, beaten
+            return (lemma if lemma.endswith("beat") else regular), inflected
+        return inflected, inflected
 
     def _compared(self, lemma: str, part: str, superlative: bool) -> str:
-        forms = [form for form in self.irregular(part).get(lemma, ()) if form.endswith("st") == superlative]
+        forms = [inflected for inflected in self.irregular(part).get(lemma, ()) if inflected.endswith("st") == superlative]
         if forms:
             return forms[0]
         vowels = len(re.findall("[aeiouy]+", lemma.removesuffix("e")))

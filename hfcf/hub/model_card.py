@@ -19,7 +19,6 @@ from hfcf.core.task import get_task
 from hfcf.hub.dataset_card import numbers
 from hfcf.hub.render import citation, render, render_text
 from hfcf.hub.source import read_restriction, read_source
-from hfcf.training.steps import drop_unset
 
 _ANY_KIND = {
     "use": "To write texts that are labelled, filtered and trained on, inside this library. The texts can be false, and must not "
@@ -78,7 +77,8 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
     unused |= {"epochs"} if settings.max_steps else set()
-    shown = drop_unset({field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused})
+    values_set = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in unused}
+    shown = {name: value for name, value in values_set.items() if value is not None}
     shown |= {**(recipe.get("explainer") or {}), **(recipe.get("open_domain") or {})}
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
     values = dict(  # noqa: C408

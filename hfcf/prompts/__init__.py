@@ -57,7 +57,7 @@ class Prompt(Protocol):
 
     def __init__(self, *, relations: tuple[str, ...], max_words: int) -> None: ...
 
-    def problem(self, row: Mapping[str, Any]) -> str | None:
+    def find_problem(self, row: Mapping[str, Any]) -> str | None:
         """Say why no prompt can be made of a row, or None."""
 
     def values(self, row: Mapping[str, Any]) -> Values:
@@ -138,7 +138,7 @@ def messages(
     shown = [example for example in shown if all(values[key] == value for key, value in example.get("when", {}).items())]
     template = _environment().from_string(_read(f"{name}.jinja", folder))
 
-    def fill(block: str, context: Values) -> str:
+    def render_block(block: str, context: Values) -> str:
         try:
             return "".join(template.blocks[block](template.new_context(dict(context)))).strip()
         except TemplateError as error:
@@ -147,10 +147,10 @@ def messages(
     turns: list[Message] = []
     for context in (*shown[:shots], {"answers": answers}):
         for step, answer in enumerate(context["answers"], 1):
-            turns.append({"role": "user", "content": fill("question", {**values, **context, "step": step})})
+            turns.append({"role": "user", "content": render_block("question", {**values, **context, "step": step})})
             turns.append({"role": "assistant", "content": json.dumps(_cut(answer, values.get("number")), ensure_ascii=False)})
-    turns.append({"role": "user", "content": fill("question", {**values, "step": len(answers) + 1})})
-    turns[0]["content"] = f"{fill('task', values)}\n\n{turns[0]['content']}"
+    turns.append({"role": "user", "content": render_block("question", {**values, "step": len(answers) + 1})})
+    turns[0]["content"] = f"{render_block('task', values)}\n\n{turns[0]['content']}"
     return turns
 
 

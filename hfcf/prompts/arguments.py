@@ -45,11 +45,11 @@ def _examples(task: int, ways: int, folder: str | None) -> list[dict[str, Any]]:
     for example in prompts.read_prompt(TEMPLATE, folder)["examples"]:
         if example["label"] not in LABELS[:ways]:
             continue
-        given = {piece["name"]: piece["text"] for piece in example["evidence"] if task == 3 or not piece["concluded"]}
+        pieces = {piece["name"]: piece["text"] for piece in example["evidence"] if task == 3 or not piece["concluded"]}
         conclusions = {piece["name"]: piece["text"] for piece in example["evidence"] if piece["concluded"]}
         facts = [f"{name} = FACT({json.dumps(text, ensure_ascii=False)})" for name, text in conclusions.items() if task == 4]
         program = "\n".join([*facts, *example["links"], f'print("{example["label"]}")'])
         answer = {"program": program} if task in WRITTEN else {"label": example["label"]}
-        shown = {"pieces": given, "conclusions": conclusions, "links": example["links"]}
+        shown = {"pieces": pieces, "conclusions": conclusions, "links": example["links"]}
         examples.append({"claim": example["claim"], **shown, "answers": [{"thoughts": example["thoughts"], **answer}]})
     return examples

@@ -12,7 +12,7 @@ from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.llm.answers import ALTERNATIVES, token_probabilities
-from hfcf.prompts.relations import SEMEVAL
+from hfcf.prompts.counterfactuals import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles
 from hfcf.tasks.rewriting import plain
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
@@ -109,12 +109,12 @@ class VerdictPrompt:
 
     def _names(self, model: Model) -> dict[str, str]:
         """Return the names that the model reads, with our labels."""
-        given = dict(model.labels or self.names)
-        if wrong := next((name for name, label in given.items() if self.known(label) is None), None):
+        named = dict(model.labels or self.names)
+        if wrong := next((name for name, label in named.items() if self.known(label) is None), None):
             raise ValueError(
-                f"{model.name}: labels gives {wrong!r} the label {given[wrong]!r}; give one of {', '.join(self.names)}"
+                f"{model.name}: labels gives {wrong!r} the label {named[wrong]!r}; give one of {', '.join(self.names)}"
             )
-        return {name: self.known(label) or label for name, label in given.items()}
+        return {name: self.known(label) or label for name, label in named.items()}
 
 
 def _unknown(model: Model, label: str | None) -> str:
@@ -149,9 +149,9 @@ def _claim_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _relation_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
-    read = {**row, "tokens": plain(row["tokens"])}
-    head, tail = entities(read)
-    return {"sentence": " ".join(read["tokens"]), "head": head, "tail": tail, "names": list(names)}
+    shown = {**row, "tokens": plain(row["tokens"])}
+    head, tail = entities(shown)
+    return {"sentence": " ".join(shown["tokens"]), "head": head, "tail": tail, "names": list(names)}
 
 
 def _text_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:

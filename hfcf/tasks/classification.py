@@ -73,7 +73,7 @@ class TextRewriting:
     noun = "text"
     editable = "of the text"
     columns = ("text", "label")
-    prompt = "hfcf.prompts.texts:TextPrompt"
+    prompt = "hfcf.prompts.counterfactuals:TextPrompt"
     negated = True
 
     def text(self, row: Row) -> str:

@@ -79,7 +79,7 @@ class ClaimRewriting:
     noun = "claim"
     editable = "of the claim"
     columns = ("claim", "label")
-    prompt = "hfcf.prompts.claims:ClaimPrompt"
+    prompt = "hfcf.prompts.counterfactuals:ClaimPrompt"
     negated = True
 
     def text(self, row: Row) -> str:
@@ -115,7 +115,7 @@ class SentenceRewriting:
     noun = "sentence"
     editable = "outside the entities"
     columns = ("tokens", "head", "tail", "label")
-    prompt = "hfcf.prompts.relations:RelationPrompt"
+    prompt = "hfcf.prompts.counterfactuals:RelationPrompt"
     negated = False
 
     def text(self, row: Row) -> str:

@@ -131,10 +131,10 @@ def divide_logits(model: Model, out: Path, temperature: float) -> None:
     for path in sorted(out / name for name in _files(out)):
         with safe_open(path, "pt") as file:
             metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
-        changed = {name: _own_name(name) for name in tensors if _own_name(name) in scaled}
+        changed = {name: _parameter_name(name) for name in tensors if _parameter_name(name) in scaled}
         if changed:
             kept = {name: tensor for name, tensor in tensors.items() if name not in changed}
-            new = {name: scaled[own].to(tensors[name].dtype).contiguous() for name, own in changed.items()}
+            new = {name: scaled[parameter].to(tensors[name].dtype).contiguous() for name, parameter in changed.items()}
             files[path] = {**kept, **new}, metadata
             missing -= set(changed.values())
     if missing:
@@ -148,7 +148,7 @@ def _files(out: Path) -> list[str]:
     return [PEFT] if (out / PEFT).exists() else [path.name for path in out.glob("model*.safetensors")]
 
 
-def _own_name(stored: str) -> str:
+def _parameter_name(stored: str) -> str:
     """Return the network's name of a stored tensor: PEFT puts its own before it."""
     return stored.removeprefix("base_model.model.")
 

@@ -18,7 +18,6 @@ from datasets import Dataset
 from torch.utils.data import Sampler
 
 from hfcf.core.model_checks import is_whole
-from hfcf.training.steps import drop_unset
 
 SECONDS = 300.0
 """Seconds between two checkpoints; `HFCF_CHECKPOINT_SECONDS` changes them."""
@@ -35,7 +34,7 @@ class CheckpointError(ValueError):
 
 def data_digest(rows: Dataset, hp: Any, more: Any = None) -> str:
     """Hash what a training reads: tokenised rows, settings (a model's contents, not its name), and `more`, which is JSON-able."""
-    settings = {**drop_unset(asdict(hp)), "model": hp.model.key()}
+    settings = {**asdict(hp), "model": hp.model.key()}
     digest = hashlib.sha256(json.dumps([settings, rows.column_names, more], sort_keys=True, default=str).encode())
     for batch in rows.with_format(None).iter(1_000):
         digest.update(json.dumps(batch, default=str).encode())

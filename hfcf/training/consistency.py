@@ -65,8 +65,8 @@ def _interval(old: Sequence[bool], new: Sequence[bool], names: Sequence[Any]) ->
     """Return the ends of the interval of a consistency; samples of sources without a right original count 0."""
     if not any(old):
         return None
-    given, both = np.array(old, dtype=float), np.array([a and b for a, b in zip(old, new, strict=True)], dtype=float)
-    ((_, low, high),) = intervals(lambda drawn: (drawn @ both / np.maximum(drawn @ given, 1))[:, None], names)
+    old_right, both = np.array(old, dtype=float), np.array([a and b for a, b in zip(old, new, strict=True)], dtype=float)
+    ((_, low, high),) = intervals(lambda drawn: (drawn @ both / np.maximum(drawn @ old_right, 1))[:, None], names)
     return [round(low, 4), round(high, 4)]
 
 

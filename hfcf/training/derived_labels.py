@@ -64,30 +64,30 @@ def _three(row: Row, distractors: int, share: float, rng: random.Random) -> list
     structure = Structure.from_row(row)
     denied = chain(structure, rng)
     leaf, flipped = denied[-1], rng.random() < 0.5
-    plain = {info["id"]: piece for info, piece in zip(row["evidence_info"], row["evidence"], strict=True)}
-    opposed = {name: {**piece, "text": deny(piece["text"])} if name in denied else piece for name, piece in plain.items()}
-    claim, pool = deny(row["claim"]) if flipped else row["claim"], [name for name in plain if name not in structure.nodes()]
+    originals = {info["id"]: piece for info, piece in zip(row["evidence_info"], row["evidence"], strict=True)}
+    opposed = {name: {**piece, "text": deny(piece["text"])} if name in denied else piece for name, piece in originals.items()}
+    claim, pool = deny(row["claim"]) if flipped else row["claim"], [name for name in originals if name not in structure.nodes()]
     rng.shuffle(pool)
 
     def make(suffix: str, label: str, pieces: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
         steps = row["structure"] if label != NOT_ENOUGH_INFO else []
-        own, leaves = {*structure.nodes(), extra}, {*structure.leaves(), extra}
-        infos = [{"id": name, "useful": name in own, "leaf": name in leaves} for name in names]
-        at_random = {name: {**plain[name], "text": deny(plain[name]["text"])} for name in pool if rng.random() < share}
+        useful, leaves = {*structure.nodes(), extra}, {*structure.leaves(), extra}
+        infos = [{"id": name, "useful": name in useful, "leaf": name in leaves} for name in names]
+        at_random = {name: {**originals[name], "text": deny(originals[name]["text"])} for name in pool if rng.random() < share}
         evidence = [{**pieces, **at_random}[name] for name in names]
         changed = {"claim": claim, "evidence": evidence, "evidence_info": infos, "structure": steps, "label": label}
         return {**row, **changed, "id": f"{row['id']}-{suffix}"}
 
-    names = [name for name in plain if name in structure.nodes() or name in pool[:distractors]]
-    supporting, refuting = (opposed, plain) if flipped else (plain, opposed)
+    names = [name for name in originals if name in structure.nodes() or name in pool[:distractors]]
+    supporting, refuting = (opposed, originals) if flipped else (originals, opposed)
     leaves, extra = structure.leaves(), f"{leaf}-denied"
     if rng.random() < 0.5:
         removed = {leaf, *rng.sample([name for name in leaves if name != leaf], (len(leaves) + 1) // 2 - 1)}
         rest = [name for name in leaves if name not in removed] + pool[: distractors + len(removed)]
     else:
         rest = [*leaves, extra, *pool[: max(distractors - 1, 0)]]
-    side = rng.choice([plain, opposed])
-    other = opposed if side is plain else plain
+    side = rng.choice([originals, opposed])
+    other = opposed if side is originals else originals
     return [
         make("sup", SUPPORTS, supporting, names),
         make("ref", REFUTES, refuting, names),

@@ -43,7 +43,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
     corpus = bm25s.tokenize([f"{piece['title']} {piece['text']}" for piece in collection], show_progress=False)
     index.index(corpus, show_progress=False)
 
-    def fill(row: dict[str, Any]) -> dict[str, Any]:
+    def fill_row(row: dict[str, Any]) -> dict[str, Any]:
         evidence = list(row["evidence"] or [])
         gold = [True] * len(evidence)
         if row.get("status") or problem({"claim": row["claim"], "evidence": evidence}):
@@ -65,7 +65,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
 
     # `map` would hash the index at every call; the collection's hash represents it.
     key = Hasher.hash((ds._fingerprint, list(collection), pieces, seed, "mixed"))
-    return ds.map(fill, features=Features({**ds.features, "gold": GOLD}), desc="distractors", new_fingerprint=key)
+    return ds.map(fill_row, features=Features({**ds.features, "gold": GOLD}), desc="distractors", new_fingerprint=key)
 
 
 def _mixed(row: Mapping[str, Any], evidence: list[Any], gold: list[bool], rng: Random) -> dict[str, Any]:

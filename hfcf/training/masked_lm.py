@@ -156,13 +156,13 @@ _EXAMPLE = re.compile(r'"([^"]+)"?')
 
 
 def collect(
-    training: Dataset, held: Dataset, excluded: Sequence[Dataset], *, wordnet: bool, held_out: float, seed: int
+    training: Dataset, development: Dataset, excluded: Sequence[Dataset], *, wordnet: bool, held_out: float, seed: int
 ) -> tuple[list[str], dict[str, list[str]], int]:
     """Collect sentences to train on, and the held-out sentences of each kind.
 
     Args:
         training: verification rows.
-        held: rows that are held out.
+        development: rows that are held out.
         excluded: rows whose sentences and whole texts may not be trained on or scored.
         wordnet: also read WordNet's glosses; a hash of the text decides whether a gloss is held out.
         held_out: share of the glosses to hold out.
@@ -180,7 +180,7 @@ def collect(
     candidates = unique([*sentences(training), *parts[False]])
     texts = unique(candidates, used)
     used |= {normalise(text) for text in texts}
-    sets = {"corpora": unique(sentences(held), used)}
+    sets = {"corpora": unique(sentences(development), used)}
     if wordnet:
         sets["WordNet"] = unique(parts[True], used)
     return texts, sets, len(candidates) - len(texts)

@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
-from hfcf.training.steps import drop_unset, with_steps
+from hfcf.training.steps import with_steps
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
         hp: the settings. The contents of their model count, not its name.
         train: function that trains the model and stores it in the given folder.
     """
-    settings = {**drop_unset(asdict(hp)), "model": hp.model.key()}
+    settings = {**asdict(hp), "model": hp.model.key()}
     data = json.dumps([kind, content, settings], sort_keys=True, ensure_ascii=False).encode()
     digest = hashlib.sha256(data).hexdigest()
     folder = _folder(digest)

@@ -264,7 +264,7 @@ def evaluate_open_reader(rows: Dataset, reader: OpenReader) -> Evaluation:
     questions, gold = rows["question"][:], ANSWERS.gold(rows)
     hits = reader.retriever.run(questions)
     has_answer = [any(holds_answer(answers, hit["text"]) for hit in passages) for answers, passages in zip(gold, hits, strict=True)]
-    found = reader.read(questions, hits)
+    found = reader.read_hits(questions, hits)
     predicted = first_texts(found)
     results = {
         "rows": len(rows),

@@ -59,13 +59,13 @@ def ngrams(claims: Sequence[str], sizes: Sequence[int] = (2,), *, common: int = 
     return names, csr_array((np.ones(len(where)), (j, i)), shape=(len(names), len(claims)))
 
 
-def most_biased(held: Any, classes: np.ndarray, top: int) -> np.ndarray:
+def most_biased(occurrences: Any, classes: np.ndarray, top: int) -> np.ndarray:
     """Return the numbers of the `top` n-grams of each class by local mutual information, p(j, c) log (p(c | j) / p(c)).
 
     Deviation: both are shares of the rows; theirs are of the n-grams of all claims.
     """
     one_hot = np.eye(classes.max(initial=0) + 1)[classes]
-    information = local_mutual_information(held @ one_hot, one_hot.sum(0) / max(len(one_hot), 1))
+    information = local_mutual_information(occurrences @ one_hot, one_hot.sum(0) / max(len(one_hot), 1))
     order = np.argsort(-information, axis=0, kind="stable")[:top]
     return np.array(sorted({j for c, column in enumerate(order.T) for j in column if information[j, c] > 0}), dtype=np.int64)
 
@@ -76,27 +76,16 @@ def local_mutual_information(counts: np.ndarray, shares: np.ndarray) -> np.ndarr
         return np.nan_to_num(counts * np.log(counts / counts.sum(1, keepdims=True) / shares), neginf=0.0)
 
 
-def bias(held: Any, classes: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Compute bⱼᶜ, n-grams × classes: the weighted share of each class among the rows with an n-gram."""
-    weighted = held @ (np.eye(classes.max(initial=0) + 1)[classes] * (1 + alpha)[:, None])
-    return weighted / weighted.sum(1, keepdims=True)
-
-
-def objective(held: Any, classes: np.ndarray, alpha: np.ndarray, penalty: float) -> float:
-    """Compute Σⱼ maxc bⱼᶜ + λ ‖α‖₂."""
-    return float(bias(held, classes, alpha).max(1, initial=0.0).sum() + penalty * np.linalg.norm(alpha))
-
-
-def balance(held: Any, classes: np.ndarray, penalty: float = 0.01, steps: int = 400) -> np.ndarray:
-    """Find the α ≥ 0 with the lowest objective, by Adam from 0; `held` is n-grams × rows, and `penalty` is λ."""
-    alpha = np.zeros(held.shape[1])
-    if not held.nnz:
+def balance(occurrences: Any, classes: np.ndarray, penalty: float = 0.01, steps: int = 400) -> np.ndarray:
+    """Find the α ≥ 0 with the lowest Σⱼ maxc bⱼᶜ + λ ‖α‖₂, by Adam from 0; `occurrences` is n-grams × rows, and `penalty` is λ."""
+    alpha = np.zeros(occurrences.shape[1])
+    if not occurrences.nnz:
         return alpha
-    by_row, one_hot = held.T.tocsr(), np.eye(classes.max() + 1)[classes]
+    by_row, one_hot = occurrences.T.tocsr(), np.eye(classes.max() + 1)[classes]
     first, second = np.zeros_like(alpha), np.zeros_like(alpha)
     best, lowest = alpha, np.inf
     for step in range(steps + 1):
-        weighted = held @ (one_hot * (1 + alpha)[:, None])
+        weighted = occurrences @ (one_hot * (1 + alpha)[:, None])
         total = weighted.sum(1)
         likeliest, norm = weighted.argmax(1), np.linalg.norm(alpha)
         highest = weighted.max(1) / total

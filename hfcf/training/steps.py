@@ -14,13 +14,6 @@ import torch
 
 FILE = "training.json"
 """The file of a trained model that says how many steps it was trained for, on batches of what size."""
-_LATER = ("micro_batch_size", "gradient_checkpointing", "max_steps")
-"""Settings that were added later: a training without them has the key that it had before."""
-
-
-def drop_unset(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the settings that were added later and are not set, so that keys of caches stay as they were."""
-    return {name: value for name, value in settings.items() if value or name not in _LATER}
 
 
 def one_length(content: Any) -> Any:

@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 class Purpose:
     """What a model was trained for: the task (1 to 4), its kind, the tokens it read, the seed of the evidence's order, its labels.
 
-    `labels` is None where older versions of the library did not store them.
+    `labels` is None for a language model.
     """
 
     task: int
@@ -77,7 +77,7 @@ def purpose(model: Model, task: int | None = None) -> Purpose:
     if (path := next((path for path in paths if path), None)) is None:
         raise ValueError(f"{model.name} has no {SETTINGS}, which says what it is for; train one: hfcf train train_structures")
     stored = json.loads(Path(path).read_text(encoding="utf-8"))
-    trained = Purpose(**{**stored, "labels": tuple(stored["labels"]) if stored.get("labels") else None})
+    trained = Purpose(**{**stored, "labels": stored["labels"] and tuple(stored["labels"])})
     if task not in (None, trained.task) and not {task, trained.task} <= {*WRITTEN}:
         raise ValueError(f"{model.name} was trained for task {trained.task}, and can't be asked for task {task}")
     return trained if task is None else replace(trained, task=task)
@@ -135,10 +135,10 @@ def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list
 
     `settings` are the settings of `ask` for the second model, which was trained for Task 2.
     """
-    read = ask([with_structure(view, answer.structure) for view, answer in written], **settings)
+    labelled = ask([with_structure(view, answer.structure) for view, answer in written], **settings)
     return [
         first._replace(label=second.label, fault=first.fault or second.fault, probabilities=second.probabilities)
-        for (_, first), second in zip(written, read, strict=True)
+        for (_, first), second in zip(written, labelled, strict=True)
     ]
 
 
@@ -146,8 +146,8 @@ def with_structure(view: View, structure: Structure) -> View:
     """Return Task 2's view of a row with another structure than its own, whose conclusions are not leaf evidence."""
     concluded = structure.intermediates()
     pieces = {name: text for name, text in view.pieces.items() if name not in concluded}
-    given = replace(structure, label=None, texts={**view.texts, **structure.texts})
-    return replace(view, task=2, pieces=pieces, structure=given, target=None)
+    linked = replace(structure, label=None, texts={**view.texts, **structure.texts})
+    return replace(view, task=2, pieces=pieces, structure=linked, target=None)
 
 
 def graph(view: View) -> list[Any]:

@@ -229,10 +229,10 @@ class StructureTrainer:
 
         It is None where the model gives no label, or its task does not take the row.
         """
-        asked = self.answers(rows, model, max_length=max_length, labels=labels)
-        for reason, number in Counter(asked.left_out.values()).items():
+        results = self.answers(rows, model, max_length=max_length, labels=labels)
+        for reason, number in Counter(results.left_out.values()).items():
             log.warning("%d of %d rows are left out: %s", number, len(rows), reason)
-        return asked.stored(len(rows))
+        return results.stored(len(rows))
 
     def ways_of(self, model: Model, ways: int | None) -> int | None:
         """Return on how many labels to score a model: so many as are given, or its own; None where nothing says how many it has.
@@ -275,34 +275,34 @@ class StructureTrainer:
         task = purpose(model, self.task).task
         labels = None if ways is None else LABELS[: ways if task == 1 else 2]
         check_classes(rows["label"], ways if task == 1 else None, "the rows to score on")
-        asked = self.answers(rows, model, max_length=max_length, labels=labels)
+        results = self.answers(rows, model, max_length=max_length, labels=labels)
         scorer = self.scorer
-        true = scorer.gold(rows.select(asked.places))
-        hidden = [label for label in classes_of(model, asked.trained) or () if task == 1 and label not in asked.labels]
+        true = scorer.gold(rows.select(results.places))
+        hidden = [label for label in classes_of(model, results.trained) or () if task == 1 and label not in results.labels]
         notes = [f"the model's class {label} is not an answer here: the rows are scored without it" for label in hidden]
         if (most := self.distractors) is not None:
             if fewer := sum(answer["distractors"] < most for answer in true):
                 notes += [f"{fewer} of {len(true)} rows have fewer than {most} distractors, and show all of theirs"]
             true = [{**answer, "distractors": min(most, answer["distractors"])} for answer in true]
-        structures = dict(zip(asked.places, true, strict=True))
+        structures = dict(zip(results.places, true, strict=True))
         gold = [structures.get(i, label) for i, label in enumerate(rows["label"])]
-        predicted = asked.stored(len(rows))
+        predicted = results.stored(len(rows))
         result = Evaluation(
-            {"task": task, "rows": len(asked.shown), "left out": len(asked.left_out)}, gold, predicted, asked.left_out,
-            asked.labels, max_length=asked.max_length,
-            cut=count_cut(asked.shown, model, asked.trained.kind, asked.max_length), notes=notes,
-            details=spread(list(map(_details, asked.shown, asked.answers)), asked.places, len(rows)),
+            {"task": task, "rows": len(results.shown), "left out": len(results.left_out)}, gold, predicted, results.left_out,
+            results.labels, max_length=results.max_length,
+            cut=count_cut(results.shown, model, results.trained.kind, results.max_length), notes=notes,
+            details=spread(list(map(_details, results.shown, results.answers)), results.places, len(rows)),
         )  # fmt: skip
-        if not asked.shown:
+        if not results.shown:
             return result
-        every, *groups = scorer.table(true, [predicted[i] for i in asked.places])
+        every, *groups = scorer.table(true, [predicted[i] for i in results.places])
         if single := [line["group"] for line in (every, *groups) if math.isnan(line["macro_f1"])]:
             notes = [*notes, f"there is no macro-F1 of groups whose rows have one label: {', '.join(single)}"]
         parts = {line.pop("group"): {"task": task, **_numbers(line)} for line in groups}
         scores = {
             **result.scores,
-            "unreadable": sum(answer.fault is not None for answer in asked.answers),
-            "strict_accuracy": _strict_accuracy(asked),
+            "unreadable": sum(answer.fault is not None for answer in results.answers),
+            "strict_accuracy": _strict_accuracy(results),
             **_numbers({**every, "group": None}),
             **parts,
         }
@@ -322,8 +322,8 @@ class StructureAnswers(NamedTuple):
 
     def stored(self, rows: int) -> list[Any]:
         """Return the answer to each of all rows as comparisons store it; None where the task does not take the row."""
-        said = dict(zip(self.places, map(_stored, self.shown, self.answers), strict=True))
-        return [said.get(i) for i in range(rows)]
+        by_place = dict(zip(self.places, map(_stored, self.shown, self.answers), strict=True))
+        return [by_place.get(i) for i in range(rows)]
 
 
 def _stored(view: View, answer: Answer) -> Any:
@@ -342,10 +342,10 @@ def _details(view: View, answer: Answer) -> dict[str, Any]:
     return details | {name: value for name, value in more.items() if value is not None}
 
 
-def _strict_accuracy(asked: StructureAnswers) -> float:
+def _strict_accuracy(results: StructureAnswers) -> float:
     """Return the share of the right labels whose answers could be read as a whole."""
-    pairs = zip(asked.shown, asked.answers, strict=True)
-    return round(sum(answer.fault is None and answer.label == view.label for view, answer in pairs) / len(asked.shown), 4)
+    pairs = zip(results.shown, results.answers, strict=True)
+    return round(sum(answer.fault is None and answer.label == view.label for view, answer in pairs) / len(results.shown), 4)
 
 
 def _numbers(line: Mapping[str, Any]) -> dict[str, Any]:

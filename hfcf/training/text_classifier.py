@@ -87,8 +87,8 @@ class TextTrainer:
         texts = list(rows[self.column])
         answers = TextClassifier(model=model, max_length=max_length).run(texts)
         longer = [i for i, answer in enumerate(answers) if answer is None]
-        read = TextClassifier(model=model, max_length=max_length, cut=True).run([texts[i] for i in longer])
-        for i, answer in zip(longer, read, strict=True):
+        cut_answers = TextClassifier(model=model, max_length=max_length, cut=True).run([texts[i] for i in longer])
+        for i, answer in zip(longer, cut_answers, strict=True):
             answers[i] = answer
         _check_classes(model, set(answers[0] if answers else ()), set(rows["label"]) - {None})
         return answers, len(longer)

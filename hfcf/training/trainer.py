@@ -22,7 +22,7 @@ from hfcf.core.model import Model
 from hfcf.core.progress import Bar, is_shown, time_left
 from hfcf.core.redact import short_path
 from hfcf.core.settings import Positive, Seed, Share, check_fields
-from hfcf.engines.base import counted, has_bfloat16, process_device
+from hfcf.engines.base import has_bfloat16, process_device
 from hfcf.engines.networks import quiet_peft, save_adapter, save_changes
 from hfcf.engines.open_reader import FILE as OPEN_DOMAIN
 from hfcf.training import steps
@@ -109,9 +109,6 @@ class Hyperparameters:
         elif "epochs" in changes and "max_steps" not in changes:
             changes["max_steps"] = None
         return replace(self, **changes)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return steps.drop_unset(vars(self))  # stages that train are pickled into the keys of the map cache
 
 
 @dataclass(frozen=True)
@@ -250,7 +247,6 @@ def training_progress() -> Iterator[Any]:
                 self.loss = f", loss {float(logs['loss']):.3g}"
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            counted()
             if self.bar is not None:
                 self.bar.move(state.global_step, self._text(state))
             elif time.monotonic() - self.logged > 60 * MINUTES:

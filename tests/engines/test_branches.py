@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hfcf.core.model import Model
 from hfcf.engines import branches
-from hfcf.engines.branches import Branches
+from hfcf.engines.perplexity import Branches
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
 

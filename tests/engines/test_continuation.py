@@ -128,7 +128,7 @@ def test_an_unknown_language_is_an_error_that_names_it(folders: Callable[[str], 
 
 
 def test_more_new_tokens_than_positions_is_an_error(tiny_model: Callable[[str], str]) -> None:
-    with pytest.raises(ValueError, match=r"max_new_tokens must be less than the 512 positions of .*, got 512: lower it"):
+    with pytest.raises(ValueError, match=r"max_new_tokens.* 512 .*512"):
         Continuation(model=Model(tiny_model("gpt2")), max_new_tokens=512).run(["Rome is old."])
 
 

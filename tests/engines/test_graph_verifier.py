@@ -124,7 +124,7 @@ def test_it_learns_from_the_edges_alone(hp: Hyperparameters) -> None:
 def test_what_is_no_graph_verifier_is_refused(tiny_model: Tiny, hp: Hyperparameters, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"has no {HEAD}"):
         GraphClassifier(model=hp.model, max_length=32).run([CHAIN])
-    with pytest.raises(ValueError, match="an edge must name a text between −1 and 2, got 3"):
+    with pytest.raises(ValueError, match=r"−1 .*2.* 3"):
         train_graph_verifier([[*CHAIN[:2], [[3, -1]]]], ["SUPPORTS"], hp, tmp_path, labels=LABELS)
     with pytest.raises(ValueError, match="'NOT ENOUGH INFO'"):
         train_graph_verifier([CHAIN], ["NOT ENOUGH INFO"], hp, tmp_path, labels=LABELS)

@@ -200,9 +200,9 @@ def test_a_head_that_neither_base_nor_adapter_has_is_an_error(own: Path, tmp_pat
 def test_a_head_that_a_checkpoint_lacks_is_an_error(own: Path, tmp_path: Path, tiny_model: Tiny) -> None:
     network = AutoModelForSequenceClassification.from_pretrained(own)
     network.bert.save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"has no weights classifier\.bias, classifier\.weight, which would be random"):
+    with pytest.raises(ValueError, match=r"classifier\.bias, classifier\.weight"):
         load_network(AutoModelForSequenceClassification, Model(str(tmp_path)), torch.float32)
-    with pytest.raises(ValueError, match=r"has no weights qa_outputs\.bias, qa_outputs\.weight"):
+    with pytest.raises(ValueError, match=r"qa_outputs\.bias, qa_outputs\.weight"):
         load_network(AutoModelForQuestionAnswering, Model(tiny_model("classifier")), torch.float32)
     assert load_network(AutoModelForSequenceClassification, Model(str(own)), torch.float32).classifier is not None
 

@@ -171,7 +171,7 @@ def test_a_refusal_says_what_to_type(names: list[str], settings: dict[str, Any],
 
 
 def test_one_score_is_no_verdict(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has one output, a score"):
+    with pytest.raises(ValueError, match="cross-encoder"):
         check_classifier(Model(save(tmp_path, "cross-encoder", ["LABEL_0"], [0])))
 
 
@@ -182,7 +182,7 @@ def test_classes_that_do_not_exclude_each_other_are_refused(tmp_path: Path) -> N
 
 
 def test_a_model_without_a_head_is_refused(tiny_model: Callable[[str], str]) -> None:
-    with pytest.raises(ValueError, match="is a BertForMaskedLM and not a sequence classifier"):
+    with pytest.raises(ValueError, match="BertForMaskedLM"):
         check_classifier(Model(tiny_model("mlm"), labels={"0": "SUPPORTS", "1": "REFUTES"}, inputs="claim-evidence"))
 
 
@@ -196,7 +196,7 @@ def test_no_weights_are_read_to_check(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_other_labels_has_no_verdict() -> None:
-    with pytest.raises(ValueError, match="the model answers entailment, neutral, and none of SUPPORTS, REFUTES"):
+    with pytest.raises(ValueError, match=r"entailment, neutral.*SUPPORTS, REFUTES"):
         choose({"entailment": 0.7, "neutral": 0.3}, LABELS)
 
 

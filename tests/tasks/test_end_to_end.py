@@ -16,7 +16,7 @@ from datasets import Dataset
 
 from hfcf.core.candidates import reject
 from hfcf.core.model import Model
-from hfcf.prompts.claims import ClaimPrompt
+from hfcf.prompts.counterfactuals import ClaimPrompt
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK, rewritten
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"

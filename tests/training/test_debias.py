@@ -22,9 +22,21 @@ from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import debias as debias_module
-from hfcf.training.bias_model import FLOOR, encoder_bias, ngram_bias, related_groups
-from hfcf.training.debias import SETTINGS, Debias, GroupSampler, contrast, pool, prepare, product_of_experts, weighted_cross_entropy
-from hfcf.training.reweight import balance, bias, most_biased, ngrams, objective, row_weights
+from hfcf.training.debias import (
+    FLOOR,
+    SETTINGS,
+    Debias,
+    GroupSampler,
+    contrast,
+    encoder_bias,
+    ngram_bias,
+    pool,
+    prepare,
+    product_of_experts,
+    related_groups,
+    weighted_cross_entropy,
+)
+from hfcf.training.reweight import balance, most_biased, ngrams, row_weights
 from hfcf.training.trainer import Hyperparameters, trained_model
 from hfcf.training.verifier import predict, scores, train_verifier
 
@@ -144,6 +156,17 @@ def planted(number: int = 2000, share: float = 0.9) -> tuple[list[str], list[str
         labels.append(REFUTES if draw.random() < (share if negated else 0.5) else SUPPORTS)
         claims.append(" ".join(["she", "did", "not", *tokens] if negated else tokens))
     return claims, labels
+
+
+def bias(occurrences: Any, classes: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Compute bⱼᶜ, n-grams × classes: the weighted share of each class among the rows with an n-gram."""
+    weighted = occurrences @ (np.eye(classes.max(initial=0) + 1)[classes] * (1 + alpha)[:, None])
+    return weighted / weighted.sum(1, keepdims=True)
+
+
+def objective(occurrences: Any, classes: np.ndarray, alpha: np.ndarray, penalty: float) -> float:
+    """Compute Σⱼ maxc bⱼᶜ + λ ‖α‖₂."""
+    return float(bias(occurrences, classes, alpha).max(1, initial=0.0).sum() + penalty * np.linalg.norm(alpha))
 
 
 @pytest.mark.parametrize(("top", "error"), [(1, 0.03), (20, 0.06), (0, 0.25)])  # of all, many pull at the same rows
@@ -446,9 +469,11 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("debias", KINDS, ids=lambda one: f"{one.kind}-{one.bias}")
-@pytest.mark.parametrize(("tune", "ways"), [("full", 3), ("lora", 2), ("lowrank", 3)])
-def test_every_kind_trains_every_way(
+@pytest.mark.parametrize(
+    ("debias", "tune", "ways"),
+    [*((kind, "full", 3) for kind in KINDS), (KINDS[0], "lora", 2), (KINDS[2], "lowrank", 3), (KINDS[3], "lora", 2)],
+)
+def test_every_kind_and_every_tuning_trains(
     debias: Debias, tune: str, ways: int, tiny_model: Tiny, tmp_path: Path, networks: list[Any]
 ) -> None:
     folder = tiny_model("classifier") if ways == 3 else encoder_of(tiny_model, tmp_path)

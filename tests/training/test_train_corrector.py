@@ -66,7 +66,7 @@ def test_scores_compare_with_the_same_model_without_the_evidence(ner: Ner, monke
 
 def test_no_claim_to_mask_is_an_error(ner: Ner, tmp_path: Path, tiny_model: Callable[[str], str]) -> None:
     hp = Hyperparameters(model=Model(tiny_model("t5_marked")))
-    with pytest.raises(ValueError, match="none of the 3 rows is a SUPPORTS row"):
+    with pytest.raises(ValueError, match=r"3 rows.*SUPPORTS"):
         train_corrector(rows(REFUTES), ner, hp, tmp_path / "out")
 
 

@@ -338,7 +338,7 @@ def test_a_training_can_start_from_an_adapter_and_goes_on_from_its_answers(
     assert [list(one.values()) for one in after] == [pytest.approx(list(one.values()), abs=1e-4) for one in before]
     with pytest.raises(ValueError, match=r"all weights.*tune=full"):
         train_verifier(rows(4), settings(str(encoder), model=start, tune="lowrank"), tmp_path / "third", labels=LABELS[:2])
-    with pytest.raises(ValueError, match="has the classes SUPPORTS, REFUTES, not SUPPORTS, REFUTES, NOT ENOUGH INFO"):
+    with pytest.raises(ValueError, match="SUPPORTS, REFUTES, not SUPPORTS, REFUTES, NOT ENOUGH INFO"):
         train_verifier(rows(4), settings(str(encoder), model=start), tmp_path / "third")
 
 
@@ -595,9 +595,9 @@ def test_a_recipe_trains_a_two_way_verifier(tiny_model: Tiny, tmp_path: Path) ->
     recipe = recipe_of(tmp_path, str(encoder), ways=2, nei=[])
     report = train(recipe, tmp_path / "out")
     assert set(report["scores"]["Others"]) == {"2-way"}
-    with pytest.raises(ExistingResultError, match=r"  epochs is 1\.0 there, and 2\.0 here\n"):
+    with pytest.raises(ExistingResultError, match=r"epochs .*1\.0 .*2\.0 "):
         train({**recipe, "epochs": 2}, tmp_path / "out")
-    with pytest.raises(ExistingResultError, match="all rows there, and the first 8 here"):
+    with pytest.raises(ExistingResultError, match="first 8 "):
         train(recipe, tmp_path / "out", limit=8)
     assert json.loads((tmp_path / "out" / "config.json").read_text())["label2id"] == {SUPPORTS: 0, REFUTES: 1}
 
@@ -657,7 +657,7 @@ def test_rows_of_a_folder_that_holds_a_dataset_are_trained_on(tmp_path: Path, mo
         assert select_rows(parse_train(recipe))[0]["claim"][:] == own["claim"][:], corpus
         recipe["data_dir"] = "elsewhere"
         assert len(select_rows(parse_train(recipe))[0]) == 4
-    with pytest.raises(CorpusError, match="where its files are is not said"):
+    with pytest.raises(CorpusError, match="fever"):
         load("fever")
 
 

@@ -60,7 +60,8 @@ class Scores:
         return chunks[..., None] * _CHUNK + torch.arange(_CHUNK, device=chunks.device)
 
 
-Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # scores, beams and tokens
+Continuations = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Scores, beams and tokens of continuations."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def candidates(scores: Scores, now: ConstraintStates, tracker: Tracker, ends: to
     return Candidates(score, beam, token, torch.isin(token, ends), counts)
 
 
-def _leading(scores: Scores, now: ConstraintStates, tracker: Tracker, waiting: torch.Tensor) -> Part:
+def _leading(scores: Scores, now: ConstraintStates, tracker: Tracker, waiting: torch.Tensor) -> Continuations:
     """Return the tokens that lead each waiting beam on, and its best token."""
     width, (rows, words) = waiting.shape[1], tracker.tokens.shape
     each = torch.arange(width, device=waiting.device)
@@ -110,7 +111,7 @@ def _leading(scores: Scores, now: ConstraintStates, tracker: Tracker, waiting: t
     return torch.cat([score, best], 1), torch.cat([beam, each.expand(rows, -1)], 1), torch.cat([token, first], 1)
 
 
-def _without(part: Part, other: Part, vocabulary: int) -> Part:
+def _without(part: Continuations, other: Continuations, vocabulary: int) -> Continuations:
     """Return `part` without the continuations of `other`."""
     others = (other[1] * vocabulary + other[2]).masked_fill(other[0] == -torch.inf, -1).sort(1).values
     keys = part[1] * vocabulary + part[2]

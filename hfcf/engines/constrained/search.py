@@ -116,7 +116,7 @@ class _Search:
         ends = config.eos_token_id
         self.ends = torch.tensor([ends] if isinstance(ends, int) else ends or [], dtype=torch.long, device=self.device)
         # The token after an ended text. Transformers reads a padding token 0 as none; so do we, for the same sequences.
-        self.fill = config.pad_token_id or (int(self.ends[0]) if len(self.ends) else 0)
+        self.padding = config.pad_token_id or (int(self.ends[0]) if len(self.ends) else 0)
         self.beams = Beams(model, input_ids, self.width, self.limit - self.prompt, model_kwargs)
         self.narrows = self.beams.narrows and all(type(processor).__name__ in _BY_HYPOTHESIS for processor in processors)
         rows = len(constraints.automata)
@@ -128,7 +128,7 @@ class _Search:
         self.rows = torch.arange(rows, device=self.device)
         self.scores = every(-torch.inf, torch.float32)
         self.scores[:, 0] = 0
-        self.texts = every(self.fill, torch.long)[..., None].repeat(1, 1, self.limit)
+        self.texts = every(self.padding, torch.long)[..., None].repeat(1, 1, self.limit)
         self.texts[:, :, : self.prompt] = input_ids.view(rows, self.width, -1)
         # The finished hypotheses of all rows.
         self.best, self.best_scores, self.best_met = self.texts.clone(), every(NONE, torch.float32), every(0, torch.long)

@@ -13,7 +13,7 @@ import torch
 from hfcf.core import progress
 from hfcf.core.model import REMOTE, Model, is_prompted, is_remote, weights_of
 from hfcf.core.settings import Positive, Seed, Weight
-from hfcf.engines.base import Engine, Usage, counted, request_key, usage
+from hfcf.engines.base import Engine, Usage, request_key, usage
 from hfcf.engines.cache import open_cache
 from hfcf.engines.llm import in_process
 from hfcf.engines.llm.answers import InvalidAnswer, Schema, parse_answer, schema_validator
@@ -138,7 +138,6 @@ class LanguageModel(Engine):
                     record.tokens += read + written
                     record.written += written
                 count(done := done + len(raws))
-                counted()
                 yield from raws.items()
                 start = time.perf_counter()
 

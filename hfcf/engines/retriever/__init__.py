@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -99,16 +99,12 @@ class Retriever(Engine):
         super().__post_init__()
         if self.method not in METHODS:
             raise ValueError(f"method must be {' or '.join(map(repr, METHODS))}, got {self.method!r}")
-        if self.method != "dense" and (given := self._index()):
-            what = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        changed = {name: value for name, default in INDEX.items() if (value := getattr(self, name)) != default}
+        if self.method != "dense" and changed:
+            what = ", ".join(f"{name}={value!r}" for name, value in changed.items())
             raise ValueError(f"{what}: {self.method} has an index of its own; leave it out, or use dense retrieval")
         if self.method == "dense":
             self._encoder(self.model)
-
-    def __repr__(self) -> str:
-        # Comparisons have it in their keys: keys from before `index` was a setting are found again.
-        shown = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in INDEX} | self._index()
-        return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def run(self, requests: Sequence[Any]) -> list[Any]:
         if wrong := [request for request in requests if not isinstance(request, str)]:
@@ -131,13 +127,7 @@ class Retriever(Engine):
         return self._encoder(self.model)
 
     def settings(self) -> dict[str, Any]:
-        settings = {name: value for name, value in super().settings().items() if name not in INDEX}
-        # Without defaults, so that answers from before `index` was a setting are found again.
-        return {**settings, "passages": self.passages.key(), **self._index()}
-
-    def _index(self) -> dict[str, str]:
-        """Return the settings of the index that differ from the defaults."""
-        return {name: value for name, default in INDEX.items() if (value := getattr(self, name)) != default}
+        return {**super().settings(), "passages": self.passages.key()}
 
     def room(self, length: int) -> int:
         return super().room(length) if self.method == "bm25" else BATCH

@@ -125,9 +125,9 @@ def build(
             raise
         places = np.empty(len(passages), dtype=np.int64)
         places[records["number"] - 1] = np.arange(len(records))
-        fill(made, lambda numbers: records["vector"][places[numbers]], len(passages))
+        add_vectors(made, lambda numbers: records["vector"][places[numbers]], len(passages))
     else:
-        fill(made, _read(flat).reconstruct_batch, len(passages))
+        add_vectors(made, _read(flat).reconstruct_batch, len(passages))
     folder.mkdir()
     faiss.write_index(made, str(folder / _FILE))
 
@@ -181,7 +181,7 @@ def tune(made: Any, index_search: str) -> None:
         import_faiss().ParameterSpace().set_index_parameters(made, index_search)
 
 
-def fill(made: Any, vectors: Vectors, passages: int) -> None:
+def add_vectors(made: Any, vectors: Vectors, passages: int) -> None:
     """Train an index on a seeded sample of the passages, and add all of them chunk by chunk."""
     if not made.is_trained:
         size = min(passages, max(40 * _lists(made), SAMPLE))

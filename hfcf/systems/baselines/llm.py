@@ -115,7 +115,7 @@ class RewriteLlm(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         prompt = self._prompt
-        problems = [prompt.problem(row) for row in rows]
+        problems = [prompt.find_problem(row) for row in rows]
         readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
         answers = iter(
             prompts.ask(

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from hfcf.core.candidates import Candidate, reject, scored
 from hfcf.core.decisions import exceeds, ranked
 from hfcf.core.model import Model
-from hfcf.engines.branches import Branches
 from hfcf.engines.parser import Parser
+from hfcf.engines.perplexity import Branches
 from hfcf.systems.ccg.phrases import BE, Phrases, inflect, inverse
 from hfcf.systems.ccg.predicate import Gap, Parse, find_gap, why_broken
 from hfcf.systems.ccg.terms import head_word, order

@@ -17,10 +17,10 @@ from hfcf.core.candidates import Candidate, reject, scored, settle
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import Loss, NonNegative, Positive, Prompted, check_search
 from hfcf.core.stage import Reject, Stage
-from hfcf.engines.branches import Branches
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
+from hfcf.engines.perplexity import Branches
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.choose_phrase import PhraseChooser, RowPhrases, collect_phrases, write_candidates
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining

@@ -109,11 +109,6 @@ class Retrieve(Stage):
     index: str = INDEX["index"]
     index_search: str = INDEX["index_search"]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Without what is a default: rows that were made before it was a setting are found again.
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in INDEX or value != INDEX[name]}
-
     def check(self) -> None:
         self._engine(Passages(""))  # checks the settings
 

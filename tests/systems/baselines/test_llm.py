@@ -20,7 +20,7 @@ from hfcf.core.model import Model
 from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import _estimate, dry_run
-from hfcf.prompts import relations
+from hfcf.prompts import counterfactuals
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
@@ -260,7 +260,7 @@ def test_every_worked_example_of_relations_becomes_a_row() -> None:
     for example in prompts.read_prompt("relations")["examples"]:
         row = relation_row(example["sentence"], example["head"], example["tail"], example["relation"])
         (answer,) = example["answers"]
-        made = relations.read_answer(answer, row)
+        made = counterfactuals.read_answer(answer, row)
         assert made["tokens"] == answer["sentence"].split()
         assert made["tokens"][made["head"]["start"] : made["head"]["end"]] == [example["head"]]
 
@@ -279,7 +279,7 @@ GOOD = {"causal_terms": ["into"], "relation": "b-a", "replacements": ["out of"]}
 
 
 def test_an_answer_becomes_a_relation_row() -> None:
-    made = relations.read_answer({**GOOD, "sentence": "The port, sent by the U.S. Plant (out of it)."}, ROW)
+    made = counterfactuals.read_answer({**GOOD, "sentence": "The port, sent by the U.S. Plant (out of it)."}, ROW)
     assert made == {
         "tokens": ["The", "port", ",", "sent", "by", "the", "U.S.", "Plant", "(", "out", "of", "it", ")", "."],
         "head": {"start": 6, "end": 8}, "tail": {"start": 1, "end": 2}, "label": "b-a", "causal_terms": ["into"],
@@ -300,10 +300,10 @@ def test_an_answer_becomes_a_relation_row() -> None:
 )
 def test_an_answer_that_is_no_counterfactual_says_why(changed: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        relations.read_answer({**GOOD, "sentence": "The U.S. plant sent new cars out of the port .", **changed}, ROW)
+        counterfactuals.read_answer({**GOOD, "sentence": "The U.S. plant sent new cars out of the port .", **changed}, ROW)
 
 
 def test_entities_that_overlap_in_the_answer_are_told() -> None:
     row = relation_row("steel of the ship near steel ship", "steel ship", "ship near", "a-b")
     with pytest.raises(ValueError, match="overlap"):
-        relations.read_answer({**GOOD, "causal_terms": ["of"], "sentence": "a steel ship near"}, row)
+        counterfactuals.read_answer({**GOOD, "causal_terms": ["of"], "sentence": "a steel ship near"}, row)

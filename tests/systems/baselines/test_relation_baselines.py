@@ -22,7 +22,7 @@ from hfcf.core.task import apply_edits, get_task, revert_edits
 from hfcf.corpora.semeval import DIRECTED
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline.run import make_system
-from hfcf.prompts.relations import SEMEVAL
+from hfcf.prompts.counterfactuals import SEMEVAL
 from hfcf.systems import system_class
 from hfcf.systems.baselines.back_translation import BackTranslation
 from hfcf.systems.baselines.llm import LLM, RewriteLlm

@@ -11,8 +11,8 @@ from offline_models import installed
 from tiny_relation import row
 
 from hfcf.core.model import Model
-from hfcf.engines.branches import Branches
 from hfcf.engines.parser import Parser
+from hfcf.engines.perplexity import Branches
 from hfcf.systems.ccg.choose_phrase import collect_phrases
 from hfcf.systems.ccg.edit_relation import EditRelation
 from hfcf.systems.ccg.phrases import Phrases, read_phrases
