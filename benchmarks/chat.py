@@ -34,10 +34,10 @@ def requests(number: int) -> list[Any]:
     return [prompts.messages("verdicts", shots=3, **CLAIMS.values(row, names)) for row in rows]
 
 
-def timed(run: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> tuple[float, list[Any]]:
+def timed(run: Callable[[Sequence[Any]], list[Any]], messages: Sequence[Any]) -> tuple[float, list[Any]]:
     start = time.perf_counter()
-    answers = run(asked)
-    return len(asked) / (time.perf_counter() - start), [answer["answer"] for answer in answers]
+    answers = run(messages)
+    return len(messages) / (time.perf_counter() - start), [answer["answer"] for answer in answers]
 
 
 def main() -> None:
@@ -45,8 +45,8 @@ def main() -> None:
     os.environ["HFCF_REQUEST_CACHE"] = "off"
     engine = LanguageModel(model=Model("chat:offline:smollm2"), schema=SCHEMA, max_tokens=32)
     batch = BATCH // 2 if options.quick else BATCH
-    asked = requests(batch if options.quick else 3 * batch)
-    engine.run(asked[:1])  # loads the weights and the grammar
+    messages = requests(batch if options.quick else 3 * batch)
+    engine.run(messages[:1])  # loads the weights and the grammar
 
     def alone(part: Sequence[Any]) -> list[Any]:
         return [engine.run([request])[0] for request in part]
@@ -55,12 +55,12 @@ def main() -> None:
         with patched((in_process, "common_head", lambda _: 0)):
             return engine.run(part)
 
-    few = asked[: batch // 4 if options.quick else batch]
+    few = messages[: batch // 4 if options.quick else batch]
     with patched((LanguageModel, "room", lambda self, length: batch)):
         ways = {
             "one by one": timed(alone, few),
-            f"batches of {batch}": timed(batched, asked),
-            f"batches of {batch}, shared head": timed(engine.run, asked),
+            f"batches of {batch}": timed(batched, messages),
+            f"batches of {batch}, shared head": timed(engine.run, messages),
         }
     (first, expected), *_ = ways.values()
     assert all(answers[: len(few)] == expected for _, answers in ways.values()), "equal answers"

@@ -96,7 +96,7 @@ def endless(kind: Any, config: Any) -> Any:
     return model
 
 
-def plain(rng: Random, ids: range) -> Clauses:
+def single_phrases(rng: Random, ids: range) -> Clauses:
     """Draw 3 clauses of 4 phrases, no token in two of them."""
     some = rng.sample(ids, 24)
     return [[[some.pop() for _ in range(length)] for length in (1, 2, 3, 2)] for _ in range(3)]
@@ -144,7 +144,7 @@ def case(setting: Setting, number: int) -> tuple[torch.Tensor, list[Clauses]]:
     """Return a round's inputs and each row's constraints, the same in every process."""
     ids = torch.randint(2, WORDS, (setting.batch, PROMPT), generator=torch.Generator().manual_seed(number))
     rng, words = Random(number), range(1000, 30_000)
-    return ids, [(hard if (row + number) % 2 else plain)(rng, words) for row in range(setting.batch)]
+    return ids, [(hard if (row + number) % 2 else single_phrases)(rng, words) for row in range(setting.batch)]
 
 
 def time_search(search: Callable[[], Any]) -> tuple[float, Any]:

@@ -76,7 +76,7 @@ def make_rows(n: int) -> Dataset:
 
 def with_counterfactuals(ds: Dataset) -> Dataset:
     """Give each row one counterfactual, of its own size."""
-    own = get_task("verification").counterfactual
+    column_types = get_task("verification").counterfactual
     edit = {"field": "claim", "piece": -1, "start": 0, "end": 3, "before": "The", "after": "One"}
     more = {"source_id": "r", "system": "made", "change": "claim", "edits": [edit], "scores": [{"name": "verifier", "value": 0.9}]}
 
@@ -84,7 +84,7 @@ def with_counterfactuals(ds: Dataset) -> Dataset:
         rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
         return {"counterfactuals": [[{**row, **more}] for row in rows]}
 
-    return ds.map(fill, batched=True, features=Features({**ds.features, "counterfactuals": [dict(own)]}))
+    return ds.map(fill, batched=True, features=Features({**ds.features, "counterfactuals": [dict(column_types)]}))
 
 
 def decode_all(batch: Any) -> dict[str, list[Any]]:

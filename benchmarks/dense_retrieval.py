@@ -24,20 +24,20 @@ def vectors(size: int, number: int) -> tuple[np.ndarray, np.ndarray]:
     centres = rng.standard_normal((2_000, DIMENSIONS))
     found = (centres[rng.integers(0, 2_000, size)] + 0.7 * rng.standard_normal((size, DIMENSIONS))).astype(np.float32)
     found[99::100] = found[62 : 62 + 100 * len(found[99::100]) : 100]
-    asked = found[rng.integers(0, size, number)] + 0.5 * rng.standard_normal((number, DIMENSIONS))
-    return found, asked.astype(np.float32)
+    questions = found[rng.integers(0, size, number)] + 0.5 * rng.standard_normal((number, DIMENSIONS))
+    return found, questions.astype(np.float32)
 
 
 class Side:
     """An index of this library, filled, with the questions that it is asked one by one and in a batch."""
 
     def __init__(self, name: str, search: str, passages: np.ndarray) -> None:
-        from hfcf.engines.retriever.dense import fill, new_index
+        from hfcf.engines.retriever.dense import add_vectors, new_index
         from hfcf.engines.retriever.dense import search as find
 
         index = new_index(name, search, DIMENSIONS, len(passages))
         start = time.perf_counter()
-        fill(index, lambda numbers: passages[numbers], len(passages))
+        add_vectors(index, lambda numbers: passages[numbers], len(passages))
         self.name, self.build_seconds, self.find = name, time.perf_counter() - start, partial(find, index)
 
     def ask(self, questions: np.ndarray, batch: int) -> tuple[list[Any], float]:
@@ -69,7 +69,7 @@ def main() -> None:
     for side in sides:
         batches = statistics.median(alone / whole for alone, whole in seconds[side.name])
         faster = statistics.median(
-            flat / own for (_, flat), (_, own) in zip(seconds["Flat"], seconds[side.name], strict=True)
+            flat / library for (_, flat), (_, library) in zip(seconds["Flat"], seconds[side.name], strict=True)
         )  # fmt: skip
         found = zip(answers[side.name], exact, strict=True)
         recall = statistics.mean(len({number for number, _ in hits} & true) / len(true) for hits, true in found)

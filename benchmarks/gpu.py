@@ -143,12 +143,12 @@ def time_stages(folder: Path, rows: int) -> dict[str, dict[str, float]]:
     found = {}
     for stage, many, few in ((explain, rows, 16), (negate, rows // 16, 1)):
         with on("cuda"), Busy() as busy:
-            there = timed(stage, demo_rows(many))
+            on_gpu = timed(stage, demo_rows(many))
         load.cache_clear()
         with on("cpu"):
-            here = timed(stage, demo_rows(few))
+            on_cpu = timed(stage, demo_rows(few))
         load.cache_clear()
-        found[stage.name] = {**there, "gpu_busy": busy.mean, "to_cpu": there["rows_per_second"] / here["rows_per_second"]}
+        found[stage.name] = {**on_gpu, "gpu_busy": busy.mean, "to_cpu": on_gpu["rows_per_second"] / on_cpu["rows_per_second"]}
     return found
 
 

@@ -190,7 +190,7 @@ class Case:
 
     def measure(self, padded: int, patience: Sequence[int]) -> dict[str, Any]:
         """Return the seconds and the results of each way."""
-        self.requests, plain = [[*r, fills] for r, fills in zip(self.requests, self.fills, strict=True)], self.requests
+        self.requests, without_fills = [[*r, fills] for r, fills in zip(self.requests, self.fills, strict=True)], self.requests
         seconds: dict[str, float] = {}
         padded = min(padded, len(self.encoded))
         start = time.process_time()
@@ -206,7 +206,7 @@ class Case:
         assert labels == self.labelled[:padded], "padding changed a prediction"
         calls = self.calls
         patient = self.patient(ours, patience)
-        self.requests = plain
+        self.requests = without_fills
         flips = sum(label != self.bases[i] for (i, *_), label in zip(self.trials, self.labelled, strict=True))
         words = sum(map(len, self.fills))
         return {

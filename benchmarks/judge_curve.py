@@ -87,9 +87,9 @@ def accepted(rulings: Sequence[Verdict], judges: int, certainty: float) -> list[
     """Return the verdict on each row where these many judges agree on it with this certainty, else None."""
     verdicts: list[str | None] = []
     for ruling in rulings:
-        said = [(score["name"].partition(": ")[2], score["value"]) for score in ruling.scores[:judges]]
-        agree = len(said) == judges and {label for label, _ in said} <= {ruling.label}
-        sure = agree and ruling.label != NOT_ENOUGH_INFO and min(value for _, value in said) >= certainty
+        of_judges = [(score["name"].partition(": ")[2], score["value"]) for score in ruling.scores[:judges]]
+        agree = len(of_judges) == judges and {label for label, _ in of_judges} <= {ruling.label}
+        sure = agree and ruling.label != NOT_ENOUGH_INFO and min(value for _, value in of_judges) >= certainty
         verdicts.append(ruling.label if sure else None)
     return verdicts
 

@@ -89,7 +89,7 @@ def main() -> None:
     number = 5_000 if options.quick else 100_000
     rows, eda = claims(number), EDA()
     eda(rows, limit=100)  # what is read once: WordNet
-    here, seconds = timed(lambda: eda(rows, load_from_cache_file=False))
+    local, seconds = timed(lambda: eda(rows, load_from_cache_file=False))
     table: list[list[Any]] = [["here", "–", seconds, number / seconds, "–", "–"]]
     figures: dict[str, Any] = {"rows": number, "here": {"seconds": seconds}}
     # The stage in actors, one on each node, as stages with models are.
@@ -98,8 +98,8 @@ def main() -> None:
         cluster, started = timed(nodes)
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
             share = pool.submit(kill_a_node, cluster, Path(folder), number) if kills else None
-            there, seconds = timed(lambda: eda(rows, runner=Cluster(Path(folder), resources)))
-            equal = there.select_columns(here.column_names).with_format("arrow")[:].equals(here.with_format("arrow")[:])
+            on_ray, seconds = timed(lambda: eda(rows, runner=Cluster(Path(folder), resources)))
+            equal = on_ray.select_columns(local.column_names).with_format("arrow")[:].equals(local.with_format("arrow")[:])
         stop(cluster)
         more = (seconds - figures["here"]["seconds"]) / number
         figures[name] = {"start_seconds": started, "seconds": seconds, "extra_microseconds_a_row": more * 1e6, "equal": equal}

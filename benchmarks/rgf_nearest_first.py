@@ -52,11 +52,11 @@ def main() -> None:
     table, results = [], []
     run = Reader.run
     for name, keep in (("all", None), ("nearest first", 1)):
-        asked: list[int] = []
+        counts: list[int] = []
         filters = (rgf.replace(keep=keep).round_trip, rgf.minimality)
 
-        def count(self: Reader, requests: Any, asked: list[int] = asked) -> list[Any]:
-            asked.append(len(requests))
+        def count(self: Reader, requests: Any, counts: list[int] = counts) -> list[Any]:
+            counts.append(len(requests))
             return run(self, requests)
 
         with patched((Reader, "run", count)):
@@ -65,10 +65,10 @@ def main() -> None:
             seconds = time.process_time() - start
         results.append(kept(filtered))
         figures[name] = {
-            "reads": sum(asked), "filter_seconds": seconds, "filter_questions_per_second": rows / seconds,
+            "reads": sum(counts), "filter_seconds": seconds, "filter_questions_per_second": rows / seconds,
             "questions_per_second": rows / (shared + seconds),
         }  # fmt: skip
-        table.append([name, sum(asked), rows / seconds, rows / (shared + seconds)])
+        table.append([name, sum(counts), rows / seconds, rows / (shared + seconds)])
     first, last = figures["all"], figures["nearest first"]
     figures["equal"] = results[0] == results[1]
     figures["filter_faster"] = first["filter_seconds"] / last["filter_seconds"]

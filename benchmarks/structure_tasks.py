@@ -114,7 +114,7 @@ class Data:
         return self._shown[arm.name]
 
     def places(self, fold: int) -> list[int]:
-        return [i for i, own in enumerate(self.folds) if own == fold]
+        return [i for i, number in enumerate(self.folds) if number == fold]
 
     def split(self, arm: Arm, fold: int) -> tuple[Dataset, Dataset]:
         """Return the rows of the other folds, and those of this one."""

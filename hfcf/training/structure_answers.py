@@ -27,7 +27,7 @@ LLM = "llm"
 """The kind of a language model that is asked by prompts."""
 
 
-class Answer(NamedTuple):
+class StructureAnswer(NamedTuple):
     """A model's answer: `label` is None and `structure` empty where it gives none; `fault` says why a text can't be read.
 
     The label is read by itself, so an answer with a fault may have a label. `text` is what the model wrote, and `probabilities`
@@ -104,7 +104,7 @@ def count_cut(views: Sequence[View], model: Model, kind: str, max_length: int) -
 def ask(
     views: Sequence[View], model: Model, kind: str, *, max_length: int, labels: Sequence[str], repaired: bool = False,
     shots: int = 3, seed: int = 13,
-) -> list[Answer]:  # fmt: skip
+) -> list[StructureAnswer]:  # fmt: skip
     """Return a model's answer to each view.
 
     Args:
@@ -130,7 +130,7 @@ def ask(
     return _ask_llm(views, model, labels, repaired, shots, seed)
 
 
-def ask_in_turn(written: Sequence[tuple[View, Answer]], **settings: Any) -> list[Answer]:
+def ask_in_turn(written: Sequence[tuple[View, StructureAnswer]], **settings: Any) -> list[StructureAnswer]:
     """Let a second model label the structures that a first model wrote (CheckWhy, Table 7).
 
     `settings` are the settings of `ask` for the second model, which was trained for Task 2.
@@ -161,7 +161,7 @@ def graph(view: View) -> list[Any]:
     return [view.claim, [texts[name] for name in names], edges]
 
 
-def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool = False) -> Answer:
+def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool = False) -> StructureAnswer:
     """Parse the program that a model wrote, which is never executed; a label that the task lacks counts as none.
 
     The label is read even if the program can't be parsed: a wrong name in a link does not change what it prints.
@@ -170,24 +170,26 @@ def read_answer(text: str, view: View, labels: Sequence[str], *, repaired: bool 
     try:
         structure = repair_program(text, view.texts)[0] if repaired else parse_program(text, view.texts)
     except StructureError as error:
-        return Answer(label if label in labels else None, fault=str(error), text=text)
+        return StructureAnswer(label if label in labels else None, fault=str(error), text=text)
     if structure.label is None and not structure.steps:
-        return Answer(None, fault="the text has neither links nor a label", text=text)
-    return Answer(structure.label if structure.label in labels else None, structure, text=text)
+        return StructureAnswer(None, fault="the text has neither links nor a label", text=text)
+    return StructureAnswer(structure.label if structure.label in labels else None, structure, text=text)
 
 
-def _chosen(probabilities: Mapping[str, float], labels: Sequence[str]) -> Answer:
-    return Answer(choose(probabilities, labels), probabilities=probabilities)
+def _chosen(probabilities: Mapping[str, float], labels: Sequence[str]) -> StructureAnswer:
+    return StructureAnswer(choose(probabilities, labels), probabilities=probabilities)
 
 
-def _ask_llm(views: Sequence[View], model: Model, labels: Sequence[str], repaired: bool, shots: int, seed: int) -> list[Answer]:
+def _ask_llm(
+    views: Sequence[View], model: Model, labels: Sequence[str], repaired: bool, shots: int, seed: int
+) -> list[StructureAnswer]:
     results = arguments.ask(views, model, ways=len(labels), shots=shots, temperature=0.1, max_tokens=1024, seed=seed)
     answers = []
     for view, result in zip(views, results, strict=True):
         if "error" in result:
-            answers.append(Answer(None, fault=result["error"]))
+            answers.append(StructureAnswer(None, fault=result["error"]))
         elif view.task in WRITTEN:
             answers.append(read_answer(result["answer"]["program"], view, labels, repaired=repaired))
         else:
-            answers.append(Answer(result["answer"]["label"]))
+            answers.append(StructureAnswer(result["answer"]["label"]))
     return answers

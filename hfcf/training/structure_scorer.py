@@ -19,7 +19,7 @@ from hfcf.text.evidence import join
 from hfcf.training.scorers import VERDICTS
 
 Array = NDArray[np.float64]
-Answer = Mapping[str, Any] | str | None
+StoredAnswer = Mapping[str, Any] | str | None
 """As `to_answer` makes it; a label alone where no structure was asked for; None where a model gave nothing that can be read."""
 NOTHING = "-"
 """The letter of no label."""
@@ -31,7 +31,7 @@ def to_answer(structure: Structure | None, label: str | None, **more: Any) -> di
     return {"label": label, "structure": steps, "texts": texts, **more}
 
 
-def read_answer(answer: Answer) -> tuple[str | None, Structure | None]:
+def read_answer(answer: StoredAnswer) -> tuple[str | None, Structure | None]:
     """Return the label and the structure of an answer; None for what it lacks."""
     if answer is None or isinstance(answer, str):
         return answer, None
@@ -91,10 +91,10 @@ class StructureScorer:
     def letters(self, labels: Any) -> None:
         return None
 
-    def scores(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> dict[str, float]:
+    def scores(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer]) -> dict[str, float]:
         return self._mean(gold, predicted, self.rows_of(gold, predicted), range(len(gold)))
 
-    def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, Any]]:
+    def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer]) -> list[dict[str, Any]]:
         """Score all rows, then the rows with each number of steps (Table 6) and of distractors (Table 5).
 
         Steps are the conclusions of the gold structure. Rows without a structure are only under "all" and their distractors; rows
@@ -123,7 +123,7 @@ class StructureScorer:
         """Return the number of steps of each row as a group of Table 6, "0" of a row without a structure."""
         return {"steps": [group_of(len(_conclusions(answer)) if answer["structure"] else 0, STEPS) for answer in gold]}
 
-    def right(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[bool]:
+    def right(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer]) -> list[bool]:
         return [true["label"] == read_answer(answer)[0] for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
@@ -135,7 +135,7 @@ class StructureScorer:
         number = np.maximum(counts @ structured, 1)[:, None]
         return np.concatenate([labels, np.stack([counts @ each.T / number for each in rows])])
 
-    def rows_of(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer]) -> list[dict[str, float] | None]:
+    def rows_of(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer]) -> list[dict[str, float] | None]:
         """Score each row's structure; None for a row that has none, and for all if no structure was asked for."""
         labels_alone = not predicted or any(not isinstance(answer, str) for answer in predicted)
         which = [i for i, answer in enumerate(gold) if labels_alone and answer["structure"]]
@@ -147,7 +147,7 @@ class StructureScorer:
         return rows
 
     def _mean(
-        self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[Answer], rows: Sequence[dict[str, float] | None],
+        self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer], rows: Sequence[dict[str, float] | None],
         places: Sequence[int],
     ) -> dict[str, float]:  # fmt: skip
         labels = [(gold[i]["label"], read_answer(predicted[i])[0] or NOTHING) for i in places]
@@ -171,7 +171,7 @@ def _places(groups: Sequence[str | None], name: str) -> list[int]:
     return [i for i, group in enumerate(groups) if group == name]
 
 
-def _letter(answer: Answer) -> str:
+def _letter(answer: StoredAnswer) -> str:
     return (read_answer(answer)[0] or NOTHING)[0]
 
 

@@ -28,7 +28,7 @@ from hfcf.tasks.verification import LABELS
 from hfcf.tasks.verification import TASK as VERIFICATION
 from hfcf.training.answer_details import spread
 from hfcf.training.generator import train_texts
-from hfcf.training.structure_answers import KINDS, Answer, Purpose, ask, ask_in_turn, classes_of, count_cut, graph, purpose
+from hfcf.training.structure_answers import KINDS, Purpose, StructureAnswer, ask, ask_in_turn, classes_of, count_cut, graph, purpose
 from hfcf.training.structure_scorer import StructureScorer, to_answer
 from hfcf.training.trainer import Hyperparameters, LengthSampler, Loss, fit
 from hfcf.training.verifier import train_verifier
@@ -317,7 +317,7 @@ class StructureAnswers(NamedTuple):
     labels: tuple[str, ...]
     places: list[int]
     shown: list[View]
-    answers: list[Answer]
+    answers: list[StructureAnswer]
     left_out: dict[int, str]
 
     def stored(self, rows: int) -> list[Any]:
@@ -326,13 +326,13 @@ class StructureAnswers(NamedTuple):
         return [by_place.get(i) for i in range(rows)]
 
 
-def _stored(view: View, answer: Answer) -> Any:
+def _stored(view: View, answer: StructureAnswer) -> Any:
     if view.task not in WRITTEN:
         return answer.label
     return to_answer(None if answer.fault and not answer.structure.steps else answer.structure, answer.label)
 
 
-def _details(view: View, answer: Answer) -> dict[str, Any]:
+def _details(view: View, answer: StructureAnswer) -> dict[str, Any]:
     """Return what a file of predictions says of an answer; `hfcf score structures` reads a program by its `names` of evidence."""
     if view.task in WRITTEN:
         details: dict[str, Any] = {"prediction": answer.text, "label": answer.label, "names": dict(view.ids)}

@@ -26,8 +26,8 @@ from hfcf.tasks.task_inputs import answer_text, program_text, view
 from hfcf.tasks.verification import LABELS
 from hfcf.training.structure_answers import (
     SETTINGS,
-    Answer,
     Purpose,
+    StructureAnswer,
     ask_in_turn,
     classes_of,
     graph,
@@ -262,7 +262,7 @@ def test_a_reader_is_asked_even_where_nothing_was_written(monkeypatch: pytest.Mo
     one = view(SUP, 4)
     assert with_structure(one, Structure(())).pieces == one.pieces
     settings = {"model": model, "kind": "seq2seq", "max_length": 512, "labels": LABELS[:2]}
-    answers = ask_in_turn([(one, Answer(None, fault="line 1: no"))], **settings)
+    answers = ask_in_turn([(one, StructureAnswer(None, fault="line 1: no"))], **settings)
     assert (answers[0].label, answers[0].fault) == ("SUPPORTS", "line 1: no")
 
 

@@ -184,8 +184,8 @@ class LanguageModel(Engine):
         """Return the weights, which engines with other settings share."""
         return in_process.ChatWeights(model=self.weights).loaded()
 
-    def encode(self, loaded: in_process.Loaded, requests: Sequence[Any]) -> list[in_process.Prompt]:
+    def encode(self, loaded: in_process.Loaded, requests: Sequence[Any]) -> list[in_process.ChatPrompt]:
         return in_process.encode_prompts(loaded, requests, self.max_tokens, self.model.name)
 
-    def forward(self, loaded: in_process.Loaded, encoded: Sequence[in_process.Prompt]) -> list[Raw]:
+    def forward(self, loaded: in_process.Loaded, encoded: Sequence[in_process.ChatPrompt]) -> list[Raw]:
         return in_process.write_answers(loaded, encoded, self.schema, self.temperature, self.alternatives or 0)

@@ -20,7 +20,7 @@ from hfcf.engines.base import Engine
 from hfcf.engines.generator import load_generator, load_tokenizer
 from hfcf.engines.llm.answers import EXTRA, Schema
 from hfcf.engines.llm.endpoint import Raw
-from hfcf.engines.llm.writing import Answer, decode_token, write
+from hfcf.engines.llm.writing import WrittenAnswer, decode_token, write
 
 MIN_HEAD = 16
 """The minimum number of tokens of a head that is worth a pass of its own."""
@@ -79,7 +79,7 @@ class ChatWeights(Engine):
 
 
 @dataclass
-class Prompt:
+class ChatPrompt:
     """A prompt as tokens.
 
     Args:
@@ -117,13 +117,13 @@ def complete_all(engine: Any, questions: Mapping[str, Mapping[str, Any]]) -> Ite
         yield dict(zip(batch, engine.forward_split(loaded, [prompts[name] for name in batch]), strict=True))
 
 
-def encode_prompts(loaded: Loaded, questions: Sequence[Mapping[str, Any]], max_tokens: int, name: str) -> list[Prompt]:
+def encode_prompts(loaded: Loaded, questions: Sequence[Mapping[str, Any]], max_tokens: int, name: str) -> list[ChatPrompt]:
     """Return requests as tokens, with the head that all of them share."""
     prompts = []
     for question in questions:
         ids = encode_prompt(loaded, question["messages"], name)
         limit = max_tokens if loaded.longest is None else min(max_tokens, loaded.longest - len(ids))
-        prompts.append(Prompt(ids, json.dumps([question["messages"], question["seed"]]), limit))
+        prompts.append(ChatPrompt(ids, json.dumps([question["messages"], question["seed"]]), limit))
     readable = [prompt for prompt in prompts if prompt.limit >= 1]
     head = common_head([prompt.ids for prompt in readable])
     for prompt in readable:
@@ -206,13 +206,13 @@ def _matcher(grammar: Any, schema: Schema) -> Any:
 
 
 def write_answers(
-    loaded: Loaded, prompts: Sequence[Prompt], schema: Schema, temperature: float | None, alternatives: int
+    loaded: Loaded, prompts: Sequence[ChatPrompt], schema: Schema, temperature: float | None, alternatives: int
 ) -> list[Raw]:
     """Write the answers to a batch of prompts, in the form in which answers of endpoints are stored."""
     if temperature is None:
         sampling = loaded.network.generation_config
         temperature = float(sampling.temperature or 1.0) if sampling.do_sample else 0.0
-    answers = [Answer(prompt.limit, Random(prompt.seed), _matcher(loaded.grammar, schema).deep_copy()) for prompt in prompts]
+    answers = [WrittenAnswer(prompt.limit, Random(prompt.seed), _matcher(loaded.grammar, schema).deep_copy()) for prompt in prompts]
     head = prompts[0].ids[: prompts[0].head]
     cache = head_cache(loaded, head, len(prompts))
     if cache is None:
@@ -226,7 +226,7 @@ def write_answers(
     return [_raw(loaded.tokenizer, prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
 
 
-def _raw(tokenizer: Any, prompt: Prompt, answer: Answer) -> Raw:
+def _raw(tokenizer: Any, prompt: ChatPrompt, answer: WrittenAnswer) -> Raw:
     raw: Raw = {
         "text": tokenizer.decode(answer.ids, skip_special_tokens=True, clean_up_tokenization_spaces=False),
         "finish": "stop" if answer.ended else "length",

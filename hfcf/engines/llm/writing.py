@@ -17,7 +17,7 @@ _DIGITS = 6
 
 
 @dataclass
-class Answer:
+class WrittenAnswer:
     """An answer that is being written.
 
     Args:
@@ -56,7 +56,7 @@ class Writer(LogitsProcessor):
     Log-probabilities are relative to the grammar, at temperature 1.
     """
 
-    def __init__(self, answers: Sequence[Answer], loaded: Any, temperature: float, alternatives: int) -> None:
+    def __init__(self, answers: Sequence[WrittenAnswer], loaded: Any, temperature: float, alternatives: int) -> None:
         self.answers, self.loaded = answers, loaded
         self._temperature, self._alternatives = temperature, alternatives
 
@@ -95,7 +95,7 @@ class Writer(LogitsProcessor):
 class _Done(StoppingCriteria):
     """End an answer that has ended or is full."""
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
+    def __init__(self, answers: Sequence[WrittenAnswer]) -> None:
         self._answers = answers
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
@@ -103,8 +103,9 @@ class _Done(StoppingCriteria):
 
 
 def write(
-    loaded: Any, answers: Sequence[Answer], ids: torch.Tensor, mask: torch.Tensor, cache: Any, temperature: float, alternatives: int
-) -> None:
+    loaded: Any, answers: Sequence[WrittenAnswer], ids: torch.Tensor, mask: torch.Tensor, cache: Any, temperature: float,
+    alternatives: int,
+) -> None:  # fmt: skip
     """Write an answer to each prompt of a padded batch; `cache` has the keys and values of the tokens that all share."""
     network = loaded.network
     # A setting that is None here would come from the model's own settings, which are for conversations with people.
@@ -121,7 +122,7 @@ def write(
         )  # fmt: skip
 
 
-def decode_token(tokenizer: Any, answer: Answer, place: int) -> list[Any]:
+def decode_token(tokenizer: Any, answer: WrittenAnswer, place: int) -> list[Any]:
     """Return a written token as `[text, log-probability, [[text, log-probability] of each alternative]]`."""
     before = answer.ids[max(0, place - _CONTEXT) : place]
 

@@ -137,7 +137,7 @@ class Retriever(Engine):
         name: dict[str, Any] = {self.method: _FILES, "passages": self.passages.key()}
         if self.method == "bm25":
             name |= {"k1": self.k1, "b": self.b}
-            return bm25.Index(_built(_place(name), lambda folder: bm25.build(folder, passages, self.k1, self.b)))
+            return bm25.Bm25Index(_built(_place(name), lambda folder: bm25.build(folder, passages, self.k1, self.b)))
         encoder = self._encoder(self.passage_model or self.model)
         name |= {"encoder": encoder.settings(), "dtype": str(encoder.dtype())}
         flat = _place(name)
@@ -152,7 +152,7 @@ class Retriever(Engine):
                     folder, passages, encoder, kept, index=self.index, index_search=self.index_search, flat=known
                 ))  # fmt: skip
                 kept.unlink(missing_ok=True)
-        return dense.Index(place, self._encoder(self.model), self.index_search)
+        return dense.DenseIndex(place, self._encoder(self.model), self.index_search)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Any]:
         return [loaded.encode(request) for request in requests]

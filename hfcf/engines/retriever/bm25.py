@@ -58,7 +58,7 @@ def build(folder: Path, passages: Dataset, k1: float, b: float) -> None:
     index.save(folder)
 
 
-class Index:
+class Bm25Index:
     """Search in the files of `build`, memory-mapped."""
 
     def __init__(self, folder: Path) -> None:

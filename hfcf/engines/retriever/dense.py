@@ -232,7 +232,7 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path, shape: tuple[int, .
     return np.memmap(kept, record, "r")
 
 
-class Index:
+class DenseIndex:
     """Search in the file of `build`, memory-mapped."""
 
     def __init__(self, folder: Path, encoder: Encoder, index_search: str = "") -> None:
