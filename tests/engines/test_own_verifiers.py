@@ -291,7 +291,7 @@ def test_both_sides_of_an_encoder_decoder_explain(stored: Saved) -> None:
 @pytest.mark.parametrize("architecture", ["bart", "gpt2"])
 def test_gates_are_for_encoders(architecture: str, stored: Saved, tmp_path: Path) -> None:
     engine = Cure(verifier=Model(stored(architecture, LABELS, range(3))), explainer=Model(str(tmp_path)), max_length=64)
-    with pytest.raises(ValueError, match="CURE explains only encoders"):
+    with pytest.raises(ValueError, match="CURE"):
         engine.load(torch.device("cpu"))
 
 

@@ -51,8 +51,8 @@ def said_by(model: Model, number: int) -> Dataset:
     """Rows with the model's own labels, but for every third: a model that is right two times of three, and too certain."""
     ds = rows(number)
     answers = Classifier(model=model, max_length=48).run([[row["claim"], row["evidence"][0]["text"]] for row in ds])
-    own = [choose(answer, LABELS) for answer in answers]
-    labels = [LABELS[(LABELS.index(label) + (i % 3 == 0)) % 3] for i, label in enumerate(own)]
+    predicted = [choose(answer, LABELS) for answer in answers]
+    labels = [LABELS[(LABELS.index(label) + (i % 3 == 0)) % 3] for i, label in enumerate(predicted)]
     return ds.remove_columns("label").add_column("label", labels)
 
 
@@ -78,8 +78,7 @@ def test_the_error_is_that_of_equal_bins() -> None:
     assert calibration_error(np.array([[1.0, 0.0]]), [1]) == 1.0
 
 
-@pytest.mark.parametrize("tune", ["full", "lora", "lowrank"])
-@pytest.mark.parametrize("start", ["classifier", "base"])
+@pytest.mark.parametrize(("tune", "start"), [("full", "classifier"), ("lora", "classifier"), ("lora", "base"), ("lowrank", "base")])
 def test_every_stored_form_holds_the_temperature(tiny_model: Callable[[str], str], tmp_path: Path, tune: str, start: str) -> None:
     """`start`: a model with the three classes already, whose head is tuned; or one whose head is new."""
     if start == "base":
@@ -149,14 +148,14 @@ def test_rows_that_fit_no_temperature_change_nothing(
 
 def test_what_can_not_be_calibrated(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
     model = Model(tiny_model("classifier"))
-    with pytest.raises(ValueError, match="calibrate: 0 held-out rows can't be halved by group: hold more out"):
+    with pytest.raises(ValueError, match="calibrate: 0 "):
         calibrate(model, Path(model.name), rows(2).select([]), max_length=48)
-    with pytest.raises(ValueError, match="rows have the label 'MAYBE'"):
+    with pytest.raises(ValueError, match="MAYBE"):
         calibrate(model, Path(model.name), rows(4, ("MAYBE",)), max_length=48)
-    with pytest.raises(ValueError, match=r"does not hold classifier\.bias, classifier\.weight, the last layer"):
+    with pytest.raises(ValueError, match=r"classifier\.bias, classifier\.weight"):
         divide_logits(model, tmp_path, 2.0)
     content = {"train": "verifier", "model": "offline:minilm", "data": [{"corpus": "fever"}], "calibrate": True}
-    with pytest.raises(RecipeError, match="calibrate: there are no held-out rows to fit on: set held_out"):
+    with pytest.raises(RecipeError, match=r"calibrate.*held_out"):
         parse_train(content)
     assert parse_train({**content, "held_out": 0.1}).calibrate  # type: ignore[attr-defined]
 
@@ -195,9 +194,9 @@ def test_a_recipe_calibrates_and_says_so(tiny_model: Callable[[str], str], tmp_p
     assert one.keys() == two.keys()
     assert all(torch.allclose(tensor, two[name], atol=1e-5) for name, tensor in one.items())
     assert yaml.safe_load((tmp_path / "two" / "recipe.yaml").read_text(encoding="utf-8"))["calibrate"] is True
-    with pytest.raises(ValueError, match="is calibrated already"):
+    with pytest.raises(ValueError, match=r"two.*calibrated"):
         calibrate_trained(tmp_path / "two", changes)
-    with pytest.raises(ValueError, match="holds no finished training"):
+    with pytest.raises(ValueError, match=tmp_path.name):
         calibrate_trained(tmp_path)
 
 
@@ -212,10 +211,10 @@ def test_a_verifier_is_not_calibrated_on_rows_that_it_was_trained_on(tiny_model:
     other = yaml.safe_dump({**yaml.safe_load(text), "seed": 14})
     (tmp_path / "out" / "recipe.yaml").write_text(text.partition("\n")[0] + "\n" + other, encoding="utf-8")
     changes = [f"data_dir={tmp_path}", f"model={tiny_model('classifier')}"]
-    with pytest.raises(ValueError, match=r"was trained on the group or a text of \d+ of the \d+ rows that its recipe holds out"):
+    with pytest.raises(ValueError, match=r"\d+ of the \d+ rows"):
         calibrate_trained(tmp_path / "out", changes)
     (tmp_path / "out" / "seen.npy").unlink()
-    with pytest.raises(ValueError, match="has no record of its training rows"):
+    with pytest.raises(ValueError, match=r"seen\.npy"):
         calibrate_trained(tmp_path / "out", changes)
     assert all(path.read_bytes() == weights for path, weights in stored.items())
 
@@ -225,6 +224,6 @@ def test_nothing_is_trained_when_no_row_is_held_out(tiny_model: Callable[[str], 
         "train": "verifier", "model": tiny_model("classifier"), "data": [own_files(tmp_path, rows(4))], "data_dir": str(tmp_path),
         "held_out": 0.001, "calibrate": True,
     }  # fmt: skip
-    with pytest.raises(ValueError, match="can't be halved by group"):
+    with pytest.raises(ValueError, match="calibrate"):
         train(recipe, tmp_path / "out")
     assert not list((tmp_path / "out").glob("*.safetensors"))
