@@ -5,8 +5,9 @@ that scores tie. Questions are 3 to 8 words of a random passage. Each step is a 
 the index, searching. Seconds are of the processor, so neighbours disturb little. Memory is the peak of a process, and in it the
 part that is no mapped file; the rest the system may drop.
 
-The brute force is the same variant of BM25 in float64 over every passage, summed from counts of words without any index; scores are
-rounded to five decimals, and ties broken by number. Equal numbers and scores are required: else the exit code is 1.
+The brute force is the same variant of BM25 in float64 over every passage, summed from counts of words without any index. Scores
+within 1e-4 of each other are equal, and in the order of the passages' numbers (`hfcf.core.decisions`). The same passages are
+required, with scores that are equal in that sense: else the exit code is 1.
 
 rank_bm25 indexes and searches the first passages, at the largest size whose index is made in about a minute; both sides get the
 same questions there, tokens included. Without it only this library is measured (pip install rank_bm25==0.2.2).
@@ -20,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -112,28 +114,29 @@ def build(sha: str, first: int | None) -> dict[str, Any]:
 
 def search(sha: str, first: int | None, number: int) -> dict[str, Any]:
     engine = retriever(sha, first)
-    asked = questions(engine.passages.open(), number)
+    sample = questions(engine.passages.open(), number)
     with Memory() as memory:
         start = time.process_time()
         engine.loaded()
         opened = time.process_time() - start
         start = time.process_time()
-        hits = engine.run(asked)
+        hits = engine.run(sample)
         seconds = time.process_time() - start
     return {
-        "open_seconds": opened, "per_second": len(asked) / seconds, "MiB": memory.total, "own_MiB": memory.own,
-        "questions": asked, "hits": [[[hit["number"], hit["score"]] for hit in found] for found in hits],
+        "open_seconds": opened, "per_second": len(sample) / seconds, "MiB": memory.total, "own_MiB": memory.own,
+        "questions": sample, "hits": [[[hit["number"], hit["score"]] for hit in found] for found in hits],
     }  # fmt: skip
 
 
-def brute_force(sha: str, first: int | None, asked: list[str]) -> dict[str, Any]:
+def brute_force(sha: str, first: int | None, sample: list[str]) -> dict[str, Any]:
     """Score every passage for every question from counts of words, in float64."""
     from collections import Counter
 
+    from hfcf.core.decisions import ranked
     from hfcf.engines.retriever.bm25 import words_of
 
     ds = retriever(sha, first).passages.open()
-    queries = [words_of(question) for question in asked]
+    queries = [words_of(question) for question in sample]
     columns = {word: i for i, word in enumerate(dict.fromkeys(word for query in queries for word in query))}
     counts, lengths = np.zeros((len(ds), len(columns)), dtype=np.float32), np.zeros(len(ds))
     for start in range(0, len(ds), 1000):
@@ -151,13 +154,19 @@ def brute_force(sha: str, first: int | None, asked: list[str]) -> dict[str, Any]
         for word in query:
             f = counts[:, columns[word]].astype(np.float64)
             scores += idf[columns[word]] * f / (norms + f)
-        scores = np.round(scores, 5)
-        order = np.lexsort((np.arange(len(ds)), -scores))[:K]
-        answers.append([[int(i), float(scores[i])] for i in order if scores[i] > 0])
+        hits = [(int(i), float(scores[i])) for i in np.flatnonzero(scores)]
+        answers.append(ranked(hits, itemgetter(1), itemgetter(0))[:K])
     return {"answers": answers}
 
 
-def peer(sha: str, first: int, asked: list[str]) -> dict[str, Any]:
+def same_hits(found: Sequence[Sequence[float]], true: Sequence[Sequence[float]]) -> bool:
+    """Say whether two lists of hits have the same passages in the same order, and equal scores."""
+    from hfcf.core.decisions import TOLERANCE
+
+    return len(found) == len(true) and all(a[0] == b[0] and abs(a[1] - b[1]) <= TOLERANCE for a, b in zip(found, true, strict=True))
+
+
+def peer(sha: str, first: int, sample: list[str]) -> dict[str, Any]:
     from rank_bm25 import BM25Okapi
 
     from hfcf.engines.retriever.bm25 import words_of
@@ -168,10 +177,10 @@ def peer(sha: str, first: int, asked: list[str]) -> dict[str, Any]:
         index = BM25Okapi([words_of(text) for text in texts])
         built = time.process_time() - start
         start = time.process_time()
-        for question in asked:
+        for question in sample:
             np.argsort(index.get_scores(words_of(question)))[::-1][:K]
         seconds = time.process_time() - start
-    return {"seconds": built, "per_second": len(asked) / seconds, "MiB": memory.total, "own_MiB": memory.own}
+    return {"seconds": built, "per_second": len(sample) / seconds, "MiB": memory.total, "own_MiB": memory.own}
 
 
 def ask(cache: str, step: str, **arguments: Any) -> dict[str, Any]:
@@ -206,17 +215,17 @@ def main() -> None:
         for name, (rows, first) in sides.items():
             made = ask(cache, "build", sha=sha, first=first)
             found = ask(cache, "search", sha=sha, first=first, number=number)
-            asked, hits = found.pop("questions"), found.pop("hits")
+            sample, hits = found.pop("questions"), found.pop("hits")
             figures[name] = {"passages": rows, "build": made, "search": found}
             table.append(
                 [name, rows, made["seconds"], made["MiB"], made["own_MiB"], found["per_second"], found["MiB"], found["own_MiB"]]
             )
             if first is None:
-                truth = ask(cache, "brute_force", sha=sha, first=first, asked=asked[:checked])["answers"]
-                figures["equal"] = sum(found == true for found, true in zip(hits[:checked], truth, strict=True))
-                figures["with_ties"] = sum(len({score for _, score in passages}) < len(passages) for passages in truth)
+                truth = ask(cache, "brute_force", sha=sha, first=first, sample=sample[:checked])["answers"]
+                figures["equal"] = sum(map(same_hits, hits[:checked], truth))
+                figures["with_ties"] = sum(len({round(score, 5) for _, score in passages}) < len(passages) for passages in truth)
             else:
-                other = ask(cache, "peer", sha=sha, first=first, asked=asked[: max(10, number // 10)])
+                other = ask(cache, "peer", sha=sha, first=first, sample=sample[: max(10, number // 10)])
                 figures["rank_bm25"] = {"passages": rows, **other}
                 own = [other["seconds"], other["MiB"], other["own_MiB"]]
                 table.append(["rank_bm25", rows, *own, other["per_second"], other["MiB"], other["own_MiB"]])
