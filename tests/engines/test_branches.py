@@ -10,7 +10,7 @@ from torch.nn import functional
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hfcf.core.model import Model
-from hfcf.engines import branches
+from hfcf.engines import perplexity
 from hfcf.engines.perplexity import Branches
 
 pytestmark = pytest.mark.usefixtures("no_request_cache")
@@ -31,7 +31,7 @@ def by_hand(folder: str, beginning: str, text: str) -> float:
 def test_they_are_those_of_each_sentence_alone(
     side_by_side: int, tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(branches, "_SIDE_BY_SIDE", side_by_side)
+    monkeypatch.setattr(perplexity, "_SIDE_BY_SIDE", side_by_side)
     folder = tiny_model("gpt2")
     engine = Branches(model=Model(folder))
     told = engine.run([[BEGINNING, TEXTS], ["", TEXTS[:2]], [BEGINNING, []]])
