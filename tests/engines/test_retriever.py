@@ -293,7 +293,7 @@ def test_an_approximate_index_finds_more_by_a_wider_search(name: str, narrow: st
 
     def recall(options: str) -> float:
         made = dense_module.new_index(name, options, 32, len(stored))
-        dense_module.fill(made, lambda numbers: stored[numbers], len(stored))
+        dense_module.add_vectors(made, lambda numbers: stored[numbers], len(stored))
         found = dense_module.search(made, asked, 10)
         return float(np.mean([len({number for number, _ in hits} & true) / 10 for hits, true in zip(found, exact, strict=True)]))
 

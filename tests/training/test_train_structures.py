@@ -277,9 +277,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 def chat(_: int, asked: dict[str, Any]) -> Reply:
     """Link the first sentence to the claim; say a label that no task of two labels has where the ice melted."""
-    prompt = asked["messages"][-1]["content"].rpartition("\n\nClaim: ")[2]
-    names = [line.partition(": ")[0] for line in prompt.split("\n") if line.startswith("Sentence")]
-    if '"label": "…"' in prompt:
+    names = [line.partition(": ")[0] for line in asked["messages"][-1]["content"].split("\n") if line.startswith("Sentence")]
+    if '"label": "the label"' in asked["messages"][0]["content"]:
         return say(json.dumps({"thoughts": "It follows.", "label": "SUPPORTS"}))
     program = f'```python\nSentence99 = FACT("So it is.")\none_to_one_linking({names[0]}, Sentence99)\n'
     program += 'one_to_one_linking(Sentence99, Claim)\nprint("SUPPORTS")\n```'
@@ -294,7 +293,7 @@ def test_language_models_do_all_tasks(start: Start, task: int) -> None:
     assert ("ss" in scores) == (task > 2)
     asked = server.asked[0]
     assert asked["temperature"] == 0.1
-    text = asked["messages"][-1]["content"]
+    text = "\n".join(message["content"] for message in asked["messages"])
     assert "NOT ENOUGH INFO" not in text  # two labels
     assert ("_linking(" in text) == (task > 1)
     assert SUP["claim"] in text
