@@ -108,7 +108,7 @@ def prompted(rows: Sequence[Row]) -> list[list[Candidate]]:
     task = task_of(rows[0]).name
     prompt, beginning = resolve_name(rewriting_of(task).prompt)(relations=SEMEVAL, max_words=100), BEGINNINGS[task]
     chat = partial(read_tokenizer(SMOLLM).apply_chat_template, tokenize=False, add_generation_prompt=True)
-    readable = [row for row in rows if prompt.problem(row) is None]
+    readable = [row for row in rows if prompt.find_problem(row) is None]
     engine = Continuation(model=SMOLLM, num_beams=1, max_new_tokens=64 if task == "verification" else 128, max_length=2048)
     written = engine.run([chat(prompt.messages(row, 1)) + beginning for row in readable])
     answers = {row["id"]: read_answer(beginning, texts, prompt) for row, texts in zip(readable, written, strict=True)}
