@@ -61,6 +61,7 @@ class WordNet:
         self._exceptions = {part: _Sorted(_mapped(folder, f"{name}.exc")) for part, name in PARTS.items()}
         for part, name in PARTS.items():
             _check_version(folder / f"data.{name}", self._data[part][:4096])
+        self._count_file = folder / "cntlist.rev"
         remember = lru_cache(maxsize=1 << 16)
         self.synonyms, self.is_common, self.noun = remember(self._synonyms), remember(self._is_common), remember(self._noun)
         self._first_hypernym = remember(lambda synset: next(iter(self.hypernyms(synset)), None))
@@ -89,6 +90,27 @@ class WordNet:
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
         # A mark such as "(p)" after an adjective tells its position in a sentence.
         return tuple(word.partition("(")[0] for word in words) if synset.part == "a" else tuple(words)
+
+    def count(self, lemma: str, part: str, sense: int | None = None) -> int:
+        """Return how often a lemma has its `sense`, from 0, in the texts that WordNet's authors tagged; None counts all senses."""
+        counts = self._counts.get((lemma, part), {})
+        return sum(counts.values()) if sense is None else counts.get(sense, 0)
+
+    @cached_property
+    def _counts(self) -> dict[tuple[str, str], dict[int, int]]:
+        counts: dict[tuple[str, str], dict[int, int]] = {}
+        for line in self._count_file.read_text(encoding="ascii").splitlines():
+            key, sense, count = line.split()
+            lemma, _, rest = key.partition("%")
+            # The first digit after the lemma is its part of speech; 5 are the adjectives around a central adjective.
+            counts.setdefault((lemma, "nvara"[int(rest[0]) - 1]), {})[int(sense) - 1] = int(count)
+        return counts
+
+    def gloss(self, synset: Synset) -> str:
+        """Return a synset's definition with its examples."""
+        data = self._data[synset.part]
+        start = data.find(b"|", synset.offset) + 1
+        return data[start : data.find(b"\n", start)].decode().strip()
 
     def hypernyms(self, synset: Synset) -> tuple[Synset, ...]:
         """Return the hypernyms of a noun or verb in the order of the file: first hypernyms of kinds (`@`), then of instances
@@ -255,6 +277,10 @@ class WordNet:
         if tense == "ed":
             return past if past == participle else None
         return past if tense == "past" else participle
+
+    def past(self, lemma: str) -> str | None:
+        """Return a verb's past; None where the exception list does not distinguish it from the participle."""
+        return self._pasts(lemma)[0]
 
     def _pasts(self, lemma: str) -> tuple[str | None, str | None]:
         """Return a verb's past and its participle; None where the list does not distinguish them."""

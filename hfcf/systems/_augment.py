@@ -16,7 +16,9 @@ _TASK = "classification"
 
 
 def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1, preset: str = "offline", **settings: Any) -> Any:
-    """Write new texts from one text, or from each of several, by a system that keeps labels.
+    """Write new texts from one text, or from each of several, by a system that needs no label.
+
+    Such a system means to write nothing that would deserve another label; nothing checks that it does not.
 
     Args:
         texts: a text, or a list of texts.
@@ -31,8 +33,8 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
     Raises:
         ValueError: `n` is less than 1; a text is null or no text; or the system changes labels, or needs more than a text.
 
-    >>> augment("The quick fox won the race.", system="synonym", seed=3)
-    ['The spry fox won the airstream.']
+    >>> augment("The doctor began to speak rapidly.", system="synonym")
+    ['The doctor started to speak quickly.']
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")

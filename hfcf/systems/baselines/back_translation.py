@@ -31,7 +31,7 @@ _TRANSLATION = "the translation into the other language"
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteBackTranslation(Stage):
-    """Translate a claim or a sentence into another language and back; the label stays.
+    """Translate a claim or a sentence into another language and back, under its label.
 
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
     `candidates`, one candidate. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected
@@ -119,7 +119,7 @@ HUB: dict[str, Any] = {
 
 
 class BackTranslation(System):
-    """Back translation as augmentation: each row once more, its claim or sentence translated there and back, its label kept.
+    """Back translation as augmentation: each row once more, its claim or sentence translated there and back, under its label.
 
     Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation Models with Monolingual Data", ACL) translate back
     to train translators. Yu et al. (2018, "QANet", ICLR) translate there and back to rewrite training texts. CrossAug (Lee et

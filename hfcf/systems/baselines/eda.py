@@ -1,4 +1,4 @@
-"""EDA: a synonym, an insertion, a swap or a deletion in a text, and the label stays (Wei and Zou 2019)."""
+"""EDA: a synonym, an insertion, a swap or a deletion in a text, under the label of the source (Wei and Zou 2019)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["EDA", "RewriteEda", "eda"]
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteEda(Stage):
-    """Candidates whose text is the source's after one of EDA's operations, for every label, which each keeps.
+    """Candidates whose text is the source's after one of EDA's operations, for every label; each has its source's, unchecked.
 
     Input columns: the task's text and `label`. Output columns: `candidates`. A row without the letters a–z is rejected. So is a
     candidate that changed nothing or repeats an earlier candidate of the row, or whose sentence lacks an entity.
@@ -64,7 +64,7 @@ class RewriteEda(Stage):
 
 
 class EDA(System):
-    """EDA (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that keeps labels.
+    """EDA (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that leaves labels.
 
     The paper changes single sentences for text classification. The evidence of a claim stays, and a sentence around two
     entities must keep both, in their order. `eda` names the deviations from the authors' code.

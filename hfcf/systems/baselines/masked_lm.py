@@ -1,4 +1,4 @@
-"""Masked-word replacement: a masked language model replaces a share of a text's words, and the label stays."""
+"""Masked-word replacement: a masked language model replaces a share of a text's words, under the label of the source."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _may_be_drawn(net: WordNet, fill: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteMaskedLm(Stage):
-    """Replace some words of a claim or a sentence by a masked language model's, for every label, which stays.
+    """Replace some words of a claim or a sentence by a masked language model's, under the row's label, unchecked.
 
     Input columns: the task's text and `label`. Output column: `candidates`, one candidate. All chosen words are masked at once,
     and each place gets a draw of its own, so two of them need not go together. A row is rejected in which no word may be
@@ -120,7 +120,7 @@ class RewriteMaskedLm(Stage):
 
 
 class MaskedLM(System):
-    """Replace words of a claim, or words around a sentence's entities, by a masked language model's: a baseline that keeps labels.
+    """Replace words of a claim, or words around a sentence's entities, by a masked language model's: a baseline that leaves labels.
 
     It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a sentence's words, chosen at random, BERT-base, one new text
     for each). It follows the augmentation of Jiao et al. (2020, "TinyBERT: Distilling BERT for Natural Language Understanding",

@@ -27,7 +27,7 @@ PROMPT = "paraphrases"
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteParaphrase(Stage):
-    """Rewrite a claim or a sentence in other words; the label stays.
+    """Rewrite a claim or a sentence in other words, under its label.
 
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
     `candidates`, best first. A paraphrase that repeats its source, has no letters or was cut off is rejected. So is a
@@ -129,7 +129,7 @@ def too_long(engine: Continuation, noun: str) -> str:
 
 
 class Paraphrase(System):
-    """Neural paraphrasing as augmentation: each row once more, its claim or sentence in other words, its label kept.
+    """Neural paraphrasing as augmentation: each row once more, its claim or sentence in other words, under its label.
 
     The paper that compares with it (Lee et al. 2021, section 3.2) names "a GPT-2 model fine-tuned on back-translated data". It
     refers to Krishna, Wieting and Iyyer (2020, "Reformulating Unsupervised Style Transfer as Paraphrase Generation", EMNLP). It

@@ -174,3 +174,30 @@ def test_claims_of_the_demo(demo: Dataset) -> None:
 def test_real_claims(data: Path) -> None:
     release = json.loads((data / "hover" / "hover_dev_release_v1.1.json").read_text(encoding="utf-8"))
     check_claims([row["claim"] for row in release])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My kids loved every minute of it.", ["My children loved every minute of it."]),
+        ("He put the glass jar on the shelf.", []),
+        ("The film was a wonderful surprise.", ["The movie was a marvelous surprise."]),
+        ("The doctor began to speak rapidly.", ["The doctor started to speak quickly."]),
+        ("We bought a car near the big city.", ["We purchased a car near the large city."]),
+        ("He watched the dog run up a curious hill.", ["He watched the dog run up a peculiar hill."]),  # not "a queer hill"
+        ("I would gladly watch this again.", []),  # not "I would lief see this again"
+        ("He was an idiot and a drunk.", []),  # not "an imbecile and a saluted"
+        ("Please set the aspirin down.", []),  # not "delight"
+        ("The show must go on.", []),  # a noun as often as a verb
+    ],
+)
+def test_common_synonyms_can_be_published(text: str, expected: list[str]) -> None:
+    """The offline preset takes the commonest sense of a word's usual part of speech alone."""
+    assert hfcf.augment(text, system="synonym", n=5, seed=1) == expected
+
+
+def test_the_papers_synonyms_are_of_any_sense() -> None:
+    assert Synonym.preset("paper").senses == "any"
+    assert "had intercourse" in {
+        edit["after"] for seed in range(60) for edit in synonym_edits("They loved it.", random.Random(seed), share=1.0)
+    }
