@@ -237,6 +237,10 @@ class Task:
             return list(self.judge(rows, model, max_length))
         return list(self._verdict_prompt(model).ask(rows, model))
 
+    def input_tokens(self, rows: Sequence[Row], model: Model, max_length: int) -> list[int]:
+        """Count the tokens of each row's input of a local model that reads the first `max_length`; [] if the task never cuts it."""
+        return []
+
     def verdict_state(self, *models: Model | None) -> dict[str, Any]:
         """Return the state of a stage that uses `verdicts`: a changed prompt changes the labels."""
         remote = [model for model in models if model is not None and is_prompted(model)]

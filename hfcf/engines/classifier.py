@@ -16,7 +16,7 @@ from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.networks import load_network
-from hfcf.engines.verifier_inputs import cut_pairs, encode_pairs, model_inputs
+from hfcf.engines.verifier_inputs import count_tokens, cut_pairs, encode_pairs, model_inputs
 
 ROUND = 5
 """Decimals of answers: later decimals are noise. `hfcf.core.decisions` decides, because a batch also changes the last decimal."""
@@ -94,6 +94,10 @@ class Classifier(Engine):
     def count_cut(self, requests: Sequence[Sequence[str]]) -> int:
         """Count the requests of which a part is not read."""
         return sum(cut_pairs(read_tokenizer(self.model), requests, self.max_length, read_spec(self.model).inputs))
+
+    def count_tokens(self, requests: Sequence[Sequence[str]]) -> list[int]:
+        """Count the tokens of each request before it is cut."""
+        return count_tokens(read_tokenizer(self.model), requests, read_spec(self.model).inputs) if requests else []
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), **read_spec(self.model).settings()}

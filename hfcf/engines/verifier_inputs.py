@@ -72,14 +72,21 @@ def cut_pairs(
         return [cut.get(i, False) for i in range(len(requests))]
     if not requests:
         return []
+    claims = [request[0] for request in requests]
+    kept = cut_firsts(tokenizer, claims, max_length // 2)
+    lengths = count_tokens(tokenizer, requests, inputs)
+    return [length > max_length or claim != short for length, claim, short in zip(lengths, claims, kept, strict=True)]
+
+
+def count_tokens(tokenizer: Any, requests: Sequence[Sequence[Any]], inputs: InputFormat = OURS) -> list[int]:
+    """Count the tokens of `[claim, evidence]` pairs that are not cut."""
     claims, evidence = ([request[i] for request in requests] for i in (0, 1))
     if inputs.around is None:
         whole = tokenizer(*((claims, evidence) if inputs.claim_first else (evidence, claims)), verbose=False)["input_ids"]
     else:
         texts = [_fill_text(inputs, *pair)[0] for pair in zip(claims, evidence, strict=True)]
         whole = tokenizer(texts, verbose=False)["input_ids"]
-    kept = cut_firsts(tokenizer, claims, max_length // 2)
-    return [len(ids) > max_length or claim != short for ids, claim, short in zip(whole, claims, kept, strict=True)]
+    return [len(ids) for ids in whole]
 
 
 def cut_firsts(tokenizer: Any, texts: Sequence[str], tokens: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from hfcf.core.candidates import scored
 from hfcf.core.decisions import reaches
 from hfcf.core.describe import show
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import GoesWith, Judges, Models, Prompted, Share, TrainedBy
 from hfcf.core.task import Row, Task
 
@@ -53,11 +53,13 @@ class Verdict:
         scores: `{"name", "value"}` of each judge that was asked: its label and the label's probability.
         reason: why the label does not count: a judge gave no label, gave a different label or is uncertain; None if the label
             counts.
+        cut: what to add to the reason of a rejection, "; …", if the last judge read the beginning of its input only.
     """
 
     label: str | None = None
     scores: tuple[dict[str, Any], ...] = ()
     reason: str | None = None
+    cut: str = ""
 
 
 def vote(
@@ -75,8 +77,24 @@ def vote(
         answers = task.verdicts([rows[i] for i in open_rows], judge, max_length) if open_rows else []
         for i, answer in zip(open_rows, answers, strict=True):
             verdicts[i] = _add_vote(verdicts[i], answer, task.labels, accepted[i], _Judge(number, judge), certainty)
-        open_rows = [i for i in open_rows if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
+        agreed = [i for i in open_rows if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
+        others = sorted({*open_rows} - {*agreed})
+        for i, cut in zip(others, _say_cut(task, [rows[i] for i in others], judge, max_length), strict=True):
+            verdicts[i] = replace(verdicts[i], cut=cut, reason=verdicts[i].reason and verdicts[i].reason + cut)
+        open_rows = agreed
     return verdicts
+
+
+def _say_cut(task: Task, rows: Sequence[Row], judge: Model, max_length: int) -> list[str]:
+    """Say of each row how many tokens its input has if the judge does not read them all; else ""."""
+    cuts = [""] * len(rows)
+    # A token has at least one character.
+    long = [i for i, row in enumerate(rows) if sum(len(segment.text) for segment in task.segments(row)) > max_length]
+    tokens = [] if is_prompted(judge) or not long else task.input_tokens([rows[i] for i in long], judge, max_length)
+    for i, number in zip(long, tokens or [0] * len(long), strict=True):
+        if number > max_length:
+            cuts[i] = f"; its input was cut: {number} tokens, {max_length} at most"
+    return cuts
 
 
 @dataclass(frozen=True)

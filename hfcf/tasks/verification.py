@@ -126,8 +126,12 @@ class Verification(Task):
     def judge(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | None]:
         from hfcf.engines.classifier import Classifier
 
-        pairs = [[row["claim"], join(row["evidence"])[0]] for row in rows]
-        return list(Classifier(model=model, max_length=max_length).run(pairs))
+        return list(Classifier(model=model, max_length=max_length).run(_pairs(rows)))
+
+    def input_tokens(self, rows: Sequence[Row], model: Model, max_length: int) -> list[int]:
+        from hfcf.engines.classifier import Classifier
+
+        return Classifier(model=model, max_length=max_length).count_tokens(_pairs(rows))
 
     def triplet(self, source: Row, row: Row, alike: Callable[[], Row | None]) -> tuple[str, str, str]:
         """Return the anchor, the text with which it makes a SUPPORTS row, and the text with which it makes another row.
@@ -154,6 +158,10 @@ class Verification(Task):
 
         check_length(model, max_length)
         check_classifier(model, LABELS)
+
+
+def _pairs(rows: Sequence[Row]) -> list[list[str]]:
+    return [[row["claim"], join(row["evidence"])[0]] for row in rows]
 
 
 def _text(value: Any) -> str:

@@ -11,6 +11,7 @@ from datasets import Dataset
 import hfcf
 from hfcf.core import preflight
 from hfcf.core.model import Model
+from hfcf.core.stage import Reject
 from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
@@ -214,3 +215,28 @@ def test_cards_name_each_judge() -> None:
     assert system.replace(judges=()).verifiers()[0] == "the verifier named above, with a probability of at least 0.9,"
     with pytest.raises(ValueError, match="would agree with itself"):
         select_metrics({"flip_rate": {"verifier": {"name": "offline:minilm", "adapter": "hfcf:nli"}}}, system)
+
+
+def test_a_rejection_says_that_the_evidence_was_cut(tiny_model: Callable[[str], str]) -> None:
+    """The deciding fact is at the end of 1,500 words, of which the verifier reads the beginning."""
+    model = Model(tiny_model("classifier"))
+    evidence = [{"title": "", "text": "It is of no use here. " * 250 + "The tower is 330 metres high."}]
+    rows = [{"claim": "The tower is 320 metres high.", "evidence": one} for one in (evidence, [{"title": "", "text": "Short."}])]
+    tokens = Classifier(model=model, max_length=64).count_tokens([[row["claim"], row["evidence"][0]["text"]] for row in rows])
+    assert tokens[0] > 1500 > 64 > tokens[1]
+    long, short = vote(TASK, rows, [()] * 2, [model], 64)
+    assert long.reason == f"there is no label that the verifier could confirm; its input was cut: {tokens[0]} tokens, 64 at most"
+    assert short.reason is not None
+    assert "cut" not in short.reason
+    verdicts = Classifier(model=model, max_length=64).run([[row["claim"], row["evidence"][0]["text"]] for row in rows])
+    others = [next(label for label in LABELS if label != max(answer, key=answer.get)) for answer in verdicts]
+    long, short = vote(TASK, rows, [(label,) for label in others], [model], 64)
+    assert (long.reason, long.cut) == (None, f"; its input was cut: {tokens[0]} tokens, 64 at most")
+    assert short.cut == ""
+    row = {**TASK.empty_row, "id": "1", "group_id": "1", "corpus": "own", "split": "train", **rows[0], "label": others[0]}
+    new = {"claim": "The tower is 300 metres high.", "label": others[0], "change": "claim", "scores": [], "status": None}
+    new["edits"] = [{"field": "claim", "piece": -1, "start": 13, "end": 16, "before": "320", "after": "300"}]
+    stage = JudgeCandidates(system="crossaug", verifier=model, max_length=64)
+    judged = stage.batch([{**row, "candidates": [new]}])[0]
+    assert isinstance(judged, Reject)
+    assert judged.outputs["candidates"][0]["status"]["reason"].endswith("tokens, 64 at most")

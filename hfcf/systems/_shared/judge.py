@@ -117,7 +117,7 @@ def _judge(candidate: Candidate, stage: str, verdicts: Iterator[Verdict] | None)
     if verdict.reason is not None:
         return reject(candidate, stage, verdict.reason)
     if verdict.label != candidate["label"]:
-        return reject(candidate, stage, f"the verifier says {verdict.label}")
+        return reject(candidate, stage, f"the verifier says {verdict.label}{verdict.cut}")
     return accept(candidate, stage)
 
 

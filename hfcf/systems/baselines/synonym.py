@@ -111,7 +111,7 @@ def common_synonyms(net: WordNet, word: str) -> tuple[str, ...]:
 
     The sense is the commonest sense of the word's commonest part of speech, by WordNet's counts of tagged texts; a word that is
     often something else has none. It must be the commonest sense of the synonym as well. A synonym is neither far rarer than the
-    word, nor several words, nor an abbreviation. Never taken are names of drugs, and words that are slang or an insult in any sense.
+    word, nor several words, nor an abbreviation. Names of drugs, slang and insults are never taken.
     """
     readings = {(lemma, part): net.count(lemma, part) for part in PARTS for lemma in _read_as(net, word, part)}
     if not sum(readings.values()) or word in _MISREAD:

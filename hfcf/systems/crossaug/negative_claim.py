@@ -219,7 +219,9 @@ class GenerateNegativeClaim(Stage):
             else:
                 why = f"the negative claim is over {self.max_perplexity_ratio} times as perplexing as the claim" if sound else None
                 why = why or next((verdict.reason for _, verdict in group if verdict.reason), None)
-                results.append(Reject(why or "the evidence refutes no claim of the generator", negative_claim=group[0][0].text))
+                cut = next((verdict.cut for _, verdict in group if verdict.cut), "")
+                why = why or f"the evidence refutes no claim of the generator{cut}"
+                results.append(Reject(why, negative_claim=group[0][0].text))
         return results
 
     def _judge(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[Verdict]:

@@ -79,7 +79,7 @@ class CheckEdit(Stage):
         if self.by_words and _overlooked(verdict) and excludes(row):
             return {"candidates": [accept({**edited, "scores": [*edited["scores"], BY_WORDS]}, self.name)]}
         under, over = "under-edited: the edited evidence still supports", "over-edited: the edited evidence no longer decides"
-        reason = verdict.reason or f"{under if verdict.label == SUPPORTS else over} the claim"
+        reason = verdict.reason or f"{under if verdict.label == SUPPORTS else over} the claim{verdict.cut}"
         return Reject(reason, candidates=[reject(edited, self.name, reason)])
 
 
@@ -174,4 +174,4 @@ class CheckClaim(Stage):
             return reject(claim, self.name, verdict.reason)
         if verdict.label in self._flipped(label):
             return claim
-        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {verdict.label}")
+        return reject(claim, self.name, f"the label does not flip: the original evidence makes it {verdict.label}{verdict.cut}")
