@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hfcf import checkwhy as checkwhy
     from hfcf.core.bound_stage import BoundStage as BoundStage
     from hfcf.core.candidates import accepted as accepted
+    from hfcf.core.expand import balance as balance
     from hfcf.core.expand import expand as expand
     from hfcf.core.expand import rejected as rejected
     from hfcf.core.model import Model as Model

@@ -35,7 +35,9 @@ def commonest(reasons: Mapping[str, int], examples: Mapping[str, str] = MappingP
 
 
 def print_funnel(report: dict[str, Any]) -> None:
-    """Print the rows that each stage accepted, and below each stage its commonest reason for rejection."""
+    """Print the rows that each stage accepted, each stage's commonest reason for rejection, and how skewed the labels are."""
+    from hfcf.metrics.label_balance import describe_skew
+
     width = max((len(entry["stage"]) for entry in report["funnel"]), default=0)
     header = f"{'':<{width}}  rows in  rows out  candidates rejected"
     console.out.print(Text("Funnel", style="bold"), Text(header[len("Funnel") + 1 :], style="dim"))
@@ -45,6 +47,8 @@ def print_funnel(report: dict[str, Any]) -> None:
         if reason := commonest({**entry["candidate_reasons"], **entry["reasons"]}, entry.get("examples") or {}):
             reason.stylize("dim")
             print_hanging(reason, indent=4)
+    if skew := describe_skew(report.get("labels") or {}):
+        print_hanging(data_text(skew, style="yellow"))
 
 
 def print_preset_models(name: str, preset: str, changes: Sequence[str]) -> None:

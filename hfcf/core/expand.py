@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -129,6 +130,35 @@ def augmented(ds: AnyDataset) -> AnyDataset:
         return joined
     unique = number_repeats(joined["id"])
     return joined.remove_columns("id").add_column("id", unique, feature=columns["id"]).select_columns(list(columns))
+
+
+def balance(ds: Dataset, *, seed: int = 13) -> Dataset:
+    """Draw as many rows of each label as the rarest label has, so that a label can't be guessed from how often it occurs.
+
+    Args:
+        ds: rows with `label`, such as `expand(ds)`; rows without a label are left out.
+        seed: of the draw.
+
+    Returns:
+        The drawn rows in their order.
+
+    Raises:
+        ValueError: the rows have no column `label`.
+
+    >>> rows = Dataset.from_dict({"id": ["1", "2", "3"], "label": ["REFUTES", "SUPPORTS", "REFUTES"]})
+    >>> balance(rows)["label"]
+    Column(['REFUTES', 'SUPPORTS'])
+    """
+    if "label" not in (ds.features or ()):
+        raise ValueError(f"there is no column 'label': the rows have {', '.join(ds.column_names or [])}")
+    _refuse_stream(ds)
+    places: dict[Any, list[int]] = {}
+    for i, label in enumerate(without_format(ds)["label"]):
+        if label is not None:
+            places.setdefault(label, []).append(i)
+    fewest = min(map(len, places.values()), default=0)
+    drawn = [random.Random(f"{seed}:balance:{label}").sample(rows, fewest) for label, rows in places.items()]
+    return ds.select(sorted(i for rows in drawn for i in rows))
 
 
 def is_sound(row: Mapping[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from hfcf.hub.ratings import describe_rating
 from hfcf.hub.render import citation, render
 from hfcf.metrics import is_published
 from hfcf.metrics import names as metric_names
+from hfcf.metrics.label_balance import describe_skew
 from hfcf.systems import system_class, systems
 
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
@@ -58,6 +59,7 @@ def dataset_card(
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
         flip_rate=describe_flip_rate(run), rating=describe_rating(run["system"], run["preset"], run.get("settings")),
+        skew=describe_skew(run.get("labels") or {}),
     )  # fmt: skip
 
 

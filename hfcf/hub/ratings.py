@@ -31,7 +31,7 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
     if not counts:
         return f"{name}: not measured, so read some pairs before you use them"
     shares = {key: f"{counts[key] / counts['pairs']:.0%}" for key in ("label", "all", "both")}
-    trial = "it is for trying out, " if preset == "offline" else ""
+    trial = ": the preset is for trying out" if preset == "offline" else ""
     preset_settings = system_class(system).preset(preset).settings
     other = [
         key for key, value in (settings or {}).items()
@@ -39,7 +39,7 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
     ]  # fmt: skip
     changed = f" (this run has its own {', '.join(other)})" if other else ""
     return (
-        f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']} ({counts['date']}), {shares['label']} are right "
-        f"in label, {shares['all']} in everything, and {shares['both']} are counterfactuals as well; other rows may do "
-        f"worse: {trial}see docs/results/rated_pairs.md"
+        f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']} ({counts['date']}), {shares['label']} have "
+        f"the right label, {shares['all']} are right in every respect, and {shares['both']} stay close to their source as well; "
+        f"other rows may do worse{trial}"
     )

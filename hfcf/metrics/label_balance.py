@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from datasets import Dataset
@@ -28,6 +28,27 @@ def label_balance(labels: Iterable[str | None]) -> dict[str, Any]:
     entropy = math.fsum(-share * math.log(share) for share in shares)
     balance = entropy / math.log(len(shares)) if len(shares) > 1 else 0.0
     return {"majority": round(max(shares), 5), "balance": round(balance, 5), "labels": len(shares)}
+
+
+SKEWED = 2
+"""How many times as many rows as another label a label may have before the set counts as skewed."""
+
+
+def describe_skew(counts: Mapping[str, int]) -> str:
+    """Say in one line that counterfactuals have far more of one label than of another; "" where they do not.
+
+    >>> describe_skew({"REFUTES": 90, "SUPPORTS": 30})
+    'skewed labels: 90 REFUTES, 30 SUPPORTS; hfcf.balance(rows) draws 30 of each, and macro-F1 does not reward the skew'
+    """
+    ordered = sorted(((label, count) for label, count in counts.items() if label), key=lambda item: (-item[1], item[0]))
+    if not ordered or (len(ordered) > 1 and ordered[0][1] <= SKEWED * ordered[-1][1]):
+        return ""
+    if len(ordered) == 1:
+        return f"skewed labels: all {ordered[0][1]:,} are {ordered[0][0]}; a model may learn the label from the style alone"
+    ends = ordered if len(ordered) <= SKEWED + 1 else [ordered[0], ordered[-1]]
+    shown = ", ".join(f"{count:,} {label}" for label, count in ends)
+    fewest = f"{ordered[-1][1]:,}"
+    return f"skewed labels: {shown}; hfcf.balance(rows) draws {fewest} of each, and macro-F1 does not reward the skew"
 
 
 def _learn(rows: Dataset) -> Counter[str]:

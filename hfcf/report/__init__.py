@@ -13,6 +13,7 @@ from markupsafe import Markup
 from hfcf.core.paths import replace_file
 from hfcf.hub.render import render
 from hfcf.hub.run_folder import list_files, read_run
+from hfcf.metrics.label_balance import describe_skew
 from hfcf.report.figures import metric_figures
 from hfcf.report.page import COMPARISONS, RATINGS, embed_json, flat, hash_script, read_style, read_template, tables
 from hfcf.report.rows import LIMIT, page_rows
@@ -56,6 +57,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
         package="hfcf.report",
         title=str(run["name"] if run else compared[0]["title"]),
         run=run,
+        skew=describe_skew((run or {}).get("labels") or {}),
         figures=metric_figures((run or {}).get("metrics") or {}),
         data=Markup(embed_json(rows)),
         shown=len(rows.get("rows", [])),

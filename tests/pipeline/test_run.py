@@ -418,8 +418,8 @@ def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path,
     assert "the label does not flip" in shown
     last = " ".join(shown.split(f"{out}, report: {out / 'report.html'}\n")[1].split())
     assert last.startswith("RACE offline (this run has its own verifier, ")
-    assert "68% are counterfactuals" in last
-    assert last.endswith("see docs/results/rated_pairs.md")
+    assert "68% stay close" in last
+    assert last.endswith("for trying out")
     runs.peek(str(out), 2, "default")
     shown = capsys.readouterr().out
     assert shown.count(":race:") == 2
