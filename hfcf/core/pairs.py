@@ -76,15 +76,32 @@ def pair(
         if here:
             chosen.append((i, random.Random(f"{seed}:pairs:{row_id}").choice(here)))
         elif by_id:
-            raise ValueError(
-                f"pairs: row {row_id!r}: its {left} is {value!r}, which is not an id of the originals. Pass the set from which "
-                "it was made, or select the rows whose originals you have"
-            )
+            raise ValueError(_say_missing(task, counterfactuals[i], left, originals))
     if by_id and "edits" in counterfactuals.features:
         for i, j in chosen:
             check_source(task, originals[j], counterfactuals[i], "pairs: ")
     joined = _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
     return joined if form is None else shape(joined, originals, form, seed=seed)
+
+
+def _say_missing(task: Task, row: Mapping[str, Any], left: str, originals: Dataset) -> str:
+    """Say why a counterfactual's original is not found by its id: the same row has another id, or there is none."""
+    what = f"pairs: row {row['id']!r}: its {left} is {row[left]!r}, which is not an id of the originals"
+    try:
+        texts: dict[str, Any] = task.revert_edits(row, row["edits"]) if row.get("edits") else {}
+    except ValueError:
+        texts = {}
+    same = next(
+        (own for own in originals if texts and all(_plain(own[name]) == _plain(text) for name, text in texts.items())), None
+    )
+    if same is not None:
+        return (
+            f"{what}. The original {same['id']!r} has the texts of its source: the same rows were read with other ids. Read them "
+            "as for the run, with the same id and numbered settings, or pass the originals that the run wrote (configuration "
+            "augmented)"
+        )
+    first = f", such as {originals[0]['id']!r}" if len(originals) else ", which are none"
+    return f"{what}{first}. Pass the set from which it was made, or select the rows whose originals you have"
 
 
 def check_source(task: Task, source: Mapping[str, Any], row: Mapping[str, Any], where: str = "") -> None:

@@ -1,15 +1,17 @@
-"""Show on a terminal or in a notebook how far a step is, and how much is left; a log stays without bars.
+"""Show on a terminal or in a notebook how far a step is, and how much is left; a log gets a line from time to time instead.
 
-`TQDM_DISABLE=1` turns the bars off.
+`TQDM_DISABLE=1` turns both off.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from threading import Event, Thread
 from typing import Any
 
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
@@ -76,7 +78,7 @@ class StageBar(Bar):
     def __init__(self, name: str, rows: int) -> None:
         super().__init__(name, rows)
         self.rows, self.finished, self.batch = rows, 0, 0
-        self.runs, self.expected = 0, 1  # runs of engines in this batch of rows, and in the one before
+        self.runs, self.expected = 0, 0  # runs of engines in this batch of rows, and in the one before
 
     def start(self, rows: int) -> None:
         """Begin a batch of rows."""
@@ -85,14 +87,17 @@ class StageBar(Bar):
 
     def finish(self) -> None:
         """End the batch of rows."""
-        self.finished, self.expected = self.finished + self.batch, max(1, self.runs)
+        self.finished, self.expected = self.finished + self.batch, self.runs
         self.batch = 0
         self._show("", 0.0)
 
     def report(self, engine: str, done: int, total: int) -> None:
         """Show how many requests of a run an engine has answered; a call with 0 begins a run."""
         self.runs += done == 0
-        share = (self.runs - 1 + done / total) / max(self.runs, self.expected)
+        if self.runs <= self.expected:
+            share = (self.runs - 1 + done / total) / self.expected
+        else:  # how many runs follow is unknown, so each takes half of what is left
+            share = 1 - 0.5 ** (self.runs - 1) * (1 - done / total / 2)
         self._show(f", {engine} {done} of {total}", share)
 
     def _show(self, requests: str, share: float) -> None:
@@ -106,12 +111,37 @@ _stage_bar: ContextVar[StageBar | None] = ContextVar("stage_bar", default=None)
 @contextmanager
 def stage_bar(name: str, rows: int) -> Iterator[None]:
     """Show a bar while a stage works on so many rows."""
-    with StageBar(name, rows) as bar:
+    with StageBar(name, rows) as bar, lines_of_log(lambda: f"{name}: {bar.text or f'0 of {rows} rows'}"):
         token = _stage_bar.set(bar)
         try:
             yield
         finally:
             _stage_bar.reset(token)
+
+
+LOG_EVERY = 30.0
+"""Seconds between two lines where no bar is shown."""
+
+
+@contextmanager
+def lines_of_log(describe: Callable[[], str]) -> Iterator[None]:
+    """Print a line on standard error every `LOG_EVERY` seconds while a step runs and no bar can be shown."""
+    if is_shown() or os.environ.get("TQDM_DISABLE") or is_worker() or process_number():
+        yield
+        return
+    ended, start = Event(), time.monotonic()
+
+    def print_lines() -> None:
+        while not ended.wait(LOG_EVERY):
+            print(f"{describe()}, for {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+
+    thread = Thread(target=print_lines, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextmanager

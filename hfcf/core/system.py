@@ -20,6 +20,7 @@ from hfcf.core.model import Model
 from hfcf.core.names import check_names, did_you_mean
 from hfcf.core.preflight import CURE, check, check_rows, warn_of_language
 from hfcf.core.prepare import clear_outputs, prepare
+from hfcf.core.progress import lines_of_log
 from hfcf.core.public_models import SIZE, sized
 from hfcf.core.recipe import locate
 from hfcf.core.settings import Flat, GoesWith, Setting, TrainedBy, Trains, settings_of, to_builtin
@@ -353,7 +354,8 @@ class System:
                 if not waiting[stage.name]:
                     trains = any(setting.marker(Trains) for setting in settings_of(type(stage)).values())
                     timed = partial(watch, FitStep(f"fit {stage.name}")) if trains else _call
-                    system = system._with({stage.name: runner.once(partial(timed, partial(stage.fit, ds)))})
+                    with lines_of_log(partial("fit {}".format, stage.name)):
+                        system = system._with({stage.name: runner.once(partial(timed, partial(stage.fit, ds)))})
             if todo := min((names for names in waiting.values() if names), key=len, default=[]):
                 ds = runner.map(ds, [system._stages[name] for name in todo], watch, map_kwargs)
                 done += todo

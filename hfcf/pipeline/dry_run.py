@@ -18,8 +18,7 @@ from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
 
 ROWS = 3
-TRIED = 16
-"""The rows that every stage is tried on."""
+"""The rows that every stage is tried on and that are shown."""
 ITEMS = 3  # items of a list whose texts are shown
 LONGEST = 60  # characters of such a text
 FIT_ON = 200  # rows that a system is fitted to; the run fits it to all
@@ -31,7 +30,7 @@ def dry_run(
 ) -> dict[str, Any]:  # fmt: skip
     """Run the first rows that could be read through a recipe without writing anything, and estimate the cost of all rows.
 
-    The cost of up to `TRIED` rows is scaled up. Seconds in which weights were loaded are not scaled up, and are given apart.
+    The cost of `ROWS` rows is scaled up. Seconds in which weights were loaded are not scaled up, and are given apart.
 
     A system that trains models trains them on the first 200 rows only. The counts and minutes of a training are the dry run's, and
     are not scaled up.
@@ -61,7 +60,7 @@ def dry_run(
     readable = [i for i, status in enumerate(statuses) if not _rejects(status)]
     good = [i for i in readable if i < total]
     remote = any(facts.place == ENDPOINT for facts in models)
-    batch = (good or range(total))[: max(ROWS, concurrency()) if remote else TRIED]
+    batch = (good or range(total))[: max(ROWS, concurrency()) if remote else ROWS]
     fitted = [*batch, *(i for i in readable if i not in batch)][
         : len(batch) if system.limit_before_fit else max(FIT_ON, len(batch))
     ]

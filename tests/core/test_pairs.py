@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from datasets import Dataset, Features, List, Value
 
+import hfcf
 from hfcf.core.pairs import pair, pair_within, sources
+from hfcf.core.recipe import parse
 from hfcf.core.task import get_task
+from hfcf.pipeline.recipes import RowsRecipe
+from hfcf.pipeline.run import load_rows
 from hfcf.training.scorers import ANSWERS
 
 TASK = get_task("qa")
@@ -85,3 +91,31 @@ def test_what_does_not_fit_is_told(on: str, message: str) -> None:
     claims = Dataset.from_list([{"id": "a", "claim": "c", "evidence": [], "label": "REFUTES"}])
     with pytest.raises(ValueError, match="the counterfactuals are qa rows, and the originals are verification rows"):
         pair(new, claims, "original_id")
+
+
+def test_an_original_that_was_read_with_another_id_is_named() -> None:
+    """A run numbers its rows by `numbered`; `from_dataset` names the same rows by their content."""
+    claims = [{"claim": f"Tower {i} is tall.", "evidence": f"Tower {i} is 300 metres tall.", "label": "SUPPORTS"} for i in range(3)]
+    read = hfcf.from_dataset(Dataset.from_list(claims))
+    edit = {"field": "claim", "piece": -1, "start": 11, "end": 15, "before": "tall", "after": "low"}
+    task = get_task("verification")
+    new = {**read[1], "id": "row-2:crossaug:claim", "claim": "Tower 1 is low.", "source_id": "row-2", "system": "crossaug"}
+    made = Dataset.from_list(
+        [{**new, "change": "claim", "edits": [edit], "scores": [], "status": None}], features=task.counterfactual
+    )
+    with pytest.raises(ValueError, match="'row-2'") as error:
+        pair(made, read)
+    assert repr(read["id"][1]) in str(error.value)
+    with pytest.raises(ValueError, match="'row-2'") as error:
+        pair(made, read.select([0]))
+    assert repr(read["id"][0]) in str(error.value)
+
+
+def test_python_and_the_command_line_give_rows_the_same_ids(tmp_path: Path) -> None:
+    claims = [{"claim": f"Tower {i} is tall.", "evidence": f"Tower {i} is 300 metres tall.", "label": "SUPPORTS"} for i in range(3)]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("\n".join(map(json.dumps, claims)))
+    in_recipe = load_rows(parse(RowsRecipe, {"corpus": "jsonl", "data_files": str(file)}, "test"))
+    read = hfcf.from_dataset(Dataset.from_list(claims))
+    assert in_recipe["id"][:] == read["id"][:]
+    assert len(set(read["id"])) == 3

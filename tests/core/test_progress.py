@@ -26,7 +26,7 @@ def test_the_bar_moves_within_a_batch_and_never_back(terminal: None) -> None:
         for engine, done, total in [("Ner", 0, 4), ("Ner", 2, 4), ("Ner", 4, 4), ("Classifier", 0, 8), ("Classifier", 8, 8)]:
             bar.report(engine, done, total)
             shown.append(bar.n)
-        assert shown == [0, 5, 10, 10, 10], "that there is a second engine is not known before it runs"
+        assert shown == [0, 2.5, 5, 5, 7.5], "how many engines follow is not known before they run, so the bar is never at its end"
         bar.finish()
         bar.start(10)
         shown = []
@@ -70,6 +70,20 @@ def test_a_log_shows_nothing(rows: Dataset, capsys: pytest.CaptureFixture[str]) 
     map_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
     with progress.count_requests("Generator", 2) as count:  # outside a stage
         count(2)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_has_a_line_from_time_to_time(
+    rows: Dataset, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.1)
+    map_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 2
+    assert lines[0].startswith("ask: 0 of 4 rows, Generator ")
+    assert lines[-1].startswith("ask: 2 of 4 rows, Generator ")
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    map_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
     assert capsys.readouterr().err == ""
 
 

@@ -15,7 +15,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.engines.base import Engine
-from hfcf.pipeline.dry_run import TRIED, dry_run
+from hfcf.pipeline.dry_run import ROWS, dry_run
 
 LOADING, REQUEST = 1.0, 0.01
 """Seconds of the slow engine: once, and for each request."""
@@ -63,6 +63,6 @@ def test_the_estimate_is_of_all_rows_and_leaves_loading_out(monkeypatch: pytest.
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
     found = dry_run({"corpus": "hover", "data_dir": "recipes:demo", "split": "train", "system": "slow", "metrics": {}})
     (stage,) = found["stages"]
-    assert (stage["rows"], stage["calls"], found["tried"], len(found["examples"])) == (TRIED, 50, TRIED, 3)
+    assert (stage["rows"], stage["calls"], found["tried"], len(found["examples"])) == (ROWS, 50, ROWS, 3)
     assert found["loading"] >= LOADING
     assert 50 * REQUEST <= found["seconds"] < 50 * REQUEST + LOADING
