@@ -100,9 +100,8 @@ def test_an_original_that_was_read_with_another_id_is_named() -> None:
     edit = {"field": "claim", "piece": -1, "start": 11, "end": 15, "before": "tall", "after": "low"}
     task = get_task("verification")
     new = {**read[1], "id": "row-2:crossaug:claim", "claim": "Tower 1 is low.", "source_id": "row-2", "system": "crossaug"}
-    made = Dataset.from_list(
-        [{**new, "change": "claim", "edits": [edit], "scores": [], "status": None}], features=task.counterfactual
-    )
+    new |= {"change": "claim", "edits": [edit], "scores": []}
+    made = Dataset.from_list([{name: new[name] for name in task.counterfactual}], features=task.counterfactual)
     with pytest.raises(ValueError, match="'row-2'") as error:
         pair(made, read)
     assert repr(read["id"][1]) in str(error.value)
