@@ -80,7 +80,8 @@ def vote(
         agreed = [i for i in open_rows if verdicts[i].reason is None and verdicts[i].label in accepted[i]]
         others = sorted({*open_rows} - {*agreed})
         for i, cut in zip(others, _say_cut(task, [rows[i] for i in others], judge, max_length), strict=True):
-            verdicts[i] = replace(verdicts[i], cut=cut, reason=verdicts[i].reason and verdicts[i].reason + cut)
+            reason = verdicts[i].reason
+            verdicts[i] = replace(verdicts[i], cut=cut, reason=None if reason is None else f"{reason}{cut}")
         open_rows = agreed
     return verdicts
 
