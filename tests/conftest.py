@@ -139,7 +139,7 @@ def demo_recipe(tiny_model: Callable[[str], str], spacy_ner: Ner) -> dict[str, A
         "ner": {"backend": "spacy", "model": "offline:spacy"}, "num_beams": 3, "num_candidates": 2, "max_new_tokens": 8,
         "max_length": 96, "explainer": "gradient_x_input", "fluency_model": tiny_model("gpt2"),
     }  # fmt: skip
-    return {**recipe.read(recipe.find("demo")), "data_dir": str(recipe.folder() / "demo"), "settings": settings}
+    return {**recipe.read_recipe(recipe.find("demo")), "data_dir": str(recipe.folder() / "demo"), "settings": settings}
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ from hfcf.core.safe_yaml import read_yaml
 from hfcf.core.segments import Mark, compare_texts
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
-from hfcf.core.task import Task, get_task, problem, tasks
+from hfcf.core.task import Task, find_problem, get_task, tasks
 from hfcf.corpora.custom.load import read_one
 from hfcf.pipeline.dry_run import describe_outcome
 from hfcf.pipeline.recipes import RunRecipe
@@ -88,14 +88,14 @@ def tasks_with_forms() -> list[Task]:
 
 def demo_recipe(task: Task) -> RunRecipe:
     """Return the recipe that ships with rows of a task."""
-    return recipes.parse(RunRecipe, recipes.read(recipes.find(task.demo)), task.demo)
+    return recipes.parse(RunRecipe, recipes.read_recipe(recipes.find(task.demo)), task.demo)
 
 
 @lru_cache
 def demo_rows(name: str) -> Dataset:
     """Load the rows that ship for a task, without rows that can't be worked on."""
     ds = load_rows(demo_recipe(get_task(name)))
-    return ds.select([i for i, row in enumerate(ds) if problem(row) is None and not (row.get("status") or {}).get("reason")])
+    return ds.select([i for i, row in enumerate(ds) if find_problem(row) is None and not (row.get("status") or {}).get("reason")])
 
 
 def example(task: Task, number: int) -> dict[str, str]:
@@ -210,7 +210,7 @@ def run(task: Task, texts: Mapping[str, str], system: str, preset: str, lines: s
 
 def _run(state: Run, task: Task, texts: Mapping[str, str], system: str, preset: str, lines: str) -> Iterator[Run]:
     ds = read_one([task.read_form(texts)], task.name)
-    if why := problem(ds[0]):
+    if why := find_problem(ds[0]):
         raise ValueError(why)
     pieces = {entry.name: read_pieces(texts[entry.name]) for entry in task.form if entry.setting}
     known = {name: Dataset.from_list(items) for name, items in pieces.items() if items and name in system_class(system).schema}

@@ -24,7 +24,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class ListEntry:
     """What is behind a name."""
 
     summary: str
@@ -126,7 +126,7 @@ def _print_kind(kind: str, *, brief: bool) -> None:
             print_fields(lines)
 
 
-def _print_entry(name: str, entry: Entry) -> None:
+def _print_entry(name: str, entry: ListEntry) -> None:
     print_heading(name, entry.note)
     if entry.text:
         print_hanging(Text(entry.text), hang=0)
@@ -136,7 +136,7 @@ def _print_entry(name: str, entry: Entry) -> None:
         print_fields(lines)
 
 
-def _describe_system(name: str) -> Entry:
+def _describe_system(name: str) -> ListEntry:
     from hfcf.core.describe import settings
     from hfcf.core.docstrings import first_sentence, paragraphs
     from hfcf.hub.ratings import describe_rating
@@ -150,7 +150,7 @@ def _describe_system(name: str) -> Entry:
         others = [f"{preset}: {value}" for preset, value in setting.presets.items()]
         trained = f"hfcf train {setting.trained_by} trains this model" if setting.trained_by else ""
         lines += _setting(setting.name, setting.type, setting.default, setting.meaning, *others, trained)
-    return Entry(
+    return ListEntry(
         summary=f"{', '.join(tasks)}: {first_sentence(text)}", brief=columns, note=f"a system for {' and '.join(tasks)} rows",
         text=text,
         fields=[*_paper(cls.citation), ("in Python", f"{cls.__module__}.{cls.__name__}"), ("presets", ", ".join(cls.presets))],
@@ -162,7 +162,7 @@ def _describe_system(name: str) -> Entry:
     )  # fmt: skip
 
 
-def _describe_stage(name: str) -> Entry:
+def _describe_stage(name: str) -> ListEntry:
     from hfcf.core.docstrings import first_sentence, paragraphs
     from hfcf.systems import system_class, systems
 
@@ -174,7 +174,7 @@ def _describe_stage(name: str) -> Entry:
             stage = next(stage for stage in _example(owner, task).stages if stage.name == name)
             systems_of.setdefault(_columns(stage), {})[system] = None
     columns = [("", f"{columns}  in {', '.join(names)}") for columns, names in systems_of.items()]
-    return Entry(
+    return ListEntry(
         summary=first_sentence(paragraphs(cls)[0]), brief={"": columns}, note="a stage", text=paragraphs(cls)[0],
         fields=[("in Python", f"{cls.__module__}.{cls.__name__}")],
         sections={
@@ -184,7 +184,7 @@ def _describe_stage(name: str) -> Entry:
     )  # fmt: skip
 
 
-def _describe_corpus(name: str) -> Entry:
+def _describe_corpus(name: str) -> ListEntry:
     from hfcf.corpora import builder_class
 
     builder = builder_class(name)
@@ -208,7 +208,7 @@ def _describe_corpus(name: str) -> Entry:
         "may publish": "" if info.republish else "no: the licence forbids to publish rows and what is made of them",
     }  # fmt: skip
     markup = re.compile(r"\[([^\[\]]*)\]\([^()]*\)|`")  # the docs print these texts as well
-    return Entry(
+    return ListEntry(
         summary=f"{info.task}: {info.title}", brief={info.task: fields}, note=f"a corpus of {info.task} rows",
         fields=[*fields, *((key, markup.sub(r"\1", text)) for key, text in more.items() if text)],
         sections={("Options", "in a recipe under options:, or --set options.NAME=VALUE"): list(builder.OPTIONS.items())}
@@ -216,7 +216,7 @@ def _describe_corpus(name: str) -> Entry:
     )  # fmt: skip
 
 
-def _describe_metric(name: str) -> Entry:
+def _describe_metric(name: str) -> ListEntry:
     from hfcf import metrics
     from hfcf.core.docstrings import first_sentence, paragraphs
     from hfcf.metrics.shared.metric import about, settings_of_metric
@@ -224,23 +224,23 @@ def _describe_metric(name: str) -> Entry:
     function = metrics.function(name)
     text, better = paragraphs(function), about(function).better
     text = list(takewhile(lambda paragraph: not paragraph.startswith(("Args:", ">>>")), text))
-    return Entry(
+    return ListEntry(
         summary=first_sentence(text[0]), text="\n".join(text),
         note="a metric" + (f": {better} is better" if better in ("less", "more") else ""),
         sections={("Settings", "in a recipe under metrics:"): list(_settings_of(function, settings_of_metric(function).values()))},
     )  # fmt: skip
 
 
-def _describe_recipe(name: str) -> Entry:
+def _describe_recipe(name: str) -> ListEntry:
     from hfcf.core import recipe as recipes
 
     path = recipes.find(name)
     lines = path.read_text(encoding="utf-8").rstrip().splitlines()
     sections = {("Text", str(path.name)): [("", line) for line in lines]}
-    return Entry(summary=lines[0].removeprefix("# "), note="a recipe", sections=sections)
+    return ListEntry(summary=lines[0].removeprefix("# "), note="a recipe", sections=sections)
 
 
-_ENTRIES: Mapping[str, Callable[[str], Entry]] = {
+_ENTRIES: Mapping[str, Callable[[str], ListEntry]] = {
     "systems": _describe_system, "baselines": _describe_system, "stages": _describe_stage, "corpora": _describe_corpus,
     "metrics": _describe_metric, "recipes": _describe_recipe,
 }  # fmt: skip

@@ -35,7 +35,7 @@ def train(
     from hfcf.pipeline.train import train as train_recipe
 
     path = recipes.find(recipe)
-    content = recipes.read(path, set_ or [])
+    content = recipes.read_recipe(path, set_ or [])
     if dry_run:
         from hfcf.pipeline.train import plan_training
 
@@ -117,19 +117,19 @@ def evaluate(
     if out is not None and predictions is not None and out.resolve() == predictions.resolve():
         raise ValueError(f"--out and --predictions are both {out}: choose another name for one of them")
     reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
-    given = {
+    options = {
         "task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None,
         "distractors": distractors, "encoder": encoder,
     }  # fmt: skip
-    settings = {key: value for key, value in given.items() if value is not None}
-    own = recipes.file_keys(set_ or [], options_of(corpus))
+    settings = {key: value for key, value in options.items() if value is not None}
+    keys = recipes.file_keys(set_ or [], options_of(corpus))
     check_weights(reference, "MODEL")
     if encoder is not None:
         from hfcf.metrics.scores.structures import encoder_of
 
         check_weights(encoder_of(encoder).model, "--encoder")
     results = score(
-        reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, loading=own, predictions=predictions,
+        reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, loading=keys, predictions=predictions,
         overwrite=overwrite,
     )  # fmt: skip
     print_scores({each.title: each.result.scores for each in results})
@@ -158,10 +158,10 @@ def _read_labels(options: list[str]) -> dict[str, str] | None:
     labels = {}
     # A comma that no equals sign follows belongs to a name: Cause-Effect(e1,e2).
     for part in (part for option in options for part in re.split(r",(?=[^,=]+=)", option)):
-        own, equals, label = part.partition("=")
-        if not (equals and own.strip() and label.strip()):
+        name, equals, label = part.partition("=")
+        if not (equals and name.strip() and label.strip()):
             raise ValueError(f"--labels {part}: write OWN=OURS, such as LABEL_0=REFUTES")
-        labels[own.strip()] = label.strip()
+        labels[name.strip()] = label.strip()
     return labels or None
 
 

@@ -144,10 +144,10 @@ def peek(
         from hfcf.corpora.custom.source import load_file
 
         try:
-            given = load_file(what, given=recipes.file_keys(set_ or []), on_error="reject")
+            ds = load_file(what, given=recipes.file_keys(set_ or []), on_error="reject")
         except LayoutError as error:
             raise ValueError(error.in_recipe("hfcf peek")) from error
-        print_lines(reader.rows_of_corpus(given, rows, find))
+        print_lines(reader.rows_of_corpus(ds, rows, find))
         return
     if not funnel:
         print_lines(

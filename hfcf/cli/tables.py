@@ -59,7 +59,7 @@ def print_preset_models(name: str, preset: str, changes: Sequence[str]) -> None:
     from hfcf.systems import system_class
 
     content = recipes.apply_changes({"preset": preset}, changes)
-    recipes.check(content, ("preset", "settings"), "--set")
+    recipes.check_keys(content, ("preset", "settings"), "--set")
     settings: Mapping[str, Any] = content.get("settings") or {}
     tables: dict[tuple[ModelFacts, ...], list[str]] = {}
     for task in [settings["task"]] if "task" in settings else system_class(name).works_on():
@@ -201,8 +201,8 @@ def _add_rows(
     """Add a row, and below it one for each of several engines: a tagger's texts and a language model's are counted apart."""
     apart = ("calls", "tokens") if len(engines) > 1 else ()
     table.add_row(name, *("" if key in apart else _amount(cost, key) for key in columns), style=style)
-    for engine, own in engines.items() if apart else ():
-        table.add_row(f"  {engine}", *(_amount(own, key) for key in columns), style="dim")
+    for engine, usage in engines.items() if apart else ():
+        table.add_row(f"  {engine}", *(_amount(usage, key) for key in columns), style="dim")
 
 
 def _amount(entry: Mapping[str, Any], key: str) -> str:

@@ -48,12 +48,12 @@ def signature(settings: Mapping[str, Setting]) -> inspect.Signature:
 def collect_settings(cls: type[Any]) -> dict[str, Setting]:
     """Collect the settings of a system from its stages in order; the settings that every system has come last."""
     tasks_of_stages = [settings["task"] for part in cls.parts.values() if "task" in (settings := settings_of(part.stage))]
-    own = COMMON_SETTINGS if cls.task else {**COMMON_SETTINGS, "task": tasks_of_stages[0]}
+    common = COMMON_SETTINGS if cls.task else {**COMMON_SETTINGS, "task": tasks_of_stages[0]}
     found: dict[str, Setting] = {}
     for name, part in cls.parts.items():
         for setting in _flat_settings(part.stage):
             here = part.names.get(setting.name, setting.name)
-            if setting.name in part.fixed or here in own or here in ("system", "task"):
+            if setting.name in part.fixed or here in common or here in ("system", "task"):
                 continue
             default = cls.defaults.get(here, setting.default)
             known = found.setdefault(here, Setting(here, setting.annotation, default))
@@ -64,7 +64,10 @@ def collect_settings(cls: type[Any]) -> dict[str, Setting]:
                 )
             if not setting.marker(Prompted):  # an endpoint is allowed only if every stage allows it
                 found[here] = replace(known, annotation=setting.annotation)
-    return {**found, **{name: replace(setting, default=cls.defaults.get(name, setting.default)) for name, setting in own.items()}}
+    return {
+        **found,
+        **{name: replace(setting, default=cls.defaults.get(name, setting.default)) for name, setting in common.items()},
+    }
 
 
 def _flat_settings(stage: type[Stage]) -> Iterator[Setting]:
@@ -83,4 +86,4 @@ def merged(name: str, value: Any, base: Any) -> Any:
     if "seed" in value:
         raise ValueError(f"{name}: remove seed: the trainings of a system use the system's seed")
     check_settings(type(base), map(str, value))
-    return base.replace(**{key: settings_of(type(base))[key].validate(own) for key, own in value.items()})
+    return base.replace(**{key: settings_of(type(base))[key].validate(part) for key, part in value.items()})

@@ -38,8 +38,8 @@ def without_format(ds: Rows) -> Rows:
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: without_format(part) for split, part in ds.items()})
     if isinstance(ds, Dataset):
-        plain = ds.format["type"] is None and set(ds.format["columns"]) == set(ds.column_names)
-        return ds if plain else ds.with_format(None)
+        unformatted = ds.format["type"] is None and set(ds.format["columns"]) == set(ds.column_names)
+        return ds if unformatted else ds.with_format(None)
     formatting = getattr(ds, "_formatting", None)  # a stream has no public `format`
     return ds if formatting is None or formatting.format_type is None else ds.with_format(None)
 

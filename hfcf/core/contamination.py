@@ -79,7 +79,7 @@ def row_hashes(ds: Dataset) -> list[set[int]]:
     hashes = [set(map(_hash, [*group, *keys])) for group, keys in zip(groups, text_keys(ds), strict=True)]
     if not is_paired(ds):
         return hashes
-    return [own | other for own, other in zip(hashes, row_hashes(sources(ds)), strict=True)]
+    return [row | source for row, source in zip(hashes, row_hashes(sources(ds)), strict=True)]
 
 
 def seen_rows(ds: Dataset, model: Model) -> list[bool] | None:
@@ -92,8 +92,8 @@ def mark_rows(ds: Dataset, seen: Sequence[frozenset[int]]) -> list[list[bool]]:
     """Return which rows each of several models was trained on, by the hashes of its training rows."""
     marks: list[list[bool]] = [[] for _ in seen]
     for hashes, texts in zip(row_hashes(ds), _passages(ds), strict=True):
-        for own, of_model in zip(marks, seen, strict=True):
-            own.append(not of_model.isdisjoint(hashes) or any(mostly_within(text, of_model) for text in texts))
+        for model_marks, of_model in zip(marks, seen, strict=True):
+            model_marks.append(not of_model.isdisjoint(hashes) or any(mostly_within(text, of_model) for text in texts))
     return marks
 
 
@@ -101,7 +101,7 @@ def _passages(ds: Dataset) -> Iterator[list[str]]:
     """Yield the passages of each row; a pair also has the passages of its source."""
     if not is_paired(ds):
         return passages_of(ds)
-    return (own + other for own, other in zip(passages_of(ds), passages_of(sources(ds)), strict=True))
+    return (row + source for row, source in zip(passages_of(ds), passages_of(sources(ds)), strict=True))
 
 
 def _hash(key: Iterable[Any]) -> int:

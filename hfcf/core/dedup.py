@@ -28,11 +28,11 @@ def reject_duplicates(ds: Dataset, stage: str) -> Dataset:
     Only a `Dataset` is searched: a stream has no end, and processes do not see each other's rows. A limit does not change the
     decisions on the rows before it.
     """
-    twins = find_duplicates(ds)
-    if not twins:
+    duplicates = find_duplicates(ds)
+    if not duplicates:
         return ds
     with quiet_few(len(ds)):
-        return ds.map(_reject, features=ds.features, fn_kwargs={"twins": twins, "stage": stage}, desc="twins")
+        return ds.map(_reject, features=ds.features, fn_kwargs={"duplicates": duplicates, "stage": stage}, desc="duplicates")
 
 
 def find_duplicates(ds: Dataset) -> dict[str, dict[str, str]]:
@@ -41,12 +41,12 @@ def find_duplicates(ds: Dataset) -> dict[str, dict[str, str]]:
         return {}
     task = task_of(ds.features["counterfactuals"].feature)
     first: dict[bytes, str] = {}
-    twins: dict[str, dict[str, str]] = {}
+    duplicates: dict[str, dict[str, str]] = {}
     for row in ds.select_columns(["id", "counterfactuals"]):
         for counterfactual in row["counterfactuals"] or ():
             if (earlier := first.setdefault(_key(task, counterfactual), row["id"])) != row["id"]:
-                twins.setdefault(row["id"], {})[counterfactual["id"]] = earlier
-    return twins
+                duplicates.setdefault(row["id"], {})[counterfactual["id"]] = earlier
+    return duplicates
 
 
 def _key(task: Task, row: Mapping[str, Any]) -> bytes:
@@ -55,20 +55,20 @@ def _key(task: Task, row: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps([texts, places], sort_keys=True).encode()).digest()[:16]
 
 
-def _reject(row: dict[str, Any], twins: Mapping[str, Mapping[str, str]], stage: str) -> dict[str, Any]:
+def _reject(row: dict[str, Any], duplicates: Mapping[str, Mapping[str, str]], stage: str) -> dict[str, Any]:
     """Reject a row's duplicates, and the candidates that make the same edits."""
-    own = twins.get(row["id"], {})
-    if not own:
+    repeats = duplicates.get(row["id"], {})
+    if not repeats:
         return {}
     counterfactuals = row["counterfactuals"]
-    earlier = {_change_key(made): own[made["id"]] for made in counterfactuals if made["id"] in own}
+    earlier = {_change_key(made): repeats[made["id"]] for made in counterfactuals if made["id"] in repeats}
     candidates = [
         reject(candidate, stage, f"{TWIN} {earlier[_change_key(candidate)]}")
         if candidate["status"] and candidate["status"]["accepted"] and _change_key(candidate) in earlier
         else candidate
         for candidate in row["candidates"]
     ]
-    kept = [made for made in counterfactuals if made["id"] not in own]
+    kept = [made for made in counterfactuals if made["id"] not in repeats]
     answer = settle(candidates, "")
     if isinstance(answer, Reject):
         return {**answer.outputs, "counterfactuals": kept, "status": {"accepted": False, "stage": stage, "reason": answer.reason}}

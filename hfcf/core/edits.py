@@ -149,8 +149,8 @@ def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int
 
 def plain_words(text: str) -> list[str]:
     """List the words of a text as they count for equality and distance: `words`, case folded, without punctuation."""
-    bare = (word.strip().casefold().replace("’", "'") for word in words(text))
-    return [word for word in bare if any(character.isalnum() for character in word)]
+    normalized = (word.strip().casefold().replace("’", "'") for word in words(text))
+    return [word for word in normalized if any(character.isalnum() for character in word)]
 
 
 def word_distance(before: str, after: str) -> int:

@@ -20,7 +20,7 @@ from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
 from hfcf.core.system import System
-from hfcf.core.task import Task, get_task, nearest_task, problem, task_of
+from hfcf.core.task import Task, find_problem, get_task, nearest_task, task_of
 
 BATCH = 100
 """The number of rows that `rejected` reads at once: a source is repeated for each of its candidates."""
@@ -87,15 +87,17 @@ def _refuse_stream(ds: object) -> None:
 
 def _complete(ds: Dataset, task: Task) -> Dataset:
     """Complete counterfactuals from a system for the simpler task that `task` extends."""
-    own = ["id", *task.columns]
-    columns = ds.select_columns([*own, "counterfactuals"])
+    source_columns = ["id", *task.columns]
+    columns = ds.select_columns([*source_columns, "counterfactuals"])
     # The arguments hold only the task's name, so its code is not in the map cache's key.
-    return _map(columns, _complete_batch, task.counterfactual, cached=False, name=task.name, own=own)
+    return _map(columns, _complete_batch, task.counterfactual, cached=False, name=task.name, source_columns=source_columns)
 
 
-def _complete_batch(batch: Mapping[str, list[Any]], name: str, own: Sequence[str]) -> dict[str, list[Any]]:
+def _complete_batch(batch: Mapping[str, list[Any]], name: str, source_columns: Sequence[str]) -> dict[str, list[Any]]:
     task = get_task(name)
-    sources = (dict(zip(own, row, strict=True)) for row in zip(*(batch[column] for column in own), strict=True))
+    sources = (
+        dict(zip(source_columns, row, strict=True)) for row in zip(*(batch[column] for column in source_columns), strict=True)
+    )
     pairs = zip(sources, batch["counterfactuals"], strict=True)
     rows = [task.complete(source, row) for source, counterfactuals in pairs for row in counterfactuals or ()]
     return {column: [row.get(column) for row in rows] for column in task.counterfactual}
@@ -164,7 +166,7 @@ def balance(ds: Dataset, *, seed: int = 13) -> Dataset:
 def is_sound(row: Mapping[str, Any]) -> bool:
     """Say whether `augmented` keeps a source: it could be read, and it can be worked on."""
     status = row["status"]
-    return not (status and status["stage"] == schema.LOAD) and problem({k: v for k, v in row.items() if k != "status"}) is None
+    return not (status and status["stage"] == schema.LOAD) and find_problem({k: v for k, v in row.items() if k != "status"}) is None
 
 
 def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:
@@ -219,22 +221,24 @@ def _find_system(ds: Dataset) -> str | None:
     fitting = [cls for cls in System.__subclasses__() if stages and stages <= set(cls.parts)]
     if len(fitting) > 1:  # several share the stage: the rows have the columns of the system that ran
         filled = {cls: _outputs(cls) for cls in fitting if _outputs(cls) <= set(ds.features)}
-        fitting = [cls for cls, own in filled.items() if all(own >= other for other in filled.values())]
+        fitting = [cls for cls, columns in filled.items() if all(columns >= other for other in filled.values())]
     return fitting[0].name if len(fitting) == 1 else None
 
 
 def _outputs(cls: type[System]) -> set[str]:
     """Return the columns that the stages of a system fill, without the columns that depend on settings."""
     outputs = (part.stage.outputs for part in cls.parts.values())
-    return {column for own in outputs if isinstance(own, Mapping) for column in own}
+    return {column for columns in outputs if isinstance(columns, Mapping) for column in columns}
 
 
 def rejected_features(features: Features) -> Features:
     """Return the columns of `rejected` for rows with these features."""
     task = nearest_task(frozenset(features))
-    own = task.features if task else Features({"id": schema.TEXT, **schema.COMMON})
+    declared = task.features if task else Features({"id": schema.TEXT, **schema.COMMON})
     # A column that is null in every row has no type of its own.
-    source = {name: kind if features[name] == Value("null") else features[name] for name, kind in own.items() if name in features}
+    source = {
+        name: kind if features[name] == Value("null") else features[name] for name, kind in declared.items() if name in features
+    }
     made = getattr(features.get("candidates"), "feature", None)
     if not isinstance(made, dict):
         made = task.candidate_features if task else {"change": schema.TEXT, "edits": schema.EDITS, "scores": schema.SCORES}

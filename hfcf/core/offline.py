@@ -34,12 +34,12 @@ def folder(name: str) -> Path:
     if (convert := _MODELS[name][2]) is None:
         return source
 
-    def fill(out: Path) -> None:
+    def convert_into(out: Path) -> None:
         out.mkdir()
         with redirect_stderr(StringIO()):  # Transformers draws bars here that none of its switches turns off
             convert(source, out)
 
-    return fill_once(_target(name), fill)
+    return fill_once(_target(name), convert_into)
 
 
 def check_installed(name: str) -> Path:

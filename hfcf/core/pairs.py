@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from datasets import Dataset, Features
 
 from hfcf.core import schema
-from hfcf.core.columns import with_label_names
-from hfcf.core.pair_forms import check_form, shape
-from hfcf.core.task import Task, task_of
+from hfcf.core.columns import iterate, with_label_names
+from hfcf.core.expand import is_sound
+from hfcf.core.schema import TEXT
+from hfcf.core.task import Row, Task, task_of
 from hfcf.text.normalise import normalise
+
+log = logging.getLogger(__name__)
 
 SOURCE = "source"
 """The column of a paired set that holds the original row, in the task's columns."""
+PAIR_FORMATS: Mapping[str, tuple[str, ...]] = {
+    "triplet": ("anchor", "positive", "negative"),
+    "preference": ("prompt", "chosen", "rejected"),
+}
+"""The formats, each with its columns in order: sentence-transformers reads columns by position."""
+_TRIES = 20
+"""How many originals of a label are drawn before the label counts as having no different text."""
+Texts = tuple[str, ...]
 
 
 def pair(
-    counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str] = "source_id", *, form: str | None = None,
+    counterfactuals: Dataset, originals: Dataset, on: str | tuple[str, str] = "source_id", *, pair_format: str | None = None,
     seed: int = 13,
 ) -> Dataset:  # fmt: skip
     """Join each counterfactual with its original.
@@ -35,27 +49,27 @@ def pair(
         originals: rows of the same task.
         on: the column of the counterfactuals that has the originals' `id`. Or a column of each side, whose texts are equal except
             for case, spaces and punctuation.
-        form: "triplet" gives the columns `anchor`, `positive` and `negative`, which sentence-transformers reads. "preference" gives
-            `prompt`, `chosen` and `rejected`, which TRL's `DPOTrainer` reads, in one row for the counterfactual and one for its
-            original. The task decides what each text is: see docs/how-to/publish.md#triplets-and-preference-pairs.
+        pair_format: "triplet" gives the columns `anchor`, `positive` and `negative`, which sentence-transformers reads.
+            "preference" gives `prompt`, `chosen` and `rejected`, which TRL's `DPOTrainer` reads, in one row for the counterfactual
+            and one for its original. The task decides what each text is: see docs/how-to/publish.md#triplets-and-preference-pairs.
         seed: which original is drawn where several match.
 
     Returns:
-        The rows of `counterfactuals` in order, with the column `source` and labels as names; with a form, only its columns. With a
-        pair of columns, a counterfactual without a match is left out. With a form, a counterfactual without a sound row is left
-        out, and a warning counts such rows with the reasons.
+        The rows of `counterfactuals` in order, with the column `source` and labels as names; with a pair format, only its
+        columns. With a pair of columns, a counterfactual without a match is left out. With a pair format, a counterfactual without
+        a sound row is left out, and a warning counts such rows with the reasons.
 
     Raises:
         ValueError: a column does not exist, the two sets are of different tasks, a counterfactual's original does not exist, or
-            `form` is unknown.
+            `pair_format` is unknown.
 
     >>> old = {"id": "1", "claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"}
     >>> new = {**old, "id": "2", "claim": "Rome is new.", "label": "REFUTES", "original_id": "1"}
     >>> pair(Dataset.from_list([new]), Dataset.from_list([old]), "original_id")[0]["source"]["claim"]
     'Rome is old.'
     """
-    if form is not None:
-        check_form(form)
+    if pair_format not in (None, *PAIR_FORMATS):
+        raise ValueError(f"pair_format must be one of {', '.join(PAIR_FORMATS)}, got {pair_format!r}")
     counterfactuals, originals = with_label_names(counterfactuals), with_label_names(originals)
     by_id = isinstance(on, str)
     left, right = (on, "id") if isinstance(on, str) else on
@@ -64,15 +78,15 @@ def pair(
     task, other = task_of(counterfactuals.features), task_of(originals.features)
     if task is not other:
         raise ValueError(f"pairs: the counterfactuals are {task.name} rows, and the originals are {other.name} rows")
-    read = str if by_id else normalise
+    key_of = str if by_id else normalise
     places: dict[str, list[int]] = {}
     for i, value in enumerate(originals[right]):
-        places.setdefault(read(value or ""), []).append(i)
+        places.setdefault(key_of(value or ""), []).append(i)
     if by_id and (twice := [name for name, here in places.items() if len(here) > 1]):
         raise ValueError(f"pairs: {len(twice)} ids of the originals are there more than once, the first: {twice[0]!r}")
     chosen: list[tuple[int, int]] = []
     for i, (row_id, value) in enumerate(zip(counterfactuals["id"], counterfactuals[left], strict=True)):
-        here = places.get(read(value or ""), []) if value else []
+        here = places.get(key_of(value or ""), []) if value else []
         if here:
             chosen.append((i, random.Random(f"{seed}:pairs:{row_id}").choice(here)))
         elif by_id:
@@ -81,7 +95,7 @@ def pair(
         for i, j in chosen:
             check_source(task, originals[j], counterfactuals[i], "pairs: ")
     joined = _join(counterfactuals.select([i for i, _ in chosen]), originals.select([j for _, j in chosen]))
-    return joined if form is None else shape(joined, originals, form, seed=seed)
+    return joined if pair_format is None else _in_pair_format(joined, originals, pair_format, seed)
 
 
 def _say_missing(task: Task, row: Mapping[str, Any], left: str, originals: Dataset) -> str:
@@ -190,7 +204,66 @@ def _join(counterfactuals: Dataset, originals: Dataset) -> Dataset:
     task, shared = task_of(originals.features), {*counterfactuals.features} - {SOURCE, "status"}
     own_columns = {*task.features, *task.answer_columns}
     columns = [name for name in originals.features if name in own_columns or name in shared]
-    plain: Sequence[Mapping[str, Any]] = originals.select_columns(columns).to_list()
-    own = Features({name: originals.features[name] for name in columns})
+    rows: Sequence[Mapping[str, Any]] = originals.select_columns(columns).to_list()
+    features = Features({name: originals.features[name] for name in columns})
     kept = counterfactuals.remove_columns([SOURCE]) if SOURCE in counterfactuals.features else counterfactuals
-    return kept.add_column(SOURCE, list(plain), feature=dict(own))
+    return kept.add_column(SOURCE, list(rows), feature=dict(features))
+
+
+def _in_pair_format(pairs: Dataset, originals: Dataset, pair_format: str, seed: int) -> Dataset:
+    """Return only the texts of a paired set, each row once; how many counterfactuals give no row is logged, with the reasons."""
+    task, rows, reasons = task_of(originals.features), dict[Texts, None](), Counter[str]()
+    make = _Triplets(task, originals, seed) if pair_format == "triplet" else partial(_preferences, task)
+    answer_key: Callable[[str], str] = str if task.labelled else normalise
+    for row in iterate(pairs, pairs.column_names):
+        source = row["source"]
+        before, after = ({answer_key(answer) for answer in task.right_answers(one)} for one in (source, row))
+        try:
+            if not before or not after:
+                raise ValueError(f"one of the two has no {task.outcome_name}")
+            if before & after:
+                raise ValueError(f"the {task.outcome_name} stays")
+            rows |= dict.fromkeys(make(source, row))
+        except ValueError as error:
+            reasons[str(error)] += 1
+    if reasons:
+        counts = "; ".join(f"{n} because {reason}" for reason, n in reasons.most_common())
+        log.warning("%d of %d counterfactuals give no %s: %s", reasons.total(), len(pairs), pair_format, counts)
+    features = Features(dict.fromkeys(PAIR_FORMATS[pair_format], TEXT))
+    columns = zip(*rows, strict=True) if rows else [()] * len(features)
+    return Dataset.from_dict(dict(zip(features, map(list, columns), strict=True)), features=features)
+
+
+def _preferences(task: Task, source: Row, row: Row) -> Iterator[Texts]:
+    """Yield one row for the counterfactual and one for its source: the right answer to each is the wrong answer to the other
+    row."""
+    for one, other in ((row, source), (source, row)):
+        yield task.prompt(one), f" {task.right_answers(one)[0]}", f" {task.right_answers(other)[0]}"
+
+
+class _Triplets:
+    """Makes the triplet of a pair; draws originals of a label."""
+
+    def __init__(self, task: Task, originals: Dataset, seed: int) -> None:
+        self.task, self.originals, self.seed = task, originals, seed
+        self.places: dict[Any, list[int]] = {}
+        if task.labelled:
+            for i, label in enumerate(originals["label"]):
+                self.places.setdefault(label, []).append(i)
+
+    def __call__(self, source: Row, row: Row) -> Iterator[Texts]:
+        triplet = self.task.triplet(source, row, partial(self._draw, source, row))
+        if len(set(map(normalise, triplet))) < len(triplet):
+            raise ValueError("two of its texts are the same")
+        yield triplet
+
+    def _draw(self, source: Row, row: Row) -> Row | None:
+        """Draw another original of the source's label, from another group and with different texts."""
+        places, draw = self.places.get(source["label"], []), random.Random(f"{self.seed}:triplet:{row['id']}")
+        texts = {normalise(self.task.as_text(one)) for one in (source, row)}
+        for i in draw.sample(places, min(_TRIES, len(places))):
+            other: Row = self.originals[i]
+            alone = other["id"] != source["id"] and (other.get("group_id") or other["id"]) != source.get("group_id")
+            if alone and is_sound({"status": None, **other}) and normalise(self.task.as_text(other)) not in texts:
+                return other
+        return None

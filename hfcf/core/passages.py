@@ -38,8 +38,8 @@ def hash_runs(text: str) -> Hashes:
     Scripts without spaces have too few words for n-grams; their passages are compared whole.
     """
     folded = unicodedata.normalize("NFKD", BRACKET_NAMES.sub(" ", text)).casefold()
-    plain = "".join(character for character in folded if not unicodedata.combining(character))
-    words = [word for word in _BREAK.split(plain) if word]
+    without_accents = "".join(character for character in folded if not unicodedata.combining(character))
+    words = [word for word in _BREAK.split(without_accents) if word]
     runs = (" ".join(words[i : i + RUN]) for i in range(len(words) - RUN + 1))
     hashes = {int.from_bytes(hashlib.blake2b(run.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") for run in runs}
     return np.array(sorted(value for value in hashes if value % SAMPLED == 0), dtype=np.uint64)
@@ -70,11 +70,11 @@ class PassageIndex:
 
     def repeats(self, text: str) -> bool:
         """Say whether a text shares enough n-grams with one of the passages; the longer of the two may hold further text."""
-        own = hash_runs(text)
-        first, last = (np.searchsorted(self._hashes, own, side) for side in ("left", "right"))
+        hashes = hash_runs(text)
+        first, last = (np.searchsorted(self._hashes, hashes, side) for side in ("left", "right"))
         owners = np.concatenate([np.empty(0, np.int32), *(self._owners[i:j] for i, j in zip(first, last, strict=True) if i < j)])
         found, shared = np.unique(owners, return_counts=True)
-        return bool(np.any(shared >= np.maximum(LEAST, THRESHOLD * np.minimum(len(own), self._sizes[found]))))
+        return bool(np.any(shared >= np.maximum(LEAST, THRESHOLD * np.minimum(len(hashes), self._sizes[found]))))
 
 
 def repeated_rows(ds: Dataset, of: Dataset) -> list[bool]:
@@ -94,5 +94,5 @@ def repeated_rows(ds: Dataset, of: Dataset) -> list[bool]:
 
 def mostly_within(text: str, hashes: Set[int]) -> bool:
     """Say whether enough n-grams of a text occur in many passages, where it is unknown which n-gram comes from which passage."""
-    own = hash_runs(text)
-    return sum(value in hashes for value in own.tolist()) >= max(LEAST, THRESHOLD * len(own))
+    runs = hash_runs(text)
+    return sum(value in hashes for value in runs.tolist()) >= max(LEAST, THRESHOLD * len(runs))

@@ -19,9 +19,9 @@ def discover_modules(package: str) -> dict[str, str]:
     return {name: f"{package}.{name}" for name in sorted(module.name for module in modules) if not name.startswith("_")}
 
 
-def with_plugins(own: dict[str, str], group: str) -> dict[str, str]:
+def with_plugins(builtin: dict[str, str], group: str) -> dict[str, str]:
     """Add the entry points of a group ("module:attribute") to this library's names; an entry point replaces none of these names."""
-    return {**own, **{name: value for name, value in _entry_points(group, tuple(sys.path)) if name not in own}}
+    return {**builtin, **{name: value for name, value in _entry_points(group, tuple(sys.path)) if name not in builtin}}
 
 
 @lru_cache(maxsize=8)

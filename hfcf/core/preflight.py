@@ -247,7 +247,7 @@ def looks_foreign(text: str) -> bool:
     hits = sum(word in english for word in words)
     if hits > _CLEAR * len(words):
         return False
-    most = max(len(own.intersection(words)) for own in others.values())
+    most = max(len(common.intersection(words)) for common in others.values())
     return (most >= _FEWEST and most > hits) or (not hits and len(words) >= _MANY)
 
 

@@ -86,12 +86,12 @@ def clear_outputs(ds: Any, stages: Iterable[Any]) -> Any:
 
 
 def _filled(stages: Iterable[Any]) -> list[str]:
-    own: set[str] = set()
+    inputs: set[str] = set()
     filled: dict[str, None] = {}
     for stage in stages:
-        own.update(column for column in (*stage.inputs, *stage.optional) if column not in filled)
+        inputs.update(column for column in (*stage.inputs, *stage.optional) if column not in filled)
         filled |= dict.fromkeys(stage.columns())
-    return [column for column in filled if column not in own]
+    return [column for column in filled if column not in inputs]
 
 
 def _has_result(ds: Dataset, columns: list[str]) -> bool:

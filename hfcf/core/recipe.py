@@ -40,7 +40,7 @@ class Recipe(BaseModel):
         """Raise on unknown keys before any value is checked: a misspelt key causes most other errors."""
         if isinstance(content, Mapping):
             try:
-                check(map(str, content), (field.alias or name for name, field in cls.model_fields.items()), "")
+                check_keys(map(str, content), (field.alias or name for name, field in cls.model_fields.items()), "")
             except RecipeError as error:
                 raise PydanticCustomError("unknown_key", "{text}", {"text": str(error)}) from error
         return content
@@ -61,7 +61,7 @@ def _files(value: Any) -> Any:
 
 def _model(value: Any) -> Any:
     if isinstance(value, Mapping):
-        check(map(str, value), Model.__dataclass_fields__, "")
+        check_keys(map(str, value), Model.__dataclass_fields__, "")
         if "name" not in value:
             raise ValueError("the key 'name' is missing")
     if not value or not isinstance(value, Mapping | str | Model):
@@ -134,7 +134,7 @@ def folder() -> Path:
     return Path(__file__).parents[1] / "recipes"
 
 
-def read(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
+def read_recipe(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     """Read a recipe's content, and apply its preset and the changes from the command line."""
     try:
         recipe = read_yaml_file(path)
@@ -157,7 +157,7 @@ def _keys(value: Any) -> Iterator[str]:
 
 
 def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """Apply a preset and changes to a recipe's content, in place; see `read`."""
+    """Apply a preset and changes to a recipe's content, in place; see `read_recipe`."""
     assignments = []
     for change in changes:
         key, equals, value = change.partition("=")
@@ -196,7 +196,7 @@ def _name_labels(value: Any) -> None:
     """Write the keys of every `labels` as texts: YAML reads 0 and true as a number and a boolean, which no key may sort."""
     for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         if key == "labels" and isinstance(part, dict):
-            value[key] = {str(own).lower() if isinstance(own, bool) else str(own): label for own, label in part.items()}
+            value[key] = {str(name).lower() if isinstance(name, bool) else str(name): label for name, label in part.items()}
         else:
             _name_labels(part)
 
@@ -219,7 +219,7 @@ def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:
 def file_keys(changes: Sequence[str], options: Iterable[str] = ()) -> dict[str, Any]:
     """Return `columns` and `labels` of a user's file, and options of a corpus, as commands take them by `--set`."""
     keys = {key: value for key, value in apply_changes({}, changes).items() if key != "preset"}
-    check(keys, ("columns", "labels", *options), "--set")
+    check_keys(keys, ("columns", "labels", *options), "--set")
     return keys
 
 
@@ -251,18 +251,18 @@ def is_saved(folder: str) -> bool:
 
 
 def _is_hub_folder(folder: str) -> bool:
-    """Say whether a folder has the form of a dataset repository: Parquet and a card."""
+    """Say whether a folder is laid out as a dataset repository: Parquet and a card."""
     path = Path(folder).expanduser()
     return (path / "README.md").is_file() and any(
-        True for form in ("*", "data/*", "data/*/*") for _ in path.glob(f"{form}.parquet")
+        True for pattern in ("*", "data/*", "data/*/*") for _ in path.glob(f"{pattern}.parquet")
     )
 
 
 def locate(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     """Put the folder or the files of a recipe's corpus inside its `data_dir`; "recipes:NAME" is a folder next to the recipes."""
     corpus = source.get("corpus")
-    plain = isinstance(corpus, Mapping) or "/" in str(corpus)
-    if plain or (is_dataset(corpus) and not {"data_dir", "data_files"} & set(source)):  # of the Hub, or a folder as it is
+    named_whole = isinstance(corpus, Mapping) or "/" in str(corpus)
+    if named_whole or (is_dataset(corpus) and not {"data_dir", "data_files"} & set(source)):  # of the Hub, or a folder as it is
         return dict(source)
     base = Path(data_dir or ".")
     key = "data_files" if "data_files" in source else "data_dir"
@@ -299,7 +299,7 @@ def without_folders(change: str) -> str:
     return f"{key}={dumped.strip().removesuffix('...').strip()}"
 
 
-def check(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
+def check_keys(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     """Raise `RecipeError` on a key that is not allowed; the message suggests the nearest (for an example see `parse`)."""
     names = sorted(allowed)
     for key in keys:

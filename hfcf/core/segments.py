@@ -93,9 +93,9 @@ def bracket(spans: Iterable[Span]) -> Iterator[tuple[Span, str]]:
     for (mark, sign), group in groupby(spans, key=itemgetter(2, 3)):
         marked = list(group)
         for n, span in enumerate(marked):
-            bare = span.text.lstrip()
-            opening = f"{span.text[: len(span.text) - len(bare)]}[" if mark and n == 0 else ""
-            yield span, f"{opening}{bare if opening else span.text}" + (f"]{sign}" if mark and n == len(marked) - 1 else "")
+            stripped = span.text.lstrip()
+            opening = f"{span.text[: len(span.text) - len(stripped)]}[" if mark and n == 0 else ""
+            yield span, f"{opening}{stripped if opening else span.text}" + (f"]{sign}" if mark and n == len(marked) - 1 else "")
 
 
 def write_text(segments: Sequence[Segment]) -> str:

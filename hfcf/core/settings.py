@@ -112,7 +112,7 @@ class Setting:
         kind: Any = next((kind for kind in _kinds(self.annotation) if is_dataclass(kind)), None)
         if isinstance(value, Mapping) and kind not in (None, Model) and self.marker(BeforeValidator) is None:
             check_settings(kind, map(str, value))
-            value = kind(**{name: settings_of(kind)[name].validate(own) for name, own in value.items()})
+            value = kind(**{name: settings_of(kind)[name].validate(part) for name, part in value.items()})
         elif isinstance(value, str) and kind not in (None, Model) and self.marker(BeforeValidator) is None:
             example = ", ".join(f"{name}: …" for name in list(settings_of(kind))[:2])
             raise ValueError(f"{self.name} must be of type {self.type} or a mapping such as {{{example}}}, got {value!r}")

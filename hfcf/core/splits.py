@@ -123,4 +123,4 @@ def group_safe_split(ds: Dataset, held_out: float, *, seed: int = 13, name: str 
     groups: Iterable[str] = regroup(ds) if complete else (row["group_id"] for row in iterate(ds, ["group_id"]))
     shares = (int(hashlib.sha256(f"{salt}{seed}:{group}".encode()).hexdigest()[:12], 16) / 16**12 for group in groups)
     out = np.fromiter((share < held_out for share in shares), bool, len(ds))
-    return DatasetDict({side: ds.select(np.flatnonzero(held)) for side, held in (("train", ~out), (name, out))})
+    return DatasetDict({side: ds.select(np.flatnonzero(mask)) for side, mask in (("train", ~out), (name, out))})

@@ -106,7 +106,7 @@ class System:
         values |= {
             name: merged(name, values[name], cls.schema[name].default) for name in cls.schema if cls.schema[name].marker(Trains)
         }
-        self._check_given(values)
+        self._check_complete(values)
         values = {name: cls.schema[name].validate(value) for name, value in values.items()}
         self.__setstate__({"_values": values, "_stages": {name: self._make(part, values) for name, part in cls.parts.items()}})
         self.check()
@@ -118,12 +118,12 @@ class System:
         for name, setting in settings_of(part.stage).items():
             if setting.marker(Flat):
                 kind = type(setting.default)
-                shared[name] = kind(**{own: values[own] for own in settings_of(kind)})
+                shared[name] = kind(**{field: values[field] for field in settings_of(kind)})
             elif (here := part.names.get(name, name)) in values:
                 shared[name] = values[here]
         return part.stage(**{**shared, **part.fixed})
 
-    def _check_given(self, values: Mapping[str, Any]) -> None:
+    def _check_complete(self, values: Mapping[str, Any]) -> None:
         """Raise `ValueError` for a missing setting; the message shows how to train the model or which preset has it."""
         missing = [setting for name, setting in self.schema.items() if values[name] is MISSING]
         if not missing:
@@ -134,10 +134,10 @@ class System:
             for setting in missing
             if (recipe := self.recipe_of(setting))
         ]
-        given = ", ".join(f"{name}=out/{name}" for name in names)
+        arguments = ", ".join(f"{name}=out/{name}" for name in names)
         options = " ".join(f"--set settings.{name}=out/{name}" for name in names)
         having = [name for name, preset in self.presets.items() if set(names) <= set(preset)]
-        training = [", which you train:", *trained, f"Then give {given} (a recipe: {options})"]
+        training = [", which you train:", *trained, f"Then give {arguments} (a recipe: {options})"]
         raise ValueError(
             f"{self.name} needs {', '.join(names)}"
             + ("\n".join(training) if trained else "")
@@ -182,8 +182,8 @@ class System:
         return hash((type(self), self.stages))
 
     def __repr__(self) -> str:
-        given = (f"{name}={value!r}" for name, value in self._values.items() if value != self.schema[name].default)
-        return f"{type(self).__name__}({', '.join(given)})"
+        changed = (f"{name}={value!r}" for name, value in self._values.items() if value != self.schema[name].default)
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -324,8 +324,8 @@ class System:
         """
         check_limit(limit)
         if isinstance(ds, DatasetDict | IterableDatasetDict):
-            given = {"limit": limit, "watch": watch, "runner": runner, **map_kwargs}
-            return type(ds)({split: self(part, checked=checked or i > 0, **given) for i, (split, part) in enumerate(ds.items())})
+            options = {"limit": limit, "watch": watch, "runner": runner, **map_kwargs}
+            return type(ds)({split: self(part, checked=checked or i > 0, **options) for i, (split, part) in enumerate(ds.items())})
         if not isinstance(ds, Dataset | IterableDataset):
             raise StageError(f"rows must be a Dataset, a DatasetDict or an IterableDataset, got {type(ds).__name__}: {CURE}")
         ds, watch, runner = without_format(ds), watch or _run_now, runner or Runner()

@@ -272,8 +272,8 @@ class Task:
 
     def counterfactual_row(self, row: Row, candidate: Row) -> dict[str, Any]:
         """Return the task's columns and the label of the counterfactual that a candidate makes from a row."""
-        texts, own = self.apply_edits(row, candidate["edits"]), self.features
-        others = {name: candidate[name] for name in self.candidate if name in own and name not in texts}
+        texts = self.apply_edits(row, candidate["edits"])
+        others = {name: candidate[name] for name in self.candidate if name in self.features and name not in texts}
         return {**texts, **others}
 
     def why_kept(self, row: Row, candidate: Row) -> str | None:
@@ -316,9 +316,9 @@ class Task:
 def tasks() -> dict[str, Task]:
     """List every task by name: the tasks of this library, then the tasks of other packages (entry points `hfcf.tasks`)."""
     modules = map(import_module, discover_modules("hfcf.tasks").values())
-    own = [module.TASK for module in modules if hasattr(module, "TASK")]
+    ours = [module.TASK for module in modules if hasattr(module, "TASK")]
     others = [point.load() for point in sorted(entry_points(group="hfcf.tasks"))]
-    return {task.name: task for task in [*others, *own]}
+    return {task.name: task for task in [*others, *ours]}
 
 
 def get_task(name: str) -> Task:
@@ -352,9 +352,9 @@ def task_of(columns: Iterable[str]) -> Task:
     fitting = [task for task in candidates if present.issuperset(task.signature)]
     if not fitting:
         signs = " nor ".join(f"{', '.join(map(repr, task.signature))} ({task.name})" for task in candidates)
-        there = ", ".join(sorted(present)) or "none"
+        names = ", ".join(sorted(present)) or "none"
         raise ValueError(
-            f"the rows fit no task: there is neither a column {signs}; the columns here are {there}. "
+            f"the rows fit no task: there is neither a column {signs}; the columns here are {names}. "
             "Make rows of them by hfcf.from_dataset(ds, columns={…}) or, in a recipe, by the keys columns and labels"
         )
     # Rows of sentences in tokens may also have their text: the task that has more of the columns knows more of the row.
@@ -368,15 +368,15 @@ def nearest_task(columns: frozenset[str]) -> Task | None:
     A stage declares only the columns that it reads: a claim alone belongs to the task that has claims. In a tie, the task with the
     fewest columns wins.
     """
-    own = {task: len(columns.intersection(task.columns)) for _, task in sorted(tasks().items())}
-    best = max(own, key=lambda task: (own[task], -len(task.columns)))
-    return best if own[best] else None
+    shared = {task: len(columns.intersection(task.columns)) for _, task in sorted(tasks().items())}
+    best = max(shared, key=lambda task: (shared[task], -len(task.columns)))
+    return best if shared[best] else None
 
 
-def problem(row: Row) -> str | None:
+def find_problem(row: Row) -> str | None:
     """Say why a row can't be worked on (its task's canonical columns only), or None when it can.
 
-    >>> problem({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})
+    >>> find_problem({"claim": "Rome is old.", "evidence": [], "label": "SUPPORTS"})
     'there is no evidence'
     """
     task = nearest_task(frozenset(row))

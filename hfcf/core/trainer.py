@@ -117,9 +117,11 @@ def load_trainer(reference: str) -> Trainer:
 
 def with_settings(trainer: Trainer, settings: Mapping[str, Any]) -> Trainer:
     """Return a trainer with settings of its own, such as the task of models of argument structures."""
-    own: set[str] = {field.name for field in fields(trainer)} if is_dataclass(trainer) and not isinstance(trainer, type) else set()
+    names: set[str] = (
+        {field.name for field in fields(trainer)} if is_dataclass(trainer) and not isinstance(trainer, type) else set()
+    )
     for name in settings:
-        if name not in own:
+        if name not in names:
             raise ValueError(f"{type(trainer).__name__} has no setting {name!r}")
     return replace(trainer, **settings) if settings else trainer  # type: ignore[type-var]
 
@@ -160,8 +162,8 @@ def evaluate(
     if not task.trainer or not task.scorer:
         raise ValueError(f"no model of this library answers {task.name} rows")
     trainer = with_settings(load_trainer(task.trainer), settings or {})
-    if (own := getattr(trainer, "evaluate", None)) is not None:
-        result: Evaluation = own(rows, model, max_length=max_length, ways=ways)
+    if (evaluate_by_trainer := getattr(trainer, "evaluate", None)) is not None:
+        result: Evaluation = evaluate_by_trainer(rows, model, max_length=max_length, ways=ways)
         return result
     scorer = load_scorer(task.scorer)
     gold, labels = scorer.gold(rows), used_labels(task, rows["label"]) if task.labels else ()

@@ -17,7 +17,7 @@ from hfcf.hub.run_folder import is_own_card, read_front
 
 RECORD = "recipe.yaml"
 """The recipe in the folder of its result; its first line is the command."""
-UNCOUNTED = ("name", "push", "metrics", "forms", "limit", "ray")
+UNCOUNTED = ("name", "push", "metrics", "pair_formats", "limit", "ray")
 """Keys in which two recipes may differ and still be the same, because they do not change the rows. Limits are compared by size."""
 _PATHS = "# paths: sha256 "
 _SHOWN = 4

@@ -25,7 +25,7 @@ def read_source(arguments: Mapping[str, Any]) -> dict[str, Any]:
     content = read_yaml_file(file)
     if not isinstance(content, dict):
         raise recipes.RecipeError(f"{file}: a mapping is expected, with the keys {', '.join(_KEYS)}")
-    recipes.check(map(str, content), _KEYS, str(file))
+    recipes.check_keys(map(str, content), _KEYS, str(file))
     if missing := [key for key in ("title", "licence") if not content.get(key)]:
         raise recipes.RecipeError(f"{file}: the key {missing[0]!r} is missing")
     # The corpus's own paper, page and request do not apply to these rows.

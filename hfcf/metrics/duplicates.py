@@ -250,7 +250,7 @@ def load_evaluation_set(source: Any) -> Dataset:
     where = "metrics: duplicates: against"
     if not isinstance(source, Mapping) or "corpus" not in source:
         raise RecipeError(f"{where}: a set must be rows, or a mapping with a corpus, such as {{corpus: hover, data_dir: …}}")
-    recipes.check(source, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
+    recipes.check_keys(source, ("corpus", "data_dir", "data_files", "split", "on_error", "options"), where)
     files = {key: source[key] for key in ("data_dir", "data_files", "on_error") if key in source}
     try:
         return corpora.load(source["corpus"], split=str(source.get("split") or "validation"), **files, **source.get("options", {}))

@@ -21,8 +21,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset
 from hfcf.core import expand
 from hfcf.core.columns import as_tables, decode, tables, without_format
 from hfcf.core.funnel import Funnel
-from hfcf.core.pair_forms import FORMS
-from hfcf.core.pairs import pair
+from hfcf.core.pairs import PAIR_FORMATS, pair
 from hfcf.core.paths import remove_parts, replace_file
 from hfcf.core.redact import redact, redact_values, short_path
 from hfcf.core.schema import TEXT
@@ -64,7 +63,7 @@ def publish(
     command: str,
     stages: Sequence[str],
     metrics: Metrics | None = None,
-    forms: Sequence[str] = (),
+    pair_formats: Sequence[str] = (),
     shard_rows: int = SHARD_ROWS,
 ) -> dict[str, Any]:
     """Write the folder of a finished run; files of an older run are replaced.
@@ -78,7 +77,7 @@ def publish(
         command: what made the folder.
         stages: the names of the stages, in order.
         metrics: as `hfcf.measure` takes them.
-        forms: of `hfcf.pair`; each is a configuration of its name. A stream has none.
+        pair_formats: of `hfcf.pair`; each is a configuration of its name. A stream has none.
         shard_rows: rows of a file of a stream; a split of a `Dataset` is one file.
 
     Returns:
@@ -97,8 +96,8 @@ def publish(
         known = write(ds, rows, counts, run, metrics)
         if not counts.changes:  # without a counterfactual there is nothing to train on
             rows.writers["augmented"].discard()
-        for form in forms:
-            _write_form(ds, rows, form, run["seed"])
+        for pair_format in pair_formats:
+            _write_pair_format(ds, rows, pair_format, run["seed"])
         paths = rows.close(corpus["labels"])
     except BaseException:
         rows.discard()
@@ -106,7 +105,8 @@ def publish(
     entries = {
         **run, **counts.numbers(), "augmented": _describe_augmented(rows.writers["augmented"].counts, counts, known),
         "empty": [name for name, splits in paths.items() if not splits], **known["run"], "funnel": counts.funnel.entries(),
-        "metrics": known["metrics"], **({"forms": {form: rows.writers[form].counts for form in forms}} if forms else {}),
+        "metrics": known["metrics"],
+        **({"pair_formats": {name: rows.writers[name].counts for name in pair_formats}} if pair_formats else {}),
     }  # fmt: skip
     limit = LIMIT if isinstance(ds, Dataset) else STREAM_LIMIT
     return _write_folder(out, entries, paths, rows.pairs, limit, recipe=recipe, corpus=corpus, command=command)
@@ -176,17 +176,17 @@ def _write_dataset(
     return {"metrics": numbers, "augmented": {"divided": divided is not None, "held_out": HELD_OUT}, "run": {}}
 
 
-def _write_form(ds: Dataset | IterableDataset, rows: _Configurations, form: str, seed: int) -> None:
-    """Write the counterfactuals and their originals in a form of `hfcf.pair`, with the splits of the counterfactuals."""
+def _write_pair_format(ds: Dataset | IterableDataset, rows: _Configurations, pair_format: str, seed: int) -> None:
+    """Write the counterfactuals and their originals in a pair format of `hfcf.pair`, with the splits of the counterfactuals."""
     if not isinstance(ds, Dataset):
-        raise ValueError(f"forms: {form} needs the originals, which a stream does not keep: run a Dataset")
+        raise ValueError(f"pair_formats: {pair_format} needs the originals, which a stream does not keep: run a Dataset")
     made, places = expand.expand(ds), {name: i for i, name in reversed([*enumerate(ds["id"])])}
     originals = ds.select(sorted(places.values()))  # a row that repeats an id was rejected when it was loaded
     splits = list(made["split"])
-    rows.open(**{form: Features(dict.fromkeys(FORMS[form], TEXT))})
+    rows.open(**{pair_format: Features(dict.fromkeys(PAIR_FORMATS[pair_format], TEXT))})
     for split in dict.fromkeys(splits):
         part = made.select([i for i, name in enumerate(splits) if name == split])
-        rows.write_all(form, pair(part, originals, form=form, seed=seed), split)
+        rows.write_all(pair_format, pair(part, originals, pair_format=pair_format, seed=seed), split)
 
 
 def _write_stream(

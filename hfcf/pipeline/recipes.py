@@ -75,7 +75,7 @@ class Source(BaseModel):
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         options = corpora.builder_class(self.corpus).OPTIONS
-        recipes.check(self.model_extra or (), [*type(self).model_fields, *options], "")
+        recipes.check_keys(self.model_extra or (), [*type(self).model_fields, *options], "")
         _check_layout(self, options)
         return self
 
@@ -164,7 +164,7 @@ class RunRecipe(RowsRecipe):
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
     """Metrics: a list of names, or a mapping of names to settings; `{}` measures nothing."""
-    forms: list[Literal["triplet", "preference"]] = Field(default=[])
+    pair_formats: list[Literal["triplet", "preference"]] = Field(default=[])
     """Further configurations: the counterfactuals and their originals as triplets for sentence-transformers ("triplet"), or as
     preference pairs for TRL ("preference"); see `hfcf.pair`."""
     ray: RayResources | None = None

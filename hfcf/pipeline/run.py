@@ -83,8 +83,10 @@ def run(
     runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out))
     if parsed.streaming and type(runner) is not Runner:
         raise recipes.RecipeError("streaming: true runs in one process: take it out, or leave out the launcher and --engine")
-    if parsed.streaming and parsed.forms:
-        raise recipes.RecipeError("forms: a counterfactual needs its original, which a stream does not keep: take out streaming")
+    if parsed.streaming and parsed.pair_formats:
+        raise recipes.RecipeError(
+            "pair_formats: a counterfactual needs its original, which a stream does not keep: take out streaming"
+        )
     limit = parsed.limit if limit is None else limit
     command = recipes.command("run", recipe, out, changes, limit)
     with hold_folder(out):
@@ -122,7 +124,7 @@ def _run(
             "stages": costs,
         },
         recipe=content, corpus=corpus,
-        command=command, stages=list(system.parts), metrics=metrics, forms=parsed.forms,
+        command=command, stages=list(system.parts), metrics=metrics, pair_formats=parsed.pair_formats,
     ))  # fmt: skip
     if not runner.main:
         return report
@@ -176,7 +178,7 @@ def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] =
     if isinstance(recipe, Mapping):
         return recipes.parse(RunRecipe, recipes.apply_changes(deepcopy(dict(recipe)), changes), "the recipe")
     path = recipes.find(str(recipe))
-    content = recipes.read(path, changes)
+    content = recipes.read_recipe(path, changes)
     if other := next((key for key in ("train", "compare") if key in content), None):
         raise recipes.RecipeError(f"{path.name}: this is a recipe of hfcf {other}, not of hfcf run")
     return recipes.parse(RunRecipe, content, path.name)
@@ -214,7 +216,7 @@ def load_rows(recipe: RowsRecipe) -> Dataset:
     layout = {key: value for key in ("columns", "labels") if (value := getattr(recipe, key)) is not None}
     options = {**(recipe.options or {}), **layout}
     if recipe.corpus != corpora.PASSAGES:
-        recipes.check(options, corpora.builder_class(recipe.corpus).OPTIONS, "options")
+        recipes.check_keys(options, corpora.builder_class(recipe.corpus).OPTIONS, "options")
     keys = ("data_dir", "data_files", "role", "on_error")
     arguments = {key: value for key in keys if (value := getattr(recipe, key)) is not None}
     split = recipe.split or (recipe.corpus.get("split") if isinstance(recipe.corpus, dict) else None) or "train"
@@ -244,7 +246,7 @@ def make_system(
 ) -> System:  # fmt: skip
     """Make a system with a preset and settings, whose names and types are checked."""
     cls, settings = system_class(name), dict(settings or {})
-    recipes.check({name: value for name, value in settings.items() if name != SIZE}, cls.schema, where)
+    recipes.check_keys({name: value for name, value in settings.items() if name != SIZE}, cls.schema, where)
     of_rows = {"task": task} if task and "task" in cls.schema else {}
     try:
         return cls.preset(preset, **{"seed": seed, **of_rows, **settings})

@@ -178,7 +178,7 @@ class ExplainerRecipe(TrainRecipe):
     @classmethod
     def _check_weights(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
-            recipes.check(map(str, value), settings_of(Weights), "")
+            recipes.check_keys(map(str, value), settings_of(Weights), "")
             return Weights(**value)
         return value or Weights()
 

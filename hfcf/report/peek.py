@@ -17,7 +17,7 @@ from hfcf.core import schema
 from hfcf.core.funnel import short
 from hfcf.core.names import did_you_mean
 from hfcf.core.segments import compare_texts
-from hfcf.core.task import nearest_task, problem, task_of
+from hfcf.core.task import find_problem, nearest_task, task_of
 from hfcf.hub.run_folder import list_files, number_columns, read_rows, read_run
 from hfcf.report.markup import printable, terminal
 from hfcf.report.measures import measures, ordered, pair_score
@@ -120,7 +120,7 @@ def rows_of_corpus(rows: Iterable[Mapping[str, Any]], n: int, find: str | None) 
     """Yield lines about a corpus's rows: outcome and texts, or why a row can't be worked on."""
     matching = (row for row in rows if _holds(find, row["id"], [*_texts(row), *other_texts(row, ()).values()]))
     for row in islice(matching, n):
-        yield from row_lines(row, why=(row.get("status") or {}).get("reason") or problem(row))
+        yield from row_lines(row, why=(row.get("status") or {}).get("reason") or find_problem(row))
 
 
 def _other_rows(paths: Sequence[Path], rows: int, find: str | None) -> Iterator[Text]:

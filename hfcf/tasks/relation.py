@@ -16,7 +16,7 @@ from hfcf.core.form import Entry
 from hfcf.core.model import Model
 from hfcf.core.schema import LOAD, SPAN, TEXT, TOKENS
 from hfcf.core.segments import Mark, Segment, write_text
-from hfcf.core.task import HubNames, Row, Task, problem
+from hfcf.core.task import HubNames, Row, Task, find_problem
 from hfcf.engines.markers import ENTITIES, parse_markers, reads_types
 from hfcf.text.check import text_problem
 
@@ -240,7 +240,7 @@ def head_first(row: Row) -> bool:
 
 def learnable(ds: Iterable[Row]) -> list[Row]:
     """Select the rows to learn from: rows that are sound and were not rejected when they were loaded."""
-    return [row for row in ds if not problem(row) and (row.get("status") or {}).get("stage") != LOAD]
+    return [row for row in ds if not find_problem(row) and (row.get("status") or {}).get("stage") != LOAD]
 
 
 def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]:

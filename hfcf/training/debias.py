@@ -101,7 +101,7 @@ class Debias:
                 f"{where} must be a mapping such as {{kind: poe}}, with one of {', '.join(SETTINGS)}, got {content!r}"
             )
         kind = content.get("kind")
-        recipes.check(content, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
+        recipes.check_keys(content, ("kind", *SETTINGS.get(str(kind), cls.__dataclass_fields__)), where)
         try:
             return cls(**{"kind": kind, **content})
         except ValueError as error:

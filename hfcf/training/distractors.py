@@ -10,7 +10,7 @@ from datasets import Dataset, Features, List
 from datasets.fingerprint import Hasher
 
 from hfcf.core.schema import BOOL
-from hfcf.core.task import problem
+from hfcf.core.task import find_problem
 from hfcf.corpora.passages import load_passages
 from hfcf.text.normalise import normalise
 
@@ -46,7 +46,7 @@ def fill_evidence(ds: Dataset, collection: Sequence[Mapping[str, str]], *, piece
     def fill_row(row: dict[str, Any]) -> dict[str, Any]:
         evidence = list(row["evidence"] or [])
         gold = [True] * len(evidence)
-        if row.get("status") or problem({"claim": row["claim"], "evidence": evidence}):
+        if row.get("status") or find_problem({"claim": row["claim"], "evidence": evidence}):
             return {"evidence": row["evidence"], "gold": gold}  # a bad row stays as it is, for the stages to reject
         texts = {normalise(piece["text"]) for piece in evidence}
         # The missing pieces, and as many again as hits may be gold themselves.

@@ -7,7 +7,7 @@ import pytest
 from datasets import Dataset
 
 from hfcf.core.system import check_limit
-from hfcf.core.task import get_task, problem
+from hfcf.core.task import find_problem, get_task
 from hfcf.systems.race.edit import _ends, _last, _moved
 from hfcf.systems.race.follow import edits_of
 from hfcf.text.phrase_match import mentions
@@ -71,8 +71,8 @@ def test_a_bad_row_passes_the_distractors_untouched() -> None:
 
 
 def test_null_pieces_are_told_and_a_number_alone_is_evidence() -> None:
-    assert problem({"evidence": [None]}) == "evidence piece 0 is null"
-    assert problem({"evidence": [{"title": "Rome", "text": "1994"}]}) is None
+    assert find_problem({"evidence": [None]}) == "evidence piece 0 is null"
+    assert find_problem({"evidence": [{"title": "Rome", "text": "1994"}]}) is None
 
 
 def test_rows_of_a_trained_group_are_no_evaluation_rows() -> None:

@@ -64,7 +64,7 @@ def no_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_passages", "no_corpora")
 @pytest.mark.parametrize(("name", "preset"), EACH)
 def test_a_shipped_recipe_is_sound(name: str, preset: str) -> None:
-    content = recipe.read(recipe.find(name), [f"preset={preset}"])
+    content = recipe.read_recipe(recipe.find(name), [f"preset={preset}"])
     if (name, preset) in UNTRAINED:
         with pytest.raises(recipe.RecipeError, match=r"needs (reader|answerer), "):
             check(content, name, preset)
@@ -103,7 +103,7 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
 
 
 def test_each_kind_of_recipe_is_among_them() -> None:
-    kinds = [recipe.read(recipe.find(name)) for name, _ in EACH]
+    kinds = [recipe.read_recipe(recipe.find(name)) for name, _ in EACH]
     assert len(EACH) > 1.5 * len(recipe.names()), "most have two presets"
     assert {one.get("compare") for one in kinds} == {"rationales", "models", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
@@ -112,20 +112,20 @@ def test_each_kind_of_recipe_is_among_them() -> None:
 
 def test_the_comparison_of_question_systems_has_its_controls() -> None:
     for name, preset in itertools.product(("compare_rgf", "compare_rgf_open"), ("paper", "offline")):
-        content = recipe.read(recipe.find(name), [f"preset={preset}"])
+        content = recipe.read_recipe(recipe.find(name), [f"preset={preset}"])
         assert {"RGF, copies"} | ({"original, all"} if preset == "offline" else set()) <= set(content["methods"])
         if (name, preset) != ("compare_rgf_open", "paper"):  # the paper counts epochs there; the copies have as many steps as RGF
             assert "epochs" not in content["model"], "all methods are trained equally long"
             assert content["model"]["max_steps"] > 0
         systems = [method for method in content["methods"].values() if method and "system" in method]
         assert [method["ratio"] for method in systems] == [1] * len(systems)
-    paper = recipe.read(recipe.find("compare_rgf"))
+    paper = recipe.read_recipe(recipe.find("compare_rgf"))
     assert {one.get("dataset") for one in paper["evaluate"] if one["corpus"] == "mrqa"} == {"TriviaQA", "HotpotQA", "BioASQ"}
 
 
 def test_collections_of_question_systems_hold_no_passage_that_is_scored() -> None:
     for name in ("compare_rgf", "compare_rgf_open"):
-        content = recipe.read(recipe.find(name), ["preset=offline"])
+        content = recipe.read_recipe(recipe.find(name), ["preset=offline"])
         first = {one["corpus"]: one.get("skip", 0) for one in content["evaluate"] if one["corpus"] != "nq_open"}  # it has none
         collections = [
             method["settings"]["passages"]["from"] for method in content["methods"].values() if method and "settings" in method
@@ -136,7 +136,7 @@ def test_collections_of_question_systems_hold_no_passage_that_is_scored() -> Non
 
 
 def test_rated_pairs_that_ship_say_who_read_them() -> None:
-    content = recipe.read(recipe.find("compare_rgf"), ["preset=offline"])
+    content = recipe.read_recipe(recipe.find("compare_rgf"), ["preset=offline"])
     (path,) = [pairs["ratings"] for one in content["evaluate"] if "ratings" in (pairs := one.get("pairs", {}))]
     file = recipe.resolve_folder(path)
     assert file is not None
@@ -150,10 +150,10 @@ def test_rated_pairs_that_ship_say_who_read_them() -> None:
 def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("learning_rate: 5e-5\nname: 1e\n", encoding="utf-8")
-    assert recipe.read(path, ["epochs=2E1"]) == {"learning_rate": 5e-5, "name": "1e", "epochs": 20.0, "preset": "paper"}
+    assert recipe.read_recipe(path, ["epochs=2E1"]) == {"learning_rate": 5e-5, "name": "1e", "epochs": 20.0, "preset": "paper"}
     labels = {"yes": "SUPPORTS", "no": "REFUTES"}
     assert (
-        recipe.read(path, ["labels={yes: SUPPORTS, no: REFUTES}", "strict=true"]).items()
+        recipe.read_recipe(path, ["labels={yes: SUPPORTS, no: REFUTES}", "strict=true"]).items()
         >= {"labels": labels, "strict": True}.items()
     )
     content = {"corpus": "hover", "data_dir": "recipes:demo", "system": "race", "preset": "offline"}

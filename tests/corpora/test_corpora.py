@@ -18,7 +18,7 @@ from datasets import ClassLabel, Dataset
 
 import hfcf
 from hfcf.core.schema import STATUS
-from hfcf.core.task import get_task, problem, tasks
+from hfcf.core.task import find_problem, get_task, tasks
 from hfcf.corpora import builder_class, names
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.custom.source import NAMED
@@ -443,7 +443,7 @@ def test_reject_loses_and_shifts_nothing(tmp_path: Path) -> None:
     assert {"good-1#2", "good-1#3"} <= by_id.keys()
     undecided = ds.filter(lambda row: row["status"] is None).remove_columns("status")
     assert undecided.to_list() == hfcf.load("jsonl", data_files=alone, split="train").to_list()
-    assert all(problem(row) is None for row in undecided)
+    assert all(find_problem(row) is None for row in undecided)
 
 
 def test_reject_in_csv(tmp_path: Path) -> None:
@@ -582,7 +582,7 @@ def test_real_files(name: str, folder: str, sizes: dict[str, int]) -> None:
     ds = hfcf.load(name, data_dir=Path(str(DATA)) / folder)
     assert {split: len(part) for split, part in ds.items()} == sizes
     for part in ds.values():
-        assert [problem(row) for row in part if problem(row)] == []
+        assert [find_problem(row) for row in part if find_problem(row)] == []
         assert len(set(part["id"])) == len(part)
         assert max(Counter(part["group_id"]).values()) < 100
         assert not [text for pieces in part["evidence"] for piece in pieces if "[[" in (text := piece["text"]) or "-LRB-" in text]

@@ -18,7 +18,7 @@ import hfcf
 from hfcf.cli import app
 from hfcf.core.model import Model
 from hfcf.core.schema import RATIONALES
-from hfcf.core.task import problem
+from hfcf.core.task import find_problem
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
 from hfcf.systems.race.explain import Explain
@@ -88,7 +88,7 @@ def test_politihop_whole_ruling_marks_the_chain() -> None:
     ds = hfcf.load("politihop", data_dir=FIXTURES / "politihop", split="validation", evidence="ruling")
     chain = hfcf.load("politihop", data_dir=FIXTURES / "politihop", split="validation")
     assert [len(evidence) for evidence in ds["evidence"]] == [5, 5, 3]  # Less the lone dash.
-    assert all(problem(row) is None for row in ds)
+    assert all(find_problem(row) is None for row in ds)
     assert [sorted(rationales(row)) for row in ds] == [sorted(texts(row)) for row in chain]
     assert [span["piece"] for span in ds[1]["rationales"]] == [3, 4]
     with pytest.raises(ValueError, match=r"evidence must be 'chain' or 'ruling', got 'all'"):
@@ -215,7 +215,7 @@ def test_eraser_multirc() -> None:
 def test_rows_are_fit_for_work_and_publishing(name: str, tmp_path: Path) -> None:
     ds = hfcf.load(name, data_dir=FIXTURES / name)
     for part in ds.values():
-        assert [problem(row) for row in part if problem(row)] == []
+        assert [find_problem(row) for row in part if find_problem(row)] == []
         assert set(part["corpus"]) == {name}
     build(name, data_dir=FIXTURES / name, out=tmp_path / "out")
     loaded = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "hub"))
@@ -451,7 +451,7 @@ def test_bytes_that_are_not_utf8(name: str, file: str, word: bytes, why: str, co
 
 def counts(ds: datasets.Dataset) -> dict[str, int]:
     assert len(set(ds["id"])) == len(ds)
-    assert [problem(row) for row in ds if problem(row)] == []
+    assert [find_problem(row) for row in ds if find_problem(row)] == []
     for row in ds:
         assert not row.get("rationales") or [text for text in rationales(row) if text not in texts(row)] == []
     return dict(Counter(ds["label"]))

@@ -14,7 +14,7 @@ import datasets
 import pytest
 
 import hfcf
-from hfcf.core.task import get_task, problem
+from hfcf.core.task import find_problem, get_task
 from hfcf.corpora.base import CorpusError, json_lines
 from hfcf.corpora.formats.answers import context_group
 from hfcf.pipeline.build_corpus import build
@@ -58,7 +58,7 @@ def check(ds: datasets.Dataset) -> list[str]:
         assert len(answers["answer_start"]) in (0, len(answers["text"]))
         numbers = {number for one in row.get("alternatives") or [] for number in one}
         assert numbers in (set(), set(range(len(answers["text"])))), row["id"]
-    return [why for row in rows if (why := problem(row))]
+    return [why for row in rows if (why := find_problem(row))]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,7 +12,7 @@ import pytest
 from datasets import Dataset
 
 import hfcf
-from hfcf.core.task import problem
+from hfcf.core.task import find_problem
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
 from hfcf.tasks.qa import span_problem
@@ -72,7 +72,7 @@ def test_forms_of_answers(tmp_path: Path) -> None:
     rows = [read(i, fields) for i, (fields, _, _) in enumerate(FORMS)]
     assert [row["answers"] for row in rows] == [answers for _, answers, _ in FORMS]
     assert [row["aliases"] for row in rows] == [aliases for _, _, aliases in FORMS]
-    assert [problem(row) for row in rows if problem(row)] == []
+    assert [find_problem(row) for row in rows if find_problem(row)] == []
     reasons = [span_problem(row) for row in rows]
     assert reasons[:10] == [None] * 10
     assert reasons[10:14] == ["its answers are not spans of its context"] * 4
@@ -139,7 +139,7 @@ def test_a_long_context(tmp_path: Path) -> None:
     row = {"question": "Who left?", "context": context, "answer": "Ada"}
     ds = load(write(tmp_path / "mine.jsonl", row))
     assert ds[0]["answers"] == {"text": ["Ada"], "answer_start": [len(words) + 3]}
-    assert problem(ds[0]) is None
+    assert find_problem(ds[0]) is None
 
 
 def test_csv(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from datasets import Dataset
 import hfcf
 from hfcf import corpora
 from hfcf.core import recipe
-from hfcf.core.task import get_task, problem
+from hfcf.core.task import find_problem, get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.ccg_semeval import SAMPLES, sample_of
 from hfcf.corpora.formats.ldc import _decoded
@@ -58,7 +58,7 @@ def check(ds: datasets.Dataset) -> None:
     assert list(ds.features)[: len(get_task("relation").features)] == list(get_task("relation").features)
     assert len(set(ds["id"])) == len(ds)
     for row in ds.to_list():
-        assert problem(row) is None, (row["id"], problem(row))
+        assert find_problem(row) is None, (row["id"], find_problem(row))
         assert [row["text"][place["start"] : place["end"]] for place in row["offsets"]] == row["tokens"], row["id"]
         places = [place[end] for place in row["offsets"] for end in ("start", "end")]
         assert places == sorted(places)

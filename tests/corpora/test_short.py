@@ -14,7 +14,7 @@ import datasets
 import pytest
 
 import hfcf
-from hfcf.core.task import get_task, problem
+from hfcf.core.task import find_problem, get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
 from hfcf.tasks.verification import LABELS
@@ -361,7 +361,7 @@ def test_real_files(name: str, folder: str, split: str, rows: int, labels: dict[
     assert Counter(ds["label"]) == labels
     assert len(set(ds["group_id"])) == groups
     # One context of WikiFactCheck holds U+0092, an apostrophe that the release lost.
-    assert len([row for row in ds if problem(row)]) == (2 if name == "wikifactcheck" else 0)
+    assert len([row for row in ds if find_problem(row)]) == (2 if name == "wikifactcheck" else 0)
     assert not [text for pieces in texts(ds) for text in pieces if "-LRB-" in text]
 
 
@@ -370,4 +370,4 @@ def test_real_ex_fever_mini_test() -> None:
     ds = hfcf.load("ex_fever", data_files=Path(str(DATA)) / "ex_fever/data/mini_test.csv", split="test")
     assert len(ds) == 1000
     assert Counter(ds["label"]) == {SUPPORTS: 326, REFUTES: 353, NEI: 321}
-    assert [row["id"] for row in ds if problem(row)] == []
+    assert [row["id"] for row in ds if find_problem(row)] == []

@@ -14,7 +14,7 @@ import datasets
 import pytest
 
 import hfcf
-from hfcf.core.task import get_task, problem
+from hfcf.core.task import find_problem, get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.build_corpus import build
 from hfcf.pipeline.run import _front_matter
@@ -79,7 +79,7 @@ def test_checkwhy_of_two_classes() -> None:
     splits = load("checkwhy")
     assert {split: part["id"] for split, part in splits.items()} == {"train": ["7", "8"], "validation": ["12"]}
     rows = splits["train"].to_list()
-    assert [problem(row) for row in rows] == [None, None]
+    assert [find_problem(row) for row in rows] == [None, None]
     assert [row["label"] for row in rows] == [SUPPORTS, REFUTES]
     assert rows[0]["claim"] == rows[1]["claim"] == "Heavy rain in the Karawanks made the river Sava rise at Bled."
     assert rows[0]["evidence"][1] == {"title": "", "text": "The castle of Bled stands on a cliff."}
@@ -103,7 +103,7 @@ def test_checkwhy_of_three_classes_groups_the_rows_of_a_claim() -> None:
     rows = load("checkwhy", "train", classes=3).to_list()
     assert [row["label"] for row in rows] == [SUPPORTS, REFUTES, NEI]
     assert [row["structure"] == [] for row in rows] == [False, False, True]
-    assert [problem(row) for row in rows] == [None] * 3
+    assert [find_problem(row) for row in rows] == [None] * 3
     two = load("checkwhy")
     assert {row["group_id"] for row in rows} == set(two["train"]["group_id"])
     assert len(set(two["train"]["group_id"])) == 1
@@ -240,7 +240,7 @@ def test_wikiwhy_without_its_contexts() -> None:
     assert row["explanation"] == ["Ice carries people.", "A frozen lake is ice."]
     assert (row["context"], row["title"], row["topic"]) == (None, None, None)
     assert splits["full"][0]["explanation"] == ["Rain runs off into rivers. Rivers rise when more water runs into them."]
-    assert problem(row) == "there is no claim yet, only a cause and its effect"
+    assert find_problem(row) == "there is no claim yet, only a cause and its effect"
     kept = load("wikiwhy", "full", on_error="reject")
     assert kept["status"] == [None] * 3, "these rows were read well: they are what claims are made from"
 
@@ -324,7 +324,7 @@ def test_entailment_bank_task_1() -> None:
     ds = load("entailment_bank", "dev")
     assert ds["id"] == ds["group_id"] == ["Made_1", "Made_2"]
     row = ds[0]
-    assert problem(row) is None
+    assert find_problem(row) is None
     assert row["claim"] == "ice floats on water because it is less dense"
     assert [info["id"] for info in row["evidence_info"]] == ["sent1", "sent2", "sent3", "int1"]
     assert row["evidence"][0]["text"] == "ice is less dense than liquid water; it is lighter"
@@ -340,12 +340,12 @@ def test_entailment_bank_task_1() -> None:
 
 def test_entailment_bank_task_2_has_distractors_and_task_3_no_structure() -> None:
     row = load("entailment_bank", "dev", task=2)[0]
-    assert problem(row) is None
+    assert find_problem(row) is None
     assert {info["id"]: info["useful"] for info in row["evidence_info"]} == {
         "sent1": False, "sent2": True, "sent3": True, "sent4": False, "sent5": True, "int1": True,
     }  # fmt: skip
     row = load("entailment_bank", "dev", task="3")[0]
-    assert problem(row) is None
+    assert find_problem(row) is None
     assert row["structure"] == []
     assert row["evidence_info"] == [{"id": name, "useful": None, "leaf": None} for name in ("sent1", "sent2")]
 
@@ -405,7 +405,7 @@ def test_real_entailment_bank(task: str, pieces: int, steps: int) -> None:
     ds = hfcf.load("entailment_bank", data_dir=folder, task=task, split="dev")
     rows = ds.to_list()
     assert len(rows) == len(set(ds["group_id"])) == 187
-    assert [why for row in rows if (why := problem(row))] == []
+    assert [why for row in rows if (why := find_problem(row))] == []
     assert sum(len(row["evidence"]) for row in rows) == pieces
     assert sum(len(row["structure"]) for row in rows) == steps
     for row in rows if steps else ():

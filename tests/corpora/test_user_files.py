@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import hfcf
 from hfcf.cli import app
-from hfcf.core.recipe import apply_changes, read
+from hfcf.core.recipe import apply_changes, read_recipe
 from hfcf.core.task import get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.custom.columns import LayoutError
@@ -222,7 +222,7 @@ def test_a_recipe_for_every_file(ending: str, tmp_path: Path, monkeypatch: pytes
 
 def test_labels_of_recipes_are_texts(tmp_path: Path) -> None:
     path = write(tmp_path / "a.yaml", "labels: {true: SUPPORTS, half-true: null}\ndata: [{labels: {0: REFUTES, unclear: null}}]\n")
-    content = read(path)
+    content = read_recipe(path)
     assert content["labels"] == {"true": "SUPPORTS", "half-true": None}
     assert content["data"][0]["labels"] == {"0": "REFUTES", "unclear": None}
     json.dumps(apply_changes({"labels": {0: "REFUTES", "x": None}}, []), sort_keys=True)

@@ -94,9 +94,9 @@ def follow(words: list[str], cheap: tuple[str, ...]) -> None:
         own = [value for option, value in pairwise(rest) if option == "--set"]
         assert hfcf.run(name, rest[rest.index("--out") + 1], changes=[*own, *cheap])["counterfactuals"] > 5
     elif verb == "train":
-        trained(recipe.read(Path(name)))
+        trained(recipe.read_recipe(Path(name)))
     elif verb == "compare":
-        compared(recipe.read(Path(name)))
+        compared(recipe.read_recipe(Path(name)))
 
 
 def trained(content: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def in_recipe(setting: str, files: Sequence[str]) -> bool:
     key, _, value = setting.partition(": ")
     found = []
     for file in files:
-        content: Any = recipe.read(ROOT / file) if file.endswith(".yaml") else {}
+        content: Any = recipe.read_recipe(ROOT / file) if file.endswith(".yaml") else {}
         for part in key.split("."):
             content = content.get(part) if isinstance(content, dict) else None
         found.append(content)

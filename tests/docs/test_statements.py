@@ -96,7 +96,7 @@ def test_models_that_write_in_hub_are_chat_models() -> None:
 def test_race_uses_three_models_that_one_trains() -> None:
     cls = system_class("race")
     assert "three models" in section(SYSTEMS / "race.md", "How to run it")
-    named = recipe.read(recipe.find("race_hover"))["settings"]
+    named = recipe.read_recipe(recipe.find("race_hover"))["settings"]
     assert set(named) == {"verifier", "generator", "explainer_model"}
     recipes = {cls.recipe_of(cls.schema[setting]) for setting in named}
     assert recipes == {"train_verifier", "train_generator", "train_explainer"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from hfcf.core.task import get_task, problem, task_of
+from hfcf.core.task import find_problem, get_task, task_of
 from hfcf.metrics.shared.measure import candidates
 from hfcf.report.rows import rejected_row
 from hfcf.tasks.qa import NO_ANSWERS, TASK, rewrite_all, span_problem
@@ -53,7 +53,7 @@ def test_a_long_context_is_worked_on_and_control_characters_are_not() -> None:
     assert TASK.validate(row(words, ["Ada"], [len(words) - 3])) is None
     assert "the limit is 2,000,000" in str(TASK.validate(row("a" * 2_000_001, [], [])))
     assert "control character" in str(TASK.validate(row("a\x07b", [], [])))
-    assert "the question is empty" in str(problem({"question": " ", "answers": NO_ANSWERS}))
+    assert "the question is empty" in str(find_problem({"question": " ", "answers": NO_ANSWERS}))
 
 
 def test_edits_lead_there_and_back_with_the_answers() -> None:

@@ -10,7 +10,7 @@ from datasets import Dataset, Features, load_dataset
 import hfcf
 from hfcf.core import edits, schema
 from hfcf.core.candidates import reject
-from hfcf.core.task import apply_edits, get_task, problem, revert_edits
+from hfcf.core.task import apply_edits, find_problem, get_task, revert_edits
 from hfcf.pipeline import publish
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import relation as relations
@@ -61,8 +61,8 @@ def edit(start: int, end: int, after: str, row: Any = ROW) -> edits.Edit:
     ],
 )
 def test_what_is_wrong_with_a_row_is_told(change: dict[str, Any], told: str) -> None:
-    assert problem({**ROW, **change}) == told
-    assert problem(ROW) is None
+    assert find_problem({**ROW, **change}) == told
+    assert find_problem(ROW) is None
 
 
 def test_entities_move_along_with_edits_on_both_sides() -> None:

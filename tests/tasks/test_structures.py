@@ -17,7 +17,7 @@ from hfcf.core.candidates import accept
 from hfcf.core.expand import augmented
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
-from hfcf.core.task import get_task, nearest_task, problem, task_of
+from hfcf.core.task import find_problem, get_task, nearest_task, task_of
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.pipeline import run
@@ -79,19 +79,19 @@ def test_it_is_told_apart_from_verification() -> None:
     ],
 )  # fmt: skip
 def test_it_says_what_is_wrong_with_a_row(change: dict[str, Any], reason: str) -> None:
-    assert problem({**SUP, **change}) == reason
+    assert find_problem({**SUP, **change}) == reason
 
 
 def test_sound_rows_have_no_problem_and_what_is_not_there_is_not_looked_at() -> None:
-    assert [problem(row) for row in rows()] == [None] * 3
-    assert problem({**SUP, "structure": None, "cause": None}) is None
-    assert problem({"claim": SUP["claim"], "structure": SUP["structure"]}) is None
+    assert [find_problem(row) for row in rows()] == [None] * 3
+    assert find_problem({**SUP, "structure": None, "cause": None}) is None
+    assert find_problem({"claim": SUP["claim"], "structure": SUP["structure"]}) is None
 
 
 def test_a_pair_without_a_claim_says_so_and_repeats_no_other_pair() -> None:
     pairs = [{**TASK.empty_row, "claim": "", "cause": "It rained.", "effect": effect} for effect in ("It flooded.", "Seeds grew.")]
-    assert problem(pairs[0]) == "there is no claim yet, only a cause and its effect"
-    assert problem({"cause": "It rained.", "effect": "It flooded."}) is None, "stages that write claims work on it"
+    assert find_problem(pairs[0]) == "there is no claim yet, only a cause and its effect"
+    assert find_problem({"cause": "It rained.", "effect": "It flooded."}) is None, "stages that write claims work on it"
     assert [TASK.identity(pair) for pair in pairs] == [[("pair", "It rained. It flooded.")], [("pair", "It rained. Seeds grew.")]]
     made = {**SUP, **{name: pairs[0][name] for name in ("cause", "effect")}}
     assert set(TASK.identity(made)) > set(TASK.identity(pairs[0]))
@@ -141,7 +141,7 @@ def test_counterfactuals_have_the_structure_and_what_is_stale(system_task: str) 
     for counterfactual in made:
         source = next(row for row in rows() if row["id"] == counterfactual["source_id"])
         assert TASK.revert_edits(counterfactual, counterfactual["edits"]) == {name: source[name] for name in TASK.columns}
-        assert problem(counterfactual) is None
+        assert find_problem(counterfactual) is None
     both = augmented(ds)
     assert both.features == TASK.features
     assert len(both) == 9
@@ -190,7 +190,7 @@ def test_race_runs_on_them(race: RACE, demo: Dataset, tiny_model: Callable[[str]
     assert len(made)
     for new in made:
         assert new["stale"] == (["claim"] if new["change"] == "evidence" else [])
-        assert problem(new) is None
+        assert find_problem(new) is None
     assert {*made["source_id"], *hfcf.rejected(ds)["source_id"]} == set(ds["id"])
 
 

@@ -13,7 +13,7 @@ import datasets
 from hfcf.core.names import did_you_mean, unused_name
 from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
-from hfcf.core.task import Task, get_task, problem
+from hfcf.core.task import Task, find_problem, get_task
 from hfcf.corpora.base.info import ALIASES, CorpusConfig, CorpusInfo
 from hfcf.corpora.base.rows import RowBuilder, content_name
 from hfcf.corpora.base.values import as_text
@@ -65,7 +65,7 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def check(self, row: Mapping[str, Any]) -> str | None:
         """Return why a row can't be worked on, for `on_error="reject"`, or None; by default its task decides."""
-        return problem(row)
+        return find_problem(row)
 
     def start(self, files: Sequence[Path]) -> None:
         """Open further files that the rows need; called before the first record of a split."""

@@ -40,7 +40,7 @@ def read_metrics(metrics: Metrics | None, task: str | None = None) -> dict[str, 
         got = repr(metrics) if isinstance(metrics, str) else kind(metrics)
         raise RecipeError(f"metrics must be a list of names and functions, or a mapping of names to settings, got {got}")
     given = dict(metrics) if isinstance(metrics, Mapping) else dict(map(_named, metrics))
-    recipes.check([str(name) for name, value in given.items() if not callable(value)], names(), "metrics")
+    recipes.check_keys([str(name) for name, value in given.items() if not callable(value)], names(), "metrics")
     for name, value in given.items():
         if callable(value) and _named(value)[0] != name:
             raise RecipeError(f"metrics: {name}: this metric fills the column {_named(value)[0]!r}: call it so")
@@ -92,7 +92,7 @@ def make_metric(name: str, task: str, settings: Mapping[str, Any]) -> Metric:
     """Bind a metric to settings as a recipe writes them, and raise what measuring would raise later, such as missing weights."""
     measure = function(name)
     known = settings_of_metric(measure)
-    recipes.check(settings, known, f"metrics: {name}")
+    recipes.check_keys(settings, known, f"metrics: {name}")
     required = [setting for setting, declared in known.items() if declared.default is MISSING]
     if missing := next((setting for setting in required if setting not in settings), None):
         meaning = arguments(measure).get(missing, "which has no default").removesuffix(".")

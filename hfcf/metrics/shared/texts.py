@@ -12,7 +12,7 @@ from hfcf.core import schema
 from hfcf.core.columns import iterate
 from hfcf.core.edits import words
 from hfcf.core.stage import Reject
-from hfcf.core.task import Task, problem, task_of
+from hfcf.core.task import Task, find_problem, task_of
 from hfcf.text.check import script
 from hfcf.text.normalise import BRACKET_NAMES, fold
 
@@ -106,7 +106,7 @@ def changes(ds: Dataset) -> Iterator[tuple[str, str]]:
         return
     for row in iterate(ds, [*task_of(ds.column_names).columns, "edits"]):
         try:
-            if problem(row) is None:
+            if find_problem(row) is None:
                 yield changed(row)
         except Reject:
             continue

@@ -150,7 +150,7 @@ class Comparison:
         for i, run in enumerate(self.runs or ()):
             chosen = {key: every if getattr(run, key) is None else getattr(run, key) for key, every in names.items()}
             for key, every in names.items():
-                recipes.check(map(str, chosen[key]), map(str, every), f"run: {i + 1}: {key}")
+                recipes.check_keys(map(str, chosen[key]), map(str, every), f"run: {i + 1}: {key}")
             places += [(method, seed, column) for column, seed, method in product(*chosen.values())]
         found = [place for place in dict.fromkeys(places) if place in self.places]
         return [place for place in found if endpoint or not is_remote(self.places[place][0].start)]

@@ -151,7 +151,7 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
     built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.system_task if task else None)
     allowed = load_trainer(get_task(built.task).trainer).changes
     if allowed:  # else they are the kinds that the system writes
-        recipes.check(part.changes or (), allowed, f"{where}: changes")
+        recipes.check_keys(part.changes or (), allowed, f"{where}: changes")
     options |= {key: getattr(part, key) for key in ("copies", "judged", "ratio", "unseen") if getattr(part, key) is not None}
     method = Method(name, built, tuple(allowed[:1] if part.changes is None else part.changes), **options)
     if method.judged and method.copies:

@@ -305,14 +305,16 @@ class ColumnComparison(_Shared):
     def _check_names(self) -> Self:
         names = [column.name for column in self.columns]
         for name, method in self.methods.items():
-            recipes.check((method and method.columns) or (), names, f": methods: {name}: columns")
+            recipes.check_keys((method and method.columns) or (), names, f": methods: {name}: columns")
         for column in self.columns:
             if column.reader:
                 plain = [other.name for other in self.columns if not other.reader]
-                recipes.check([column.reader.column], plain, f": columns: {column.name}: reader")
-                recipes.check([*column.reader.methods, *column.reader.methods.values()], self.methods, f": {column.name}: reader")
+                recipes.check_keys([column.reader.column], plain, f": columns: {column.name}: reader")
+                recipes.check_keys(
+                    [*column.reader.methods, *column.reader.methods.values()], self.methods, f": {column.name}: reader"
+                )
         for name, values in (self.curves or {}).items():
-            recipes.check(values.values(), self.methods, f": curves: {name}")
+            recipes.check_keys(values.values(), self.methods, f": curves: {name}")
         return self
 
 
@@ -365,6 +367,6 @@ def parse_comparison(content: Mapping[str, Any], where: str = "") -> AnyComparis
 def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> AnyComparison:
     """Read a comparison recipe, by its file or its name, with "key=value" changes applied."""
     path = recipes.find(str(recipe))
-    content = recipes.read(path, changes)
+    content = recipes.read_recipe(path, changes)
     content.setdefault("name", path.stem)
     return parse_comparison(content, path.name)

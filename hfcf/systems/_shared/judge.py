@@ -13,7 +13,7 @@ from hfcf.core.candidates import Candidate, accept, reject, settle, undecided
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
-from hfcf.core.task import Task, TaskColumns, get_task, problem, task_of
+from hfcf.core.task import Task, TaskColumns, find_problem, get_task, task_of
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
 
@@ -84,7 +84,7 @@ def _reject_broken(task: Task, row: Mapping[str, Any], candidate: Candidate, sta
     if not undecided(candidate):
         return candidate
     try:
-        why = problem(task.counterfactual_row(row, candidate)) or task.why_kept(row, candidate)
+        why = find_problem(task.counterfactual_row(row, candidate)) or task.why_kept(row, candidate)
     except (TypeError, ValueError) as error:  # an offset may be null
         why = f"its edits do not fit the row: {error}"
     return candidate if why is None else reject(candidate, stage, why)

@@ -243,7 +243,7 @@ def test_intrinsic_scores_are_on_the_page(
 
 
 def content_of(name: str, preset: str = "offline") -> dict[str, Any]:
-    return recipes.read(recipes.find(name), [f"preset={preset}"])
+    return recipes.read_recipe(recipes.find(name), [f"preset={preset}"])
 
 
 @pytest.mark.parametrize("preset", ["paper", "offline"])

@@ -11,7 +11,7 @@ from bad_server import claim, starter
 from datasets import ClassLabel, Dataset, Value, load_dataset
 
 import hfcf
-from hfcf.core.pair_forms import FORMS
+from hfcf.core.pairs import PAIR_FORMATS
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, get_task
 from hfcf.hub.push import plan_push
@@ -23,20 +23,20 @@ EVIDENCE_TEXT = "Rome: Rome was founded in 753 BC."
 
 
 def formed(new: list[dict[str, Any]], old: list[dict[str, Any]], form: str, **options: Any) -> list[tuple[str, ...]]:
-    made = hfcf.pair(Dataset.from_list(new), Dataset.from_list(old), form=form, **options)
-    assert made.column_names == list(FORMS[form])
+    made = hfcf.pair(Dataset.from_list(new), Dataset.from_list(old), pair_format=form, **options)
+    assert made.column_names == list(PAIR_FORMATS[form])
     assert all(feature == Value("string") for feature in made.features.values())  # every column is read as a text
     return [tuple(row.values()) for row in made]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", PAIR_FORMATS)
 def test_the_columns_are_those_that_the_libraries_read(form: str) -> None:
     # sentence-transformers: "(anchor, positive, negative) triplets", by place; TRL: "prompt", "chosen" and "rejected", by name.
-    assert FORMS["triplet"] == ("anchor", "positive", "negative")
-    assert FORMS["preference"] == ("prompt", "chosen", "rejected")
+    assert PAIR_FORMATS["triplet"] == ("anchor", "positive", "negative")
+    assert PAIR_FORMATS["preference"] == ("prompt", "chosen", "rejected")
     assert len(formed([NEW], [OLD], form)) == {"triplet": 1, "preference": 2}[form]
-    empty = hfcf.pair(Dataset.from_list([NEW]).select([]), Dataset.from_list([OLD]), form=form)
-    assert (empty.column_names, len(empty)) == (list(FORMS[form]), 0)
+    empty = hfcf.pair(Dataset.from_list([NEW]).select([]), Dataset.from_list([OLD]), pair_format=form)
+    assert (empty.column_names, len(empty)) == (list(PAIR_FORMATS[form]), 0)
 
 
 def test_a_claim_has_its_evidence_as_anchor_and_the_supported_claim_as_positive() -> None:
@@ -83,7 +83,7 @@ def test_each_label_is_rejected_for_the_other_row() -> None:
 def test_classes_of_a_published_set_are_read_by_their_names() -> None:
     names = ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
     new = Dataset.from_list([NEW]).cast_column("label", ClassLabel(names=names))
-    (first, _) = hfcf.pair(new, Dataset.from_list([OLD]), form="preference")
+    (first, _) = hfcf.pair(new, Dataset.from_list([OLD]), pair_format="preference")
     assert (first["chosen"], first["rejected"]) == (" REFUTES", " SUPPORTS")
 
 
@@ -155,29 +155,29 @@ def test_a_new_task_has_sound_defaults() -> None:
             call()
 
 
-def test_a_form_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="form must be one of triplet, preference, got 'pairs'"):
-        hfcf.pair(Dataset.from_list([NEW]), Dataset.from_list([OLD]), form="pairs")
+def test_an_unknown_pair_format_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"preference.*pairs"):
+        hfcf.pair(Dataset.from_list([NEW]), Dataset.from_list([OLD]), pair_format="pairs")
 
 
 def test_a_recipe_publishes_forms_as_configurations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     recipe = {
         "corpus": "hover", "data_dir": "recipes:demo", "split": "train[:4]", "system": "llm", "preset": "paper", "metrics": {},
-        "settings": {"model": "m"}, "forms": ["triplet", "preference"],
+        "settings": {"model": "m"}, "pair_formats": ["triplet", "preference"],
     }  # fmt: skip
     with starter(monkeypatch) as start:
         start(lambda n, asked: claim(f"Claim {asked['messages'][-1]['content'].rpartition('Claim: ')[2].split(chr(10))[0]}"))
         told = hfcf.run(recipe, tmp_path / "out")
-        assert told["forms"] == {"triplet": {"train": 4}, "preference": {"train": 8}}
+        assert told["pair_formats"] == {"triplet": {"train": 4}, "preference": {"train": 8}}
         triplets = load_dataset(str(tmp_path / "out"), "triplet", split="train")
-        assert (triplets.column_names, len(triplets)) == (list(FORMS["triplet"]), 4)
-        assert load_dataset(str(tmp_path / "out"), "preference", split="train").column_names == list(FORMS["preference"])
+        assert (triplets.column_names, len(triplets)) == (list(PAIR_FORMATS["triplet"]), 4)
+        assert load_dataset(str(tmp_path / "out"), "preference", split="train").column_names == list(PAIR_FORMATS["preference"])
         assert 'load_dataset("PATH_OR_REPOSITORY", "triplet")' in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
         assert [path for path in plan_push(tmp_path / "out", "me/out").files if path.startswith("data/triplet/train-")]
         # Forms change no row: the same recipe without them goes on in the folder.
-        assert "forms" not in hfcf.run({**recipe, "forms": []}, tmp_path / "out")
+        assert "pair_formats" not in hfcf.run({**recipe, "pair_formats": []}, tmp_path / "out")
         assert not list((tmp_path / "out" / "data").glob("triplet/*"))
-        with pytest.raises(RecipeError, match="forms: a counterfactual needs its original, which a stream does not keep"):
+        with pytest.raises(RecipeError, match="pair_formats: a counterfactual needs its original, which a stream does not keep"):
             hfcf.run({**recipe, "streaming": True}, tmp_path / "stream")
-        with pytest.raises(RecipeError, match=r"forms\[0\] must be 'triplet' or 'preference', got 'triplets'"):
-            hfcf.run({**recipe, "forms": ["triplets"]}, tmp_path / "wrong")
+        with pytest.raises(RecipeError, match=r"pair_formats\[0\] must be 'triplet' or 'preference', got 'triplets'"):
+            hfcf.run({**recipe, "pair_formats": ["triplets"]}, tmp_path / "wrong")
