@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from hfcf.core.names import did_you_mean
 from hfcf.core.plugins import discover_modules, with_plugins
-from hfcf.core.recipe import RecipeError
 
 if TYPE_CHECKING:
     from hfcf.core.system import System
@@ -42,6 +41,8 @@ def system_class(name: str) -> type[System]:
     'tag_entities'
     """
     if (places := systems()).get(name) is None:
+        from hfcf.core.recipe import RecipeError  # its modules are not needed where the name is right
+
         raise RecipeError(f"system {name!r}: choose one of {', '.join(places)}{did_you_mean(name, places)}")
     module, _, attribute = places[name].partition(":")
     return getattr(import_module(module), attribute) if attribute else _defined_in(import_module(module))
@@ -52,9 +53,9 @@ def _defined_in(module: ModuleType) -> type[System]:
     from hfcf.core.system import System
 
     classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, System)]
-    own = [cls for cls in classes if cls.__module__.startswith(module.__name__) and not cls.__name__.startswith("_")]
-    if not own and hasattr(module, "__path__"):
+    defined = [cls for cls in classes if cls.__module__.startswith(module.__name__) and not cls.__name__.startswith("_")]
+    if not defined and hasattr(module, "__path__"):
         return _defined_in(import_module(f"{module.__name__}.system"))
-    if len(own) != 1:
-        raise TypeError(f"{module.__name__} defines {len(own)} subclasses of System; a system's module defines one")
-    return own[0]
+    if len(defined) != 1:
+        raise TypeError(f"{module.__name__} defines {len(defined)} subclasses of System; a system's module defines one")
+    return defined[0]

@@ -12,7 +12,6 @@ from hfcf.core.candidates import Candidate, reject
 from hfcf.core.edits import Edit, by_place, refuse_rest, replace_text, rewrite
 from hfcf.core.form import Entry, read_pieces, write_pieces
 from hfcf.core.model import Model
-from hfcf.core.model_checks import check_length
 from hfcf.core.schema import EVIDENCE, TEXT
 from hfcf.core.segments import Segment
 from hfcf.core.task import HubNames, Row, Task
@@ -154,6 +153,7 @@ class Verification(Task):
         return {"claim": row["claim"], "evidence": write_pieces(row["evidence"]), "label": row["label"]}
 
     def check_model(self, model: Model, max_length: int | None) -> None:
+        from hfcf.core.model_checks import check_length
         from hfcf.engines.classifier_spec import check_classifier
 
         check_length(model, max_length)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,11 +41,12 @@ ROWS = [0, 1, 2, 4, 5, 8, 9, 13]
 
 @dataclass
 class Chain:
-    """A fitted system, the rows as they come to each stage, and where its fitted files lie."""
+    """A fitted system, the rows as they come to each stage, where its fitted files lie, and the rows mapped one by one."""
 
     race: RACE
     before: dict[str, Dataset]
     folder: Path
+    mapped: dict[str, Dataset] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,13 @@ def stage_of(chain: Chain, name: str) -> Any:
     return getattr(chain.race, name)
 
 
+def mapped_row_by_row(chain: Chain, name: str) -> Dataset:
+    """The rows after a stage that gets them one by one; made once, since most tests compare with them."""
+    if name not in chain.mapped:
+        chain.mapped[name] = chain.before[name].map(stage_of(chain, name))
+    return chain.mapped[name]
+
+
 def assert_same(one: Any, other: Any, where: str = "") -> None:
     """Equal, floats within 1e-4."""
     if isinstance(one, float) and isinstance(other, float):
@@ -111,22 +119,16 @@ def rejected_at(row: dict[str, Any]) -> str | None:
     return row["status"]["stage"] if row["status"] and not row["status"]["accepted"] else None
 
 
-def some_bad_row(chain: Chain, name: str) -> dict[str, Any]:
-    """An undecided row that came to the stage, without any text in its claim and evidence."""
-    row = next(row for row in chain.before[name] if not row["status"])
-    return {**row, "id": "the bad one", "claim": " ", "evidence": [], "edited_evidence": []}
-
-
 # --- what the other tests rest on
 
 
 @every_stage
 def test_the_test_rows_give_every_stage_something_to_do(chain: Chain, name: str) -> None:
-    open_ = [row for row in chain.before[name] if not row["status"]]
-    assert {row["label"] for row in open_} >= {SUPPORTS, REFUTES}
+    undecided = [row for row in chain.before[name] if not row["status"]]
+    assert {row["label"] for row in undecided} >= {SUPPORTS, REFUTES}
     assert any(rejected_at(row) for row in chain.before[name]) or name == "tag_entities"
     if name in ("check_claim", "filter_claim"):
-        assert sum(one["status"] is None for row in open_ for one in row["candidates"]) >= 4
+        assert sum(one["status"] is None for row in undecided for one in row["candidates"]) >= 4
 
 
 def test_the_test_rows_meet_every_fate(chain: Chain) -> None:
@@ -167,7 +169,7 @@ def test_one_process_is_two(chain: Chain, name: str) -> None:
 
 def assert_mapped_alike(chain: Chain, name: str, ways: dict[str, Callable[[Dataset, Stage], Any]]) -> None:
     ds, stage = chain.before[name], stage_of(chain, name)
-    mapped = ds.map(stage)
+    mapped = mapped_row_by_row(chain, name)
     expected = list(mapped)
     assert expected != list(ds)
     for way, run in ways.items():
@@ -179,8 +181,8 @@ def assert_mapped_alike(chain: Chain, name: str, ways: dict[str, Callable[[Datas
 @every_stage
 def test_shuffled_rows_and_single_rows_are_the_same_rows(chain: Chain, name: str) -> None:
     ds, stage = chain.before[name], stage_of(chain, name)
-    expected = {row["id"]: row for row in ds.map(stage, batched=True)}
-    for other in (ds.shuffle(seed=1), ds.select(range(len(ds) - 1, -1, -1)), ds.select([3])):
+    expected = {row["id"]: row for row in mapped_row_by_row(chain, name)}
+    for other in (ds.shuffle(seed=1), ds.select([3])):
         rows = list(other.map(stage, batched=True))
         assert len(rows) == len(other)
         for row in rows:
@@ -274,7 +276,7 @@ def test_a_new_process_finds_the_rows_in_the_map_cache(chain: Chain, elsewhere: 
     assert calls > 0 or name == "edit_evidence"
     assert calls_again == 0
     assert rows == rows_again
-    assert_same(rows, list(chain.before[name].map(stage_of(chain, name))))
+    assert_same(rows, list(mapped_row_by_row(chain, name)))
 
 
 NEUTRAL = {"explain": ("explainer_model",)}
@@ -322,7 +324,7 @@ def test_any_other_setting_or_version_is_another_hash(chain: Chain, name: str, m
     assert len(set(hashes)) == len(names) + 3
 
 
-@every_stage
+@pytest.mark.parametrize("name", ["edit_evidence", "check_edit"])  # of the others, the hash alone: the test above
 def test_another_setting_or_version_misses_the_map_cache(
     chain: Chain, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,11 +355,11 @@ def test_a_checkpoint_trained_again_in_place_is_another_model(
 ) -> None:
     shutil.copytree(tiny_model(MODELS[name]), tmp_path / "model")
     old = stage_of(chain, name)
-    field = next(setting for setting in settings_of(type(old)) if isinstance(getattr(old, setting), Model))
-    stage = again(old, **{field: Model(str(tmp_path / "model"))})
+    model_setting = next(setting for setting in settings_of(type(old)) if isinstance(getattr(old, setting), Model))
+    stage = again(old, **{model_setting: Model(str(tmp_path / "model"))})
     ds = chain.before[name]
     before, rows = Hasher.hash(stage), list(ds.map(stage, batched=True))
-    assert_same(rows, list(ds.map(stage_of(chain, name), batched=True)))
+    assert_same(rows, list(mapped_row_by_row(chain, name)))
     weights = tmp_path / "model" / "model.safetensors"
     save_file({key: value.flip(0) for key, value in load_file(weights).items()}, weights, metadata={"format": "pt"})
     assert Hasher.hash(stage) != before
@@ -367,50 +369,44 @@ def test_a_checkpoint_trained_again_in_place_is_another_model(
 # --- what it refuses
 
 
+def refused(ds: Dataset, stage: Stage, *named: str) -> None:
+    """The stage refuses the rows in one message that begins with its name and names all of these."""
+    with pytest.raises(StageError) as error:
+        ds.map(stage, batched=True)
+    assert str(error.value).startswith(stage.name)
+    assert all(name in str(error.value) for name in named), str(error.value)
+
+
 @every_stage
-def test_a_missing_column_is_named_with_its_cure(chain: Chain, name: str, no_model: None) -> None:
+def test_a_column_that_is_missing_or_null_or_not_prepared_is_named_with_its_cure(chain: Chain, name: str, no_model: None) -> None:
     ds, stage = chain.before[name], stage_of(chain, name)
     for column in stage.inputs.keys() - {"id"}:
-        cure = stage.produced_by.get(column, r"hfcf\.load")
-        with pytest.raises(StageError, match=rf"^{name} reads the column '{column}', which is missing; {cure}"):
-            ds.remove_columns(column).map(stage, batched=True)
-    with pytest.raises(StageError, match=rf"^{name}: there is no column 'id'; hfcf\.load"):
-        ds.remove_columns("id").map(stage)
-
-
-@every_stage
-def test_a_null_input_of_an_undecided_row_is_named_with_its_cure(chain: Chain, name: str, no_model: None) -> None:
-    ds, stage = chain.before[name], stage_of(chain, name)
-    open_ = next(row for row in ds if not row["status"])
+        refused(ds.remove_columns(column), stage, repr(column), stage.produced_by.get(column, "hfcf.load"))
+    refused(ds.remove_columns("id"), stage, "'id'", "hfcf.load")
+    undecided = next(row for row in ds if not row["status"])
     for column, cure in stage.produced_by.items():
-        rows = Dataset.from_list([{**open_, column: None}], features=ds.features)
-        with pytest.raises(StageError, match=rf"^{name} reads the column '{column}'.* null .*'{open_['id']}'; {cure} fills it"):
-            rows.map(stage)
-
-
-@every_stage
-def test_unprepared_rows_are_refused_with_the_cure(chain: Chain, name: str, no_model: None) -> None:
-    stage = stage_of(chain, name)
+        rows = Dataset.from_list([{**undecided, column: None}], features=ds.features)
+        refused(rows, stage, repr(column), "null", repr(undecided["id"]), cure)
     for column in {**stage.columns()}.keys() - stage.inputs.keys():
-        with pytest.raises(StageError, match=rf"^{name} fills the column '{column}'.*hfcf\.prepare"):
-            chain.before[name].remove_columns(column).map(stage, batched=True)
+        refused(ds.remove_columns(column), stage, repr(column), "hfcf.prepare")
 
 
 @pytest.mark.parametrize("name", ["edit_evidence", "filter_claim"])
 def test_an_unfitted_stage_is_refused_with_the_cure(chain: Chain, name: str, no_model: None) -> None:
-    unfitted = stage_of(chain, name).with_fitted(None)
-    with pytest.raises(StageError, match=rf"^{name} .*not fitted: .*system\.fit\(ds\)"):
-        chain.before[name].map(unfitted)
+    refused(chain.before[name], stage_of(chain, name).with_fitted(None), "system.fit(ds)")
 
 
 @every_stage
 def test_a_bad_row_is_rejected_and_named_when_strict(chain: Chain, name: str, no_model: None) -> None:
-    stage, row = stage_of(chain, name), some_bad_row(chain, name)
+    row = next(row for row in chain.before[name] if not row["status"])
+    row |= {"id": "the bad one", "claim": " ", "evidence": [], "edited_evidence": []}
+    stage = stage_of(chain, name)
     found = stage(row)["status"]
     assert (found["accepted"], found["stage"]) == (False, name)
     assert "empty" in found["reason"] or "no evidence" in found["reason"]
-    with pytest.raises(StageError, match=rf"{name}: row 'the bad one': {found['reason']}"):
+    with pytest.raises(StageError) as error:
         again(stage, strict=True)(row)
+    assert all(part in str(error.value) for part in (name, "'the bad one'", found["reason"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -430,21 +426,22 @@ ROW = {"id": "7", "claim": "c", "edits": None, "status": None}
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "named"),
     [
-        ({"edit": []}, r"column 'edit'.*row '7'"),
-        ({"edits": [{"at": 1}]}, r"edits\[0\].*\['at'\]"),
-        ({"edits": [{"start": "1"}]}, r"edits\[0\].start.*int64.*'1'"),
-        ({"edits": [{"start": True}]}, r"edits\[0\].start.*int64.*True"),
-        ({"edits": {"start": 1}}, "is declared a list"),
+        ({"edit": []}, ("'edit'", "'7'")),
+        ({"edits": [{"at": 1}]}, ("edits[0]", "['at']")),
+        ({"edits": [{"start": "1"}]}, ("edits[0].start", "int64", "'1'")),
+        ({"edits": [{"start": True}]}, ("edits[0].start", "int64", "True")),
+        ({"edits": {"start": 1}}, ("edits", "list")),
     ],
 )
-def test_an_answer_that_is_not_as_declared_is_an_error(answer: dict[str, Any], told: str) -> None:
-    with pytest.raises(StageError, match=f"careless.*{told}"):
+def test_an_answer_that_is_not_as_declared_is_an_error(answer: dict[str, Any], named: tuple[str, ...]) -> None:
+    with pytest.raises(StageError) as error:
         Careless(answer=answer)(ROW)
+    assert all(name in str(error.value) for name in ("careless", *named)), str(error.value)
 
 
-def test_answers_are_filled_to_the_declared_form() -> None:
+def test_answers_are_filled_to_the_declared_columns() -> None:
     found = Careless(answer={"edits": [{"start": 1}]})(ROW)
     assert found["edits"] == [{"field": None, "piece": None, "start": 1, "end": None, "before": None, "after": None}]
 
