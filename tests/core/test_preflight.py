@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,35 +55,37 @@ def test_rows_in_another_language_are_counted_once_a_run(caplog: pytest.LogCaptu
     german = {"claim": "Rom ist eine alte Stadt.", "evidence": [{"title": "Rom", "text": "Rom ist die Hauptstadt von Italien."}]}
     rows = Dataset.from_list([ROW, {**ROW, **german, "id": "de"}, {**ROW, "id": "3", "claim": None}])
     monkeypatch.setattr("hfcf.core.system.map_stage", lambda ds, *_: ds)
-    for ds, limit, said in (
+    for ds, limit, counted in (
         (rows, None, "1 of 3 rows"),
         (rows.to_iterable_dataset(), None, "1 of the first 3 rows"),
         (rows, 1, ""),
     ):
         caplog.clear()
         hfcf.EDA()(ds, limit=limit)
-        assert [record.getMessage().partition(" are")[0] for record in caplog.records] == [said] * bool(said)
+        assert [record.getMessage().partition(" are")[0] for record in caplog.records] == [counted] * bool(counted)
         assert all("such as 'de'" in record.getMessage() for record in caplog.records)
 
 
-def test_the_offline_preset_is_named_where_there_is_one() -> None:
-    absent = Model("me/not-in-the-cache")
-    with pytest.raises(ValueError, match=r"choose preset='offline' \(--set preset=offline\), whose models"):
-        preflight.check(race(verifier=absent))
-    with pytest.raises(ValueError, match=r"give a folder or offline:NAME$"):
-        preflight.check(hfcf.LLM(model="m", verifier=absent))
+FOREIGN = Dataset.from_list([{**ROW, "label": "entailment"}, {**ROW, "id": "2", "label": "contradiction"}])
 
 
-def test_a_column_of_the_last_stage_is_missed_before_the_first_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        (without("group_id"), ("'group_id'", "from_dataset")),
+        (without("id", "group_id"), ("'id'", "'group_id'")),
+        (Dataset.from_list([{**ROW, "evidence": "Rome is very old."}]), ("'evidence'", "string", "from_dataset")),
+        ([ROW], ("list", "from_dataset")),
+        (FOREIGN, ("contradiction", "labels=")),
+        (FOREIGN.to_iterable_dataset(), ("contradiction", "labels=")),
+    ],
+    ids=["a column of the last stage", "two columns", "a text", "no dataset", "labels", "labels of a stream"],
+)
+def test_rows_are_refused_before_the_first_stage_runs(rows: Any, named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hfcf.core.system.map_stage", lambda *_: pytest.fail("a stage ran"))
-    with pytest.raises(StageError, match=r"lack the column 'group_id', which \w+ and later") as error:
-        race()(without("group_id"))
-    assert "from_dataset" in str(error.value)
-
-
-def test_all_missing_columns_are_named_at_once() -> None:
-    with pytest.raises(StageError, match=r"'id'.*'group_id'"):
-        preflight.check_columns(race().stages, without("id", "group_id"))
+    with pytest.raises(StageError) as error:
+        race()(rows)
+    assert all(name in str(error.value) for name in named), str(error.value)
 
 
 def test_columns_that_earlier_stages_fill_need_not_be_there() -> None:
@@ -91,31 +94,12 @@ def test_columns_that_earlier_stages_fill_need_not_be_there() -> None:
         preflight.check_columns(race().stages[1:], Dataset.from_list([ROW]))
 
 
-def test_text_where_pieces_are_read_is_refused() -> None:
-    rows = Dataset.from_list([{**ROW, "evidence": "Rome is very old."}])
-    with pytest.raises(StageError, match=r"'evidence' holds string, not a list of {title, text}.*from_dataset"):
-        race()(rows)
-
-
-def test_rows_that_are_no_dataset_are_refused_with_the_cure() -> None:
-    with pytest.raises(StageError, match=r"got list: hfcf\.from_dataset\(ds"):
-        race()([ROW])
-
-
 def test_classes_and_integers_as_labels_are_refused() -> None:
     features = Features({"id": Value("string"), "claim": Value("string"), "label": ClassLabel(names=["entailment", "neutral"])})
     stage = type("Reads", (), {"inputs": {"label": Value("string")}, "outputs": {}, "name": "reads"})()
     rows = Dataset.from_dict({"id": ["1"], "claim": ["c"], "label": [0]}, features=features)
-    with pytest.raises(StageError, match=r"'label' holds classes \(entailment, neutral\), not string"):
+    with pytest.raises(StageError, match=r"'label'.*entailment, neutral.*string"):
         preflight.check_columns([stage], rows)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_foreign_labels_are_one_error(stream: bool) -> None:
-    rows: Any = Dataset.from_list([{**ROW, "label": "entailment"}, {**ROW, "id": "2", "label": "contradiction"}])
-    rows = rows.to_iterable_dataset() if stream else rows
-    with pytest.raises(StageError, match=r"contradiction.*labels="):
-        race()(rows)
 
 
 def test_a_language_model_that_does_not_know_a_relation_is_refused_with_the_line_to_type() -> None:
@@ -165,7 +149,7 @@ def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: 
 def test_the_offline_preset_is_a_cure_only_where_there_is_one(system: str, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     given = {"generator": "me/generator", "verifier": "me/verifier"} if told else {"generator": "me/generator"}
-    with pytest.raises(ValueError, match="offline mode is on") as error:
+    with pytest.raises(ValueError, match="offline") as error:
         preflight.check(system_class(system).preset("paper", **given))
     assert ("preset=offline" in str(error.value)) == told
 
@@ -184,12 +168,12 @@ def test_the_package_of_the_adapters_is_checked_before_anything_loads(preset: st
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "hfcf_offline" else find(name))
     monkeypatch.setattr(offline, "folder", lambda name: pytest.fail(f"{name} is converted"))
     system = system_class(preset).preset("offline")  # needs no file
-    with pytest.raises(FileNotFoundError, match=r'"hfcf:\w+" is in the package hfcf-offline.*install it: pip install ./offline'):
+    with pytest.raises(FileNotFoundError, match=r"hfcf:.*pip install ./offline"):
         preflight.check(system)
 
 
 def test_a_length_beyond_the_model_is_an_error() -> None:
-    with pytest.raises(ValueError, match="max_length must be at most 512, the tokens that offline:minilm reads, got 600"):
+    with pytest.raises(ValueError, match=r"max_length.*512.*offline:minilm.*600"):
         preflight.check(race(max_length=600))
 
 
@@ -205,13 +189,18 @@ def test_rows_of_no_task_are_not_prepared() -> None:
         hfcf.prepare(Dataset.from_dict({"id": ["1"], "premise": ["a"], "hypothesis": ["b"]}), race())
 
 
-def test_misspelt_settings_have_a_suggestion() -> None:
-    with pytest.raises(TypeError, match="RACE has no setting 'num_beam'; did you mean 'num_beams'"):
-        hfcf.RACE(num_beam=10)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="did you mean 'num_beams'"):
-        race(num_beam=10)
-    with pytest.raises(TypeError, match="FilterClaim has no setting 'encodr'; did you mean 'encoder'"):
-        type(race().filter_claim)(encodr="race")  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: hfcf.RACE(num_beam=10), ("RACE", "'num_beam'", "'num_beams'")),  # type: ignore[call-arg]
+        (lambda: race(num_beam=10), ("'num_beam'", "'num_beams'")),
+        (lambda: type(race().filter_claim)(encodr="race"), ("FilterClaim", "'encodr'", "'encoder'")),
+    ],
+)
+def test_misspelt_settings_have_a_suggestion(make: Callable[[], Any], named: tuple[str, ...]) -> None:
+    with pytest.raises(TypeError) as error:
+        make()
+    assert all(name in str(error.value) for name in named), str(error.value)
 
 
 @pytest.mark.parametrize("evidence", [None, [None], [{"title": None, "text": None}]])
