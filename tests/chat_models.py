@@ -56,7 +56,7 @@ def script(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[Mapping[str,
     """
     asked: list[Mapping[str, Any]] = []
 
-    def write(loaded: Any, prompts: Sequence[in_process.Prompt], schema: str, temperature: Any, alternatives: int) -> list[Any]:
+    def write(loaded: Any, prompts: Sequence[in_process.ChatPrompt], schema: str, temperature: Any, alternatives: int) -> list[Any]:
         raws = []
         for prompt in prompts:
             messages, seed = json.loads(prompt.seed)
