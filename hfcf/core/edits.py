@@ -117,23 +117,6 @@ def diff(before: str, after: str) -> list[tuple[str, str]]:
     return parts
 
 
-def find_edits(field: str, piece: int, before: str, after: str) -> list[Edit]:
-    """Return the edits, word by word, that turn the first text into the second."""
-    edits: list[Edit] = []
-    place, open_edit = 0, False
-    for kind, text in diff(before, after):
-        if kind != "same" and not open_edit:
-            edits.append({"field": field, "piece": piece, "start": place, "end": place, "before": "", "after": ""})
-        open_edit = kind != "same"
-        if kind == "in":
-            edits[-1]["after"] += text
-        else:
-            place += len(text)
-        if kind == "out":
-            edits[-1] |= {"end": place, "before": edits[-1]["before"] + text}
-    return edits
-
-
 def reverse(edits: Iterable[Mapping[str, Any]], length: Callable[[str, str], int]) -> list[Edit]:
     """Return the edits that turn the edited texts back into the source's texts."""
     back = []

@@ -36,7 +36,7 @@ class ModelFacts:
         model: the name, with its revision and its adapter.
         used_by: the settings that name it: "verifier", "judges[0]".
         place: `ENDPOINT`, `LOCAL`, `HUB`, `LIBRARY` or `ABSENT`.
-        licence: the licence of its card.
+        licence: the licence of its card, and of its adapter's; None if neither is known.
         parameters: the numbers in its weights, without those of an adapter.
         classes: a classifier's names of its classes, in the order of its outputs.
         inputs: the order in which a verifier reads claim and evidence.
@@ -83,12 +83,12 @@ def find_facts(model: Model, used_by: tuple[str, ...] = ()) -> ModelFacts:
     if is_remote(model):
         return ModelFacts(model.name, used_by, ENDPOINT)
     parts = [_find_part(*part) for part in ((model.name, model.revision), (model.adapter, None)) if part[0]]
-    licences = [part.licence for part in parts]
+    licences = [part.licence or f"unknown for {part.model}" for part in parts] if any(part.licence for part in parts) else []
     places = [part.place for part in parts]
     return ModelFacts(
         " + ".join(part.model for part in parts), used_by,
         place=next((place for place in (ABSENT, HUB) if place in places), places[0]),
-        licence=None if None in licences else " + ".join(dict.fromkeys(map(str, licences))), parameters=parts[0].parameters,
+        licence=" + ".join(dict.fromkeys(licences)) or None, parameters=parts[0].parameters,
         note="; ".join(part.note for part in parts if part.note), **_read_classes(model, parts[0]),
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ _PARQUET: dict[str, Any] = {"use_content_defined_chunking": _CHUNKS, "write_page
 
 ROWS = r"\w+(\.\w+)*-[0-9a-f]{16}(-\d{5}-of-\d{5})?\.parquet"
 """The file names of `write_parquet` and of `SplitWriter`; in file names of `datasets`, other parts follow the split."""
-Files = Path | Sequence[Path]
+Files = Sequence[Path]
 """The file of a split, or its shards in order."""
 _OWN = re.compile(rf"{ROWS}|\.\w+(\.\w+)*\.part")
 """These names, and the names of files that are being written."""
@@ -90,20 +90,17 @@ class SplitWriter:
         for writer, _, _ in self._open.values():
             writer.close()
         self._open.clear()
-        named: dict[str, Files] = {}
+        files: dict[str, Files] = {}
         for split, parts in sorted(self._parts.items()):
             if classes is not None and "label" in self.features:
                 for part in parts:
                     _write_classes(part, Features({**self.features, "label": ClassLabel(names=classes)}))
-            files = [
-                part.replace(part.with_name(f"{split}-{content_hash(part)}{self._number(i, len(parts))}.parquet"))
-                for i, part in enumerate(parts)
+            shards = [""] if self.rows is None else [f"-{i:05d}-of-{len(parts):05d}" for i in range(len(parts))]
+            files[split] = [
+                part.replace(part.with_name(f"{split}-{content_hash(part)}{shard}.parquet"))
+                for part, shard in zip(parts, shards, strict=True)
             ]
-            named[split] = files[0] if self.rows is None else files
-        return named
-
-    def _number(self, i: int, shards: int) -> str:
-        return "" if self.rows is None else f"-{i:05d}-of-{shards:05d}"
+        return files
 
     def discard(self) -> None:
         """Remove what was written, after an error or where it is not needed."""
@@ -141,21 +138,10 @@ def remove_others(data: Path, written: Iterable[Path]) -> None:
             path.unlink()
 
 
-def configs(root: Path, written: Mapping[str, Mapping[str, Files]], default: str = "default") -> list[dict[str, Any]]:
-    """Build the card's `configs:`: every configuration with the exact path of every split's file."""
+def configs(root: Path, written: Mapping[str, Mapping[str, Files]]) -> list[dict[str, Any]]:
+    """Build the card's `configs:`: every configuration with the exact paths of every split's files."""
     entries = []
     for name, splits in written.items():
-        files = [{"split": split, "path": _relative(paths, root)} for split, paths in splits.items()]
-        entries.append({"config_name": name, **({"default": True} if name == default else {}), "data_files": files})
+        files = [{"split": split, "path": [str(path.relative_to(root)) for path in paths]} for split, paths in splits.items()]
+        entries.append({"config_name": name, **({"default": True} if name == "default" else {}), "data_files": files})
     return entries
-
-
-def _relative(paths: Files, root: Path) -> str | list[str]:
-    if isinstance(paths, Path):
-        return str(paths.relative_to(root))
-    return [str(path.relative_to(root)) for path in paths]
-
-
-def as_list(paths: Any) -> list[Any]:
-    """Return the paths of a split, which are one path or the list of its shards."""
-    return paths if isinstance(paths, list) else [paths]

@@ -21,7 +21,7 @@ from pyarrow.parquet import ParquetFile
 from hfcf.core.pretrained import PICKLES
 from hfcf.core.redact import environment_secrets, mask
 from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
-from hfcf.hub.folder import ROWS, as_list, content_hash
+from hfcf.hub.folder import ROWS, content_hash
 from hfcf.hub.run_folder import check_name, data_files, is_own_card, list_tags, parse_file
 
 FILES = {
@@ -220,18 +220,14 @@ def _check_set(root: Path, paths: Iterable[str], front: Mapping[str, Any]) -> se
         raise HubError(f"{root}: the licence of its corpus forbids to republish these rows: keep them local")
     cure = "the run did not finish: run it again, which repeats no model call"
     configs = data_files(front)
-    named = {str(path) for splits in configs.values() for entry in splits.values() for path in as_list(entry)}
+    named = {path for splits in configs.values() for paths in splits.values() for path in paths}
     if len(configs) != len(front["configs"]) or not all(map(FILES["dataset"].fullmatch, named)):
         raise HubError(f"{root}: README.md does not name the files of its rows as hfcf does: restore its configs, or run again")
     required = _REQUIRED if any(tag.startswith("hfcf-") for tag in list_tags(front)) else ()
     if missing := [path for path in [*sorted(named), *required] if path not in paths]:
         raise HubError(f"{root}: {missing[0]} is missing; {cure}")
-    if parts := [path for path in paths if path.endswith(".part")]:
-        raise HubError(f"{root}: {parts[0]} is half written; {cure}")
     if damaged := [path for path in sorted(named) if content_hash(root / path) not in path]:
         raise HubError(f"{root}: {damaged[0]} is damaged: its contents do not have the hash in its name; {cure}")
-    if "files" in run and set(map(str, run["files"])) != named:
-        raise HubError(f"{root}: its card and its run.json are of different runs; {cure}")
     return named
 
 

@@ -19,7 +19,6 @@ from hfcf.core.paths import inside
 from hfcf.core.safe_yaml import front_matter, read_yaml
 from hfcf.core.task import tasks
 from hfcf.hub.errors import FAILURES, HubError, explain
-from hfcf.hub.folder import as_list
 
 RESULT = ("README.md", "run.json", "recipe.yaml", "data/**/*.parquet")
 """What `load_result` downloads of a repository."""
@@ -76,24 +75,24 @@ def read_run(folder: Path) -> dict[str, Any] | None:
     return run
 
 
-def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, str | list[str]]]:
-    """Map each configuration of a card's front matter to {split: its file, or its shards}, as `hfcf.hub.folder.configs` writes it.
+def data_files(front: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """Map each configuration of a card's front matter to {split: its file or shards}, as `hfcf.hub.folder.configs` writes it.
 
     Configurations that name their files in other ways (patterns, folders) are left out: this library did not write them.
     """
     files, configs = {}, front.get("configs")
     for config in configs if isinstance(configs, list) else ():
         match config:
-            case {"config_name": str(name), "data_files": [*entries]} if all(_names_a_file(entry) for entry in entries):
+            case {"config_name": str(name), "data_files": [*entries]} if all(_names_files(entry) for entry in entries):
                 files[name] = {entry["split"]: entry["path"] for entry in entries}
     return files
 
 
-def _names_a_file(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("split"), str):
-        return False
-    paths = as_list(entry.get("path"))
-    return bool(paths) and all(isinstance(path, str) for path in paths)
+def _names_files(entry: Any) -> bool:
+    match entry:
+        case {"split": str(), "path": [_, *_] as paths}:
+            return all(isinstance(path, str) for path in paths)
+    return False
 
 
 def list_splits(folder: Path) -> dict[str, dict[str, list[Path]]]:
@@ -105,7 +104,7 @@ def list_splits(folder: Path) -> dict[str, dict[str, list[Path]]]:
     """
     listed = data_files(parse_file(folder / "README.md"))
     splits = {
-        config: {split: [inside(folder, path) for path in as_list(paths)] for split, paths in files.items()}
+        config: {split: [inside(folder, path) for path in paths] for split, paths in files.items()}
         for config, files in listed.items()
     }
     for path in (path for files in splits.values() for paths in files.values() for path in paths):

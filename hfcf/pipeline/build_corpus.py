@@ -52,7 +52,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         task_ids=list(task.hub.ids),
         tags=["hfcf"],
         size_categories=None,
-        configs=[{"config_name": "default", "data_files": [{"split": split, "path": file} for split, file in files.items()]}],
+        configs=[{"config_name": "default", "data_files": [{"split": split, "path": [file]} for split, file in files.items()]}],
     )
     for key, value in republish_key(info.republish).items():
         data[key] = value

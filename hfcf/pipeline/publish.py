@@ -28,7 +28,7 @@ from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split
 from hfcf.core.task import Task, task_of
 from hfcf.hub.dataset_card import dataset_card
-from hfcf.hub.folder import SHARD_ROWS, Files, SplitWriter, as_list, configs, remove_others
+from hfcf.hub.folder import SHARD_ROWS, Files, SplitWriter, configs, remove_others
 from hfcf.hub.previous_run import write_record
 from hfcf.metrics.shared.measure import measure, measure_candidates
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics
@@ -251,7 +251,7 @@ def _write_folder(
     recipe: Mapping[str, Any], corpus: Mapping[str, Any], command: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Write card, recipe, `run.json` and report next to a run's Parquet files, and remove the files of an older run."""
-    written = [path for splits in paths.values() for files in splits.values() for path in as_list(files)]
+    written = [path for splits in paths.values() for files in splits.values() for path in files]
     private_texts = (recipe, run["settings"])
     run = redact_values(run, *private_texts)
     run_report = {

@@ -154,6 +154,10 @@ def test_an_adapter_comes_with_its_base(tmp_path: Path, hub_cache: Path) -> None
     facts = find_facts(Model(str(adapter)))
     assert (facts.model, facts.place, facts.licence, facts.parameters) == (f"{base} + {adapter}", LOCAL, "mit + cc-by-4.0", 43)
     assert find_facts(Model(str(base), adapter="me/adapter")).place == HUB
+    (base / "README.md").unlink()
+    assert find_facts(Model(str(adapter))).licence == f"unknown for {base} + cc-by-4.0"
+    (adapter / "README.md").unlink()
+    assert find_facts(Model(str(adapter))).licence is None
 
 
 def test_models_of_packages_say_whether_they_are_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hub_cache: Path) -> None:

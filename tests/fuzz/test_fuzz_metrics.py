@@ -54,7 +54,7 @@ def edited(task: str, source: dict[str, Any], after: str, place: int) -> dict[st
     field = next((name for name in ("claim", "question", "text") if name in source), "")
     made = [{"field": "tokens", "piece": -1, "start": place, "end": place, "before": "", "after": after}]
     if field:
-        made = edits.find_edits(field, -1, source[field], after)
+        made = edits.rewrite(field, source[field], after)
     with suppress(TypeError, ValueError):  # a source that is none, or a place outside it
         source = {**source, **get_task(task).apply_edits(source, made)}
     return {**source, "edits": made if place else None, "change": field or "relation"}

@@ -89,11 +89,11 @@ TRAINING: dict[str, Any] = {
 }
 
 
-def model_folder(out: Path, weights: str, **hyper: Any) -> Path:
+def model_folder(out: Path, weights: str, base: str = "FacebookAI/roberta-base", **hyper: Any) -> Path:
     """A trained verifier as `hfcf train` stores it."""
     shutil.copytree(weights, out)
     report = {"rows": {"train": 900, "held_out": 97, "dropped as repeats": 3}, "scores": SCORES, "seconds": 12}
-    hp = Hyperparameters(**{"model": Model("FacebookAI/roberta-base"), **hyper})
+    hp = Hyperparameters(model=Model(base), **hyper)
     (out / "README.md").write_text(model_card(TRAINING, hp, report, "hfcf train mine.yaml --out out"), encoding="utf-8")
     (out / "scores.json").write_text(json.dumps(report))
     return out

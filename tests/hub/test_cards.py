@@ -43,7 +43,9 @@ RUN: dict[str, Any] = {
     "counterfactuals": 2, "changes": {"both": 2}, "labels": {"REFUTES": 2}, "labels_kept": 0, "funnel": [], "augmented": None,
     "metrics": {"fluency": {"after": {"n": 2, "mean": 31.23456}, "before": {"n": 3, "mean": 40.0}}},
 }  # fmt: skip
-CONFIGS = [{"config_name": "default", "default": True, "data_files": [{"split": "train", "path": "data/default/train-0.parquet"}]}]
+CONFIGS = [
+    {"config_name": "default", "default": True, "data_files": [{"split": "train", "path": ["data/default/train-0.parquet"]}]}
+]
 
 
 def valid(card: str, kind: str) -> str:
@@ -103,7 +105,7 @@ def test_the_card_of_a_run_tells_how_it_was_made(hub: LocalHub, run_out: Path) -
     assert front["source_datasets"] == ["fever/fever"]
     assert [config["config_name"] for config in front["configs"]] == ["default", "augmented", "rejected"]
     assert [bool(config.get("default")) for config in front["configs"]] == [True, False, False]
-    named = [run_out / path for splits in data_files(front).values() for path in splits.values()]
+    named = [run_out / path for splits in data_files(front).values() for paths in splits.values() for path in paths]
     assert sorted(named) == sorted(run_out.rglob("*.parquet"))
     examples = card.split("## Examples")[1].split("##")[0]
     assert len(re.findall(r"^\| claim \|", examples, re.MULTILINE)) == 10
@@ -117,7 +119,7 @@ def test_the_card_of_a_run_tells_how_it_was_made(hub: LocalHub, run_out: Path) -
 
 def test_an_augmented_set_separates_no_group_and_holds_no_unread_row(run_out: Path) -> None:
     files = data_files(front_matter((run_out / "README.md").read_text()))["augmented"]
-    splits = {split: Dataset.from_parquet(str(run_out / path)) for split, path in files.items()}
+    splits = {split: Dataset.from_parquet(str(run_out / path)) for split, [path] in files.items()}
     assert list(splits) == ["train", "validation"]
     groups = {split: set(part["group_id"]) for split, part in splits.items()}
     assert not groups["train"] & groups["validation"]
@@ -373,7 +375,7 @@ def test_a_model_of_rows_that_must_not_be_republished_says_so(hub: LocalHub, tmp
     recipe = {**TRAINING, "data_dir": str(tmp_path), "data": [{"corpus": "parquet", "data_dir": one} for one in ("ace", "mine")]}
     report = {"rows": {"train": 9, "held_out": 1, "dropped as repeats": 0}, "scores": SCORES, "seconds": 1}
     card = valid(model_card(recipe, Hyperparameters(model=Model("offline:minilm")), report, "hfcf train x"), "model")
-    assert card.count("Rows from a user's own files: only holders of its licence may have the rows.") == 1
+    assert card.count(f"{builder_class('parquet').INFO.title}: only holders of its licence may have the rows.") == 1
     assert [line.split("|")[-2].strip() for line in card.splitlines() if "| `ace`" in line or "| `mine`" in line] == [
         builder_class("ace2005").INFO.licence, "unknown",
     ]  # fmt: skip

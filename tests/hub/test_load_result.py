@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 import yaml
 from datasets import load_dataset
 from hub_parts import File
 from local_hub import OTHER_TOKEN, TOKEN, USER, LocalHub
-from made import NAME, copied, run_folder
+from made import NAME, copied, model_folder, run_folder
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForSequenceClassification
 
 import hfcf
+from hfcf.core.model import Model
+from hfcf.engines.classifier import Classifier
+from hfcf.engines.networks import quiet_peft
 from hfcf.hub.errors import HubError
 from hfcf.hub.push import push, read_contents
 from hfcf.hub.run_folder import data_files, is_own_card
@@ -39,6 +46,32 @@ def test_a_result_is_the_same_from_the_hub_and_from_the_folder(hub: LocalHub, ru
     assert len(remote.dataset["train"]) == remote.run["counterfactuals"] == 40
     assert len(load_dataset(str(run_out), "rejected", split="train")) == 20
     assert TOKEN not in repr(remote)
+
+
+def test_load_dataset_reads_a_pushed_run(hub: LocalHub, run_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub.url)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    push(run_out, NAME)
+    for config, expected in (("default", 40), ("augmented", 99), ("rejected", 20)):
+        splits = load_dataset(NAME, config, cache_dir=str(tmp_path / "cache"))
+        assert sum(map(len, splits.values())) == expected
+        assert splits["train"].to_list() == load_dataset(str(run_out), config, split="train").to_list()
+
+
+def test_a_pushed_adapter_answers_as_in_its_folder(hub: LocalHub, tmp_path: Path, tiny_model: Callable[[str], str]) -> None:
+    base = tiny_model("classifier")
+    network = AutoModelForSequenceClassification.from_pretrained(base)
+    with quiet_peft():
+        tuned = get_peft_model(network, LoraConfig(task_type="SEQ_CLS", target_modules=["query"], init_lora_weights=False))
+        tuned.save_pretrained(tmp_path / "weights")
+    adapter = model_folder(tmp_path / "adapter", str(tmp_path / "weights"), base=base, tune="lora")
+    push(adapter, f"{USER}/verifier-lora")
+    assert {"adapter_config.json", "adapter_model.safetensors"} < set(hub.repository(f"{USER}/verifier-lora", "model").tree())
+    pair = [("Rome is old.", "Rome was founded long ago.")]
+    models = (Model(base), Model(base, adapter=str(adapter)), Model(base, adapter=f"{USER}/verifier-lora"))
+    [alone], [local], [pushed] = (Classifier(model=model, max_length=64).run(pair) for model in models)
+    assert pushed == pytest.approx(local)
+    assert pushed != pytest.approx(alone)
 
 
 def test_a_revision_is_read_whole_whatever_comes_after(hub: LocalHub, run_out: Path) -> None:
@@ -113,7 +146,7 @@ READS = {"load_result": hfcf.load_result, "report": report, "push": read_content
 @pytest.mark.parametrize("where", ["../secret.parquet", "data/../../secret.parquet", "/etc/passwd"])
 def test_a_card_names_no_file_outside_of_its_folder(run_out: Path, read: str, where: str) -> None:
     _, front, rest = (run_out / "README.md").read_text(encoding="utf-8").split("---\n", 2)
-    files = [{"config_name": "default", "data_files": [{"split": "train", "path": where}]}]
+    files = [{"config_name": "default", "data_files": [{"split": "train", "path": [where]}]}]
     card = yaml.safe_dump({**yaml.safe_load(front), "configs": files})
     (run_out / "README.md").write_text(f"---\n{card}---\n{rest}", encoding="utf-8")
     with pytest.raises(ValueError, match=r"outside|README\.md"):

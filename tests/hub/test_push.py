@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,7 +112,7 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(hub: LocalHub, run_out:
 
 LASTING: dict[str, tuple[Callable[[Request], Answer | None], str]] = {
     "uploads fail": (lambda request: refused(500, "Oops") if request.upload else None, "500"),
-    "a full quota": (lambda request: refused(402, "Pay first") if request.commit else None, "quota"),
+    "a full quota": (lambda request: refused(402, "Pay first") if request.commit else None, "Pay first"),
     "no permission": (lambda request: refused(403, "Forbidden") if request.commit else None, "permission"),
 }
 
@@ -165,11 +164,6 @@ def test_what_the_licence_forbids_is_refused_whatever_one_says(hub: LocalHub, tm
     assert hub.requests == []
 
 
-def spoil_json(out: Path) -> None:
-    run = json.loads((out / "run.json").read_text())
-    (out / "run.json").write_text(json.dumps({**run, "files": run["files"][:-1]}))
-
-
 def edit_card(before: str, after: str) -> Callable[[Path], Any]:
     return lambda out: (out / "README.md").write_text((out / "README.md").read_text().replace(before, after, 1))
 
@@ -181,13 +175,11 @@ def first_file(out: Path) -> Path:
 SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no card": (lambda out: (out / "README.md").unlink(), "README.md"),
     "a file is missing": (lambda out: first_file(out).unlink(), "parquet"),
-    "half written": (lambda out: (first_file(out).parent / ".train.part").write_bytes(b"PAR1"), ".part"),
     "cut off": (lambda out: first_file(out).write_bytes(first_file(out).read_bytes()[:-100]), "damaged"),
-    "of two runs": (spoil_json, "run.json"),
     "a token in it": (lambda out: (out / "recipe.yaml").write_text(f"token: {TOKEN}"), "recipe.yaml"),
     "another's token in it": (lambda out: (out / "report.html").write_text(OTHER_TOKEN), "report.html"),
     "no report": (lambda out: (out / "report.html").unlink(), "report.html"),
-    "a file outside": (edit_card("path: data/", "path: ../data/"), "README.md"),
+    "a file outside": (edit_card("- data/", "- ../data/"), "README.md"),
     "no YAML": (edit_card("license: ", "license: ["), "README.md"),
     "no JSON": (lambda out: (out / "run.json").write_text("{"), "run.json"),
 }

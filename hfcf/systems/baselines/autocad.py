@@ -40,7 +40,7 @@ from hfcf.training.generator import train_texts
 from hfcf.training.model_cache import check_full_tuning, ensure_steps, train_once
 from hfcf.training.trainer import Hyperparameters, Loss
 
-_LEAST = 1e-6
+_MIN_PROBABILITY = 1e-6
 """The lowest probability that a token's not being written counts with: the gradient stays finite."""
 
 
@@ -214,9 +214,9 @@ def unlikelihood(alpha: float, *, shifted: bool, end: int | None) -> Loss:
     def of(output: Any, batch: Mapping[str, Any]) -> torch.Tensor:
         labels, right, wrong = tokens(batch)
         logits = output.logits.float()[:, :-1] if shifted else output.logits.float()
-        said = logits.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)
-        unlikely = -(1 - said.exp()).clamp(min=_LEAST).log()
-        return _mean(-said, right) + alpha * _mean(unlikely, wrong)
+        log_probs = logits.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)
+        unlikely = -(1 - log_probs.exp()).clamp(min=_MIN_PROBABILITY).log()
+        return _mean(-log_probs, right) + alpha * _mean(unlikely, wrong)
 
     return Loss(of=of, columns=("wrong",))
 

@@ -49,7 +49,7 @@ class FindPaths(Stage):
     rows whose entities overlap, and rows that have no word on a path are rejected.
 
     CCG's release of SemEval has the paths that its authors' parsers found (`hfcf.load("ccg_semeval", …)` from the .json); they are
-    taken as they are. Else the syntactic graph is the dependency tree, and the semantic graph a substitute (`semantic`).
+    taken as they are. Else the syntactic graph is the dependency tree, and the semantic graph a substitute (`semantic_edges`).
 
     Args:
         parser: the dependency parser.
@@ -130,16 +130,16 @@ class SubstituteTerms(Stage):
         return results
 
     def _candidate(self, row: Mapping[str, Any], relation: str, instances: Sequence[Mapping[str, Any]]) -> Candidate:
-        own = [row["tokens"][i] for i in row["causal_terms"]]
+        words = [row["tokens"][i] for i in row["causal_terms"]]
         corresponding = [instance for instance in instances if instance["places"] == row["term_places"]]
-        fitting = [instance for instance in corresponding if " ".join(instance["words"]).lower() != " ".join(own).lower()]
+        fitting = [instance for instance in corresponding if " ".join(instance["words"]).lower() != " ".join(words).lower()]
         if not fitting:
             reason = "no instance of the new relation has other words in the same places of its graphs"
             return reject(candidate(row, relation, []), self.name, reason)
         best = min(fitting, key=lambda instance: (-instance["count"], instance["words"]))
         edited = [
             {"field": "tokens", "piece": -1, "start": i, "end": i + 1, "before": old, "after": new}
-            for i, old, new in zip(row["causal_terms"], own, best["words"], strict=True)
+            for i, old, new in zip(row["causal_terms"], words, best["words"], strict=True)
             if old != new
         ]
         return candidate(row, relation, edited)
@@ -188,11 +188,11 @@ class CoCo(System):
 
 def _mark_paths(row: Mapping[str, Any], parse: Mapping[str, Any]) -> dict[str, Any] | Reject:
     words = set(context(row))
-    graphs = {"syntactic": syntactic(parse), "semantic": semantic(parse, row["tokens"])}
+    graphs = {"syntactic": syntactic_edges(parse), "semantic": semantic_edges(parse, row["tokens"])}
     paths = {}
     for name, edges in graphs.items():
         terms_of_corpus = row[f"{name}_terms"]
-        group = path(edges, *spans(row)) if terms_of_corpus is None else terms_of_corpus
+        group = shortest_path(edges, *spans(row)) if terms_of_corpus is None else terms_of_corpus
         paths[name] = sorted(words & set(group or []))
     terms = sorted({*paths["syntactic"], *paths["semantic"]})
     columns = {"syntactic_terms": paths["syntactic"], "semantic_terms": paths["semantic"]}
@@ -203,12 +203,12 @@ def _mark_paths(row: Mapping[str, Any], parse: Mapping[str, Any]) -> dict[str, A
     return {**columns, "causal_terms": terms, "term_places": places}
 
 
-def syntactic(parse: Mapping[str, Any]) -> Edges:
+def syntactic_edges(parse: Mapping[str, Any]) -> Edges:
     """List the edges of a dependency tree, an answer of `hfcf.engines.parser.Parser`."""
     return {_edge(i, head) for i, head in enumerate(parse["heads"]) if head >= 0}
 
 
-def semantic(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
+def semantic_edges(parse: Mapping[str, Any], tokens: Sequence[str]) -> Edges:
     """Derive the edges of a predicate–argument graph from a dependency parse: our substitute for a semantic parser's.
 
     As in the graphs of semantic dependency parsers (DM), determiners, auxiliaries, conjunctions and relative pronouns have no
@@ -274,7 +274,7 @@ def _passive(i: int, heads: Sequence[int], deps: Sequence[str], tags: Sequence[s
     return above >= 0 and tags[above] == "VBN"
 
 
-def path(edges: Iterable[tuple[int, int]], head: Span, tail: Span) -> list[int] | None:
+def shortest_path(edges: Iterable[tuple[int, int]], head: Span, tail: Span) -> list[int] | None:
     """Find the words on a shortest path between the entities, sorted, without the entities'; None if there is none.
 
     A path starts and ends at any word of an entity. The first path in the order of the sentence counts if several are equally

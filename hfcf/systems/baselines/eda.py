@@ -44,10 +44,6 @@ class RewriteEda(Stage):
     alpha: Annotated[float, Field(gt=0, le=1)] = 0.1
     num_augmentations: Positive = 1
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Finished comparisons of claims are from before it had a task, and keep their keys.
-        return {name: value for name, value in super().__getstate__().items() if (name, value) != ("task", DEFAULT)}
-
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         rewriting = rewriting_of(self.task)
         rng = rng_for(self, self.task, row["id"])

@@ -23,14 +23,9 @@ from hfcf.tasks import DEFAULT
 from hfcf.tasks.rewriting import candidate_columns, learn_labels, learned_labels, model_columns, rewriting_of
 
 
-def _model(value: Any) -> Any:
-    """Keep the plain name of a served model, which is in the state of earlier rows; make a `Model` of other names."""
-    plain = isinstance(value, str) and not value.startswith((REMOTE, CHAT))
-    return value if plain or not value else Model._parse(value)
-
-
-Served = Annotated[str | Model, BeforeValidator(_model), Prompted()]
-"""The type of a setting: a language model, by the name that its server knows, or as elsewhere."""
+def _add_prefix(value: Any) -> Any:
+    """Take a name without a prefix for that of a model behind the endpoint."""
+    return REMOTE + value if isinstance(value, str) and value and not value.startswith((REMOTE, CHAT)) else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +59,7 @@ class RewriteLlm(Stage):
 
     engines: ClassVar = (LanguageModel,)
 
-    model: Served = "gpt-3.5-turbo-0301"
+    model: Annotated[Model, BeforeValidator(_add_prefix), Prompted()] = Model(f"{REMOTE}gpt-3.5-turbo-0301")
     task: str = DEFAULT
     relations: tuple[str, ...] | None = None
     temperature: Annotated[float, Field(ge=0)] | None = 0.0
@@ -74,11 +69,8 @@ class RewriteLlm(Stage):
     attempts: Positive = 3
     prompts: str | None = None
 
-    def read_models(self) -> dict[str, Model]:
-        return {"model": self._model}
-
     def check(self) -> None:
-        if isinstance(self.model, Model) and not is_prompted(self.model):
+        if not is_prompted(self.model):
             raise ValueError(f"model must be a language model, {REMOTE}NAME or {CHAT}NAME, got {self.model.name!r}")
         prompts.check_shots(self._kind.template, self.shots, self._folder)
         if not self.fit_inputs:
@@ -96,13 +88,9 @@ class RewriteLlm(Stage):
         return learn_labels(ds)
 
     @property
-    def _model(self) -> Model:
-        return self.model if isinstance(self.model, Model) else Model(REMOTE + self.model)
-
-    @property
     def _folder(self) -> str | None:
         """The folder with prompts of one's own."""
-        return self.prompts or (self.model.prompts if isinstance(self.model, Model) else None)
+        return self.prompts or self.model.prompts
 
     @property
     def _kind(self) -> type[Prompt]:
@@ -119,7 +107,7 @@ class RewriteLlm(Stage):
         readable = [row for row, problem in zip(rows, problems, strict=True) if problem is None]
         answers = iter(
             prompts.ask(
-                self._model, prompt.template, [prompt.values(row) for row in readable], shots=self.shots, folder=self._folder,
+                self.model, prompt.template, [prompt.values(row) for row in readable], shots=self.shots, folder=self._folder,
                 limits=prompt.limits, temperature=self.temperature, max_tokens=self.max_tokens, seed=self.seed,
                 attempts=self.attempts,
             )

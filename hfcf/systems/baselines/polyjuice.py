@@ -42,7 +42,7 @@ Code = Literal["negation", "quantifier", "shuffle", "lexical", "resemantic", "in
 """The kinds of change that the published model was trained on."""
 
 
-def fill(text: str) -> str:
+def fill_blanks(text: str) -> str:
     """Fill the blanks of a text with its answers; raise `ValueError` with a predicate ("has no blank") for a malformed text.
 
     Answers beyond the blanks, and the text after the last `[ANSWER]`, are ignored.
@@ -85,7 +85,7 @@ class RewritePolyjuice(Stage):
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
     `candidates`, best first. A row whose label has no opposite is rejected (NOT ENOUGH INFO; a text where the rows have more
     than two labels). So is a row whose text holds one of the model's marks or is too long for it. An answer is rejected if it
-    is malformed (`fill`) or repeats the text or a better answer. Where labels are open, the stage learns the labels of the
+    is malformed (`fill_blanks`) or repeats the text or a better answer. Where labels are open, the stage learns the labels of the
     rows.
 
     Args:
@@ -170,7 +170,7 @@ class RewritePolyjuice(Stage):
         for hypothesis in hypotheses:
             text, fault = f"{beginning} {hypothesis['text']}".strip(), None
             try:
-                text = fill(text)
+                text = fill_blanks(text)
             except ValueError as error:
                 fault = str(error) if hypothesis["finished"] else f"is cut off at {self.max_new_tokens} tokens"
             new = rewritten(text=text, scores=log_probability(hypothesis))

@@ -65,7 +65,7 @@ class TakeRevisions(Stage):
             raise ValueError('revisions: where are they? Give revisions={"from": [{"corpus": "cad_imdb", "data_dir": …}]}')
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        written = _stored(self.revisions).get(row["id"], [])
+        written = _stored_revisions(self.revisions).get(row["id"], [])
         new = [TextRewriting().rewritten(row, text, label, self.name) for text, label in written]
         if isinstance(answer := settle(new, "nobody revised it"), Reject):
             raise answer
@@ -73,7 +73,7 @@ class TakeRevisions(Stage):
 
 
 @lru_cache(maxsize=4)
-def _stored(sha: str) -> Mapping[str, Any]:
+def _stored_revisions(sha: str) -> Mapping[str, Any]:
     return read_artifact(sha, "make the system again")["revisions"] if sha else {}
 
 

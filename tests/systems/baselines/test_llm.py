@@ -142,8 +142,11 @@ def test_the_prompt_is_part_of_the_stages_state(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_settings_are_those_of_the_paper_unless_told() -> None:
-    assert LLM.preset("paper").settings == {
-        "seed": 13, "strict": False, "unique": False, "model": "gpt-3.5-turbo-0301", "task": "verification",
+    settings = LLM.preset("paper").settings
+    assert settings.pop("model")["name"] == "llm:gpt-3.5-turbo-0301"
+    assert LLM(model="llm:gpt-4o-mini") == LLM(model="gpt-4o-mini")
+    assert settings == {
+        "seed": 13, "strict": False, "unique": False, "task": "verification",
         "relations": None, "temperature": 0.0, "max_tokens": 256, "max_words": 100,
         "shots": 1, "attempts": 3, "prompts": None, "verifier": None, "judges": [], "certainty": 0.0, "max_length": 130,
     }  # fmt: skip

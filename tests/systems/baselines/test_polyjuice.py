@@ -15,7 +15,7 @@ from hfcf.core.model import Model
 from hfcf.core.stage import StageError
 from hfcf.engines.continuation import Continuation
 from hfcf.pipeline import run as runner
-from hfcf.systems.baselines.polyjuice import MARKS, Code, Polyjuice, fill, random_blank
+from hfcf.systems.baselines.polyjuice import MARKS, Code, Polyjuice, fill_blanks, random_blank
 
 CLAIM = "It is great for kids."
 
@@ -58,7 +58,7 @@ def rows(demo: Dataset, *changes: dict[str, Any]) -> Dataset:
     ],
 )
 def test_answers_go_into_their_blanks(text: str, sentence: str) -> None:
-    assert fill(text) == sentence
+    assert fill_blanks(text) == sentence
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_answers_go_into_their_blanks(text: str, sentence: str) -> None:
 )
 def test_a_malformed_answer_says_how(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(reason)}"):
-        fill(text)
+        fill_blanks(text)
 
 
 def test_a_random_blank_is_one_and_takes_or_precedes_one_word(demo: Dataset) -> None:
@@ -86,7 +86,7 @@ def test_a_random_blank_is_one_and_takes_or_precedes_one_word(demo: Dataset) -> 
     for i, claim in enumerate(demo["claim"]):
         blanked = random_blank(claim, random.Random(i))
         assert blanked.count("[BLANK]") == 1
-        if fill(f"{blanked} [SEP] [EMPTY] [ANSWER]") == " ".join(claim.split()):
+        if fill_blanks(f"{blanked} [SEP] [EMPTY] [ANSWER]") == " ".join(claim.split()):
             before += 1
         else:
             taken += 1

@@ -27,7 +27,7 @@ from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.systems.baselines import autocad
 from hfcf.systems.baselines._shared.relation_editing import ProposeRelations, editor_terms, read_fitted
 from hfcf.systems.baselines.autocad import AutoCAD, FillTerms, unlikelihood
-from hfcf.systems.baselines.coco import CoCo, FindPaths, SubstituteTerms, path, semantic, syntactic
+from hfcf.systems.baselines.coco import CoCo, FindPaths, SubstituteTerms, semantic_edges, shortest_path, syntactic_edges
 from hfcf.systems.baselines.mice import MICE, EditMinimally
 from hfcf.systems.ccg.candidate_checks import CheckRelation
 from hfcf.systems.ccg.gradients import WordGradients
@@ -463,17 +463,21 @@ CONTROL = parsed(
 def test_paths_in_both_graphs(sentence: tuple[dict[str, Any], list[str]], tree: list[int], graph: list[int]) -> None:
     parse, tokens = sentence
     ends = (0, 1), (len(tokens) - 1, len(tokens))
-    assert path(syntactic(parse), *ends) == path(syntactic(parse), *reversed(ends)) == tree
-    assert path(semantic(parse, tokens), *ends) == path(semantic(parse, tokens), *reversed(ends)) == graph
+    assert shortest_path(syntactic_edges(parse), *ends) == shortest_path(syntactic_edges(parse), *reversed(ends)) == tree
+    assert (
+        shortest_path(semantic_edges(parse, tokens), *ends)
+        == shortest_path(semantic_edges(parse, tokens), *reversed(ends))
+        == graph
+    )
 
 
 def test_a_path_leaves_entities_out_and_is_the_first_of_the_shortest() -> None:
     diamond = {(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (0, 5), (5, 6), (4, 6)}
-    assert path(diamond, (0, 1), (4, 5)) == [1, 3]
-    assert path(diamond, (0, 2), (4, 5)) == [3]
-    assert path(diamond, (4, 5), (0, 1)) == [1, 3]
-    assert path({(0, 1), (2, 3)}, (0, 1), (3, 4)) is None
-    assert path(set(), (0, 1), (1, 2)) is None
+    assert shortest_path(diamond, (0, 1), (4, 5)) == [1, 3]
+    assert shortest_path(diamond, (0, 2), (4, 5)) == [3]
+    assert shortest_path(diamond, (4, 5), (0, 1)) == [1, 3]
+    assert shortest_path({(0, 1), (2, 3)}, (0, 1), (3, 4)) is None
+    assert shortest_path(set(), (0, 1), (1, 2)) is None
 
 
 @pytest.mark.parametrize("words", [1, 2, 7])
@@ -483,8 +487,8 @@ def test_any_tree_has_a_path(words: int) -> None:
         "heads": [max(0, i - 1) if i else -1 for i in range(words)], "deps": ["relcl"] * words, "tags": ["VB"] * words,
         "lemmas": ["be"] * words,
     }  # fmt: skip
-    assert isinstance(semantic(parse, ["is"] * words), set)
-    assert len(syntactic(parse)) == words - 1
+    assert isinstance(semantic_edges(parse, ["is"] * words), set)
+    assert len(syntactic_edges(parse)) == words - 1
 
 
 @spacy
