@@ -73,7 +73,7 @@ class PushReport:
     """Files of an older push that the commit removed."""
 
 
-def plan_push(folder: str | Path, repo: str) -> Contents:
+def plan_push(folder: str | Path, repo: str, token: str | None = None) -> Contents:
     """Return what `push` would send, with the same arguments. Only the folder is read.
 
     Raises:
@@ -85,7 +85,7 @@ def plan_push(folder: str | Path, repo: str) -> Contents:
     """
     check_name(repo)
     contents = read_contents(folder)
-    refuse_secrets(contents)
+    refuse_secrets(contents, token)
     return contents
 
 
@@ -108,10 +108,8 @@ def push(
     Raises:
         HubError: the folder can't be pushed, or the Hub refused; the message has the cure.
     """
-    check_name(repo)
-    contents = read_contents(folder)
     secret = require_token(token)
-    refuse_secrets(contents, secret)
+    contents = plan_push(folder, repo, secret)
     try:
         return retry(lambda: _push(HfApi(token=secret), contents, repo, public=public, revision=revision))
     except HubError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,12 @@ def test_the_same_recipe_goes_on(out: Path) -> None:
 def test_more_rows_go_on_and_fewer_do_not(out: Path) -> None:
     assert check(out, limit=30) is True
     assert check(out, limit=None) is True
-    with pytest.raises(ExistingResultError, match="the first 20 rows there, and the first 10 here"):
-        check(out, limit=10)
-    (out / "run.json").write_text(json.dumps({"limit": None}))
-    with pytest.raises(ExistingResultError, match="all rows there, and the first 30 here"):
-        check(out, limit=30)
+    for before, after in ((20, 10), (None, 30)):
+        (out / "run.json").write_text(json.dumps({"limit": before}))
+        with pytest.raises(ExistingResultError) as caught:
+            check(out, limit=after)
+        assert f"the first {after} here" in str(caught.value)
+        assert str(before or "all") in str(caught.value)
     assert check(out, limit=30, overwrite=True) is True
 
 
@@ -68,19 +70,17 @@ def test_by_some_keys(out: Path) -> None:
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_files_of_others_are_not_replaced(tmp_path: Path, overwrite: bool) -> None:
-    (tmp_path / "recipe.yaml").write_text("corpus: mine  # a user's own\n")
-    with pytest.raises(ExistingResultError, match=r"recipe\.yaml was not written by hfcf"):
-        check(tmp_path, overwrite=overwrite)
-    (tmp_path / "recipe.yaml").unlink()
-    (tmp_path / "README.md").write_text("# My project\n")
-    with pytest.raises(ValueError, match=r"README\.md was not written by hfcf"):
-        check(tmp_path, overwrite=overwrite)
+    for name, content in (("recipe.yaml", "corpus: mine  # a user's own\n"), ("README.md", "# My project\n")):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ValueError, match=re.escape(name)):
+            check(tmp_path, overwrite=overwrite)
+        (tmp_path / name).unlink()
 
 
 def test_a_result_without_its_recipe_is_replaced_only_on_demand(tmp_path: Path) -> None:
     assert check(tmp_path) is False, "an empty folder"
     assert check(tmp_path / "new") is False
     (tmp_path / "report.html").write_text("mine")
-    with pytest.raises(ExistingResultError, match=r"holds report\.html"):
+    with pytest.raises(ExistingResultError, match=r"report\.html"):
         check(tmp_path)
     assert check(tmp_path, overwrite=True) is False

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import translators
 from datasets import Dataset
+from scripted_continuation import answer, script_models
 
 import hfcf
 from hfcf.core import edits
@@ -29,29 +30,13 @@ def m2m100(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return Model(translators.m2m100(tmp_path_factory.mktemp("m2m100")))
 
 
-def answer(text: str, *, finished: bool = True) -> dict[str, Any]:
-    return {"text": text, "score": -0.25, "finished": finished}
-
-
-def script(monkeypatch: pytest.MonkeyPatch, there: Callable[[str], Any], back: Callable[[str], Any]) -> list[tuple[str, str]]:
-    """The names of the models "there" and "back" say which of them answers."""
-    asked: list[tuple[str, str]] = []
-
-    def run(self: Continuation, requests: Sequence[str]) -> list[Any]:
-        asked.extend((self.model.name, request) for request in requests)
-        return [{"there": there, "back": back}[self.model.name](request) for request in requests]
-
-    monkeypatch.setattr(Continuation, "run", run)
-    return asked
-
-
 def rows(demo: Dataset, *changes: dict[str, Any]) -> Dataset:
     made = [{**demo[0], "id": str(i), "group_id": str(i), "claim": f"Rome {i}.", **change} for i, change in enumerate(changes)]
     return Dataset.from_list(made, features=demo.features)
 
 
 def test_every_row_once_more_with_its_label(demo: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = script(monkeypatch, lambda text: [answer(f"Rom: {text}")], lambda text: [answer(f"The city: {text}")])
+    asked = script_models(monkeypatch, there=lambda text: [answer(f"Rom: {text}")], back=lambda text: [answer(f"The city: {text}")])
     labels = ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
     ds = rows(demo, *({"label": label} for label in labels))
     system = BackTranslation(forward="there", backward="back", forward_prompt="to German: {}", backward_prompt="to English: {}")
@@ -96,7 +81,7 @@ def test_what_is_no_augmentation_is_rejected_and_shifts_nothing(fate: str, demo:
         assert text != "x" or back is not AssertionError, "was translated back"
         return back if text == "x" else [answer(f"Back of {text}")]
 
-    asked = script(monkeypatch, lambda text: there if text == "Rome 1." else [answer(f"There of {text}")], second)
+    asked = script_models(monkeypatch, there=lambda text: there if text == "Rome 1." else [answer(f"There of {text}")], back=second)
     system = BackTranslation(forward="there", backward="back")
     ds = rows(demo, {}, {}, {})
     done = system(ds)
@@ -110,7 +95,7 @@ def test_what_is_no_augmentation_is_rejected_and_shifts_nothing(fate: str, demo:
 
 
 def test_asks_nothing_about_a_bad_row(demo: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = script(monkeypatch, lambda text: [answer("There.")], lambda text: [answer("Back.")])
+    asked = script_models(monkeypatch, there=lambda text: [answer("There.")], back=lambda text: [answer("Back.")])
     done = BackTranslation(forward="there", backward="back")(rows(demo, {"evidence": []}, {"claim": None}, {}))
     assert asked == [("there", "Rome 2."), ("back", "There.")]
     assert [row["status"]["accepted"] for row in done] == [False, False, True]

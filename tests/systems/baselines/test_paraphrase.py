@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from datasets import Dataset
+from scripted_continuation import answer, script
 
 import hfcf
 from hfcf.core import edits
@@ -12,27 +13,11 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.stage import StageError
-from hfcf.engines.continuation import Continuation
 from hfcf.engines.generator import Generator
 from hfcf.pipeline import run as runner
 from hfcf.systems.baselines.paraphrase import Paraphrase
 
 LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
-
-
-def script(monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], Any]) -> list[str]:
-    asked: list[str] = []
-
-    def run(self: Any, requests: Sequence[str]) -> list[Any]:
-        asked.extend(requests)
-        return [answers(request) for request in requests]
-
-    monkeypatch.setattr(Continuation, "run", run)
-    return asked
-
-
-def answer(text: str, *, finished: bool = True) -> dict[str, Any]:
-    return {"text": text, "score": -0.25, "finished": finished}
 
 
 def rows(demo: Dataset, *changes: dict[str, Any]) -> Dataset:

@@ -2,38 +2,22 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
 from datasets import Dataset
+from scripted_continuation import answer, script
 
 import hfcf
 from hfcf.core import edits
 from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.stage import StageError
-from hfcf.engines.continuation import Continuation
 from hfcf.pipeline import run as runner
 from hfcf.systems.baselines.polyjuice import MARKS, Code, Polyjuice, fill_blanks, random_blank
 
 CLAIM = "It is great for kids."
-
-
-def answer(text: str, *, finished: bool = True) -> dict[str, Any]:
-    return {"text": text, "score": -0.5, "finished": finished}
-
-
-def script(monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], Any]) -> list[str]:
-    """Puts `answers` in the model's place; the prompts that it is asked are collected in the list."""
-    asked: list[str] = []
-
-    def run(self: Any, requests: Sequence[str]) -> list[Any]:
-        asked.extend(requests)
-        return [answers(request) for request in requests]
-
-    monkeypatch.setattr(Continuation, "run", run)
-    return asked
 
 
 def rows(demo: Dataset, *changes: dict[str, Any]) -> Dataset:
@@ -151,7 +135,7 @@ def test_the_label_flips_and_the_claim_is_one_edit(demo: Dataset, monkeypatch: p
         assert row["edits"] == edits.rewrite("claim", CLAIM, row["claim"])
         assert row["evidence"] == ds[i]["evidence"]
         assert (row["system"], row["change"], row["source_id"]) == ("polyjuice", "claim", str(i))
-        assert row["scores"] == [{"name": "log-probability", "value": -0.5}]
+        assert row["scores"] == [{"name": "log-probability", "value": -0.25}]
 
 
 FATES: dict[str, tuple[dict[str, Any], Any, str]] = {

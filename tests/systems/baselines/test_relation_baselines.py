@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from bad_server import Reply, Start, say, starter
 from datasets import Dataset
 from offline_models import installed
+from scripted_continuation import answer, script_models
 
 import hfcf
 from hfcf.core import offline
@@ -20,7 +21,6 @@ from hfcf.core.model import Model
 from hfcf.core.system import System
 from hfcf.core.task import apply_edits, get_task, revert_edits
 from hfcf.corpora.semeval import DIRECTED
-from hfcf.engines.continuation import Continuation
 from hfcf.pipeline.run import make_system
 from hfcf.prompts.counterfactuals import SEMEVAL
 from hfcf.systems import system_class
@@ -280,21 +280,6 @@ def test_real_sentences_all_come_out(data: Path) -> None:
 # --- there and back
 
 
-def script(monkeypatch: pytest.MonkeyPatch, there: Callable[[str], Any], back: Callable[[str], Any]) -> list[tuple[str, str]]:
-    asked: list[tuple[str, str]] = []
-
-    def run(self: Continuation, requests: Sequence[str]) -> list[Any]:
-        asked.extend((self.model.name, request) for request in requests)
-        return [{"there": there, "back": back}[self.model.name](request) for request in requests]
-
-    monkeypatch.setattr(Continuation, "run", run)
-    return asked
-
-
-def answer(text: str, *, finished: bool = True) -> list[dict[str, Any]]:
-    return [{"text": text, "score": -0.25, "finished": finished}]
-
-
 def translator(**settings: Any) -> BackTranslation:
     models = {"forward": Model("there"), "backward": Model("back")}
     return BackTranslation.preset("paper", task="relation", **models, **settings)
@@ -303,19 +288,19 @@ def translator(**settings: Any) -> BackTranslation:
 CHEST = ("The [*key] is moved into a [chest] .", "Entity-Destination(e1,e2)")
 
 FATES: dict[str, tuple[Any, str | None]] = {
-    "good": (answer("A key was put in the chest."), None),
-    "lost": (answer("A button was put in the chest."), "has the head 'key' 0 times in its sentence, not once"),
-    "twice": (answer("A key, a key in the chest."), "has the head 'key' 2 times in its sentence, not once"),
-    "swapped": (answer("The chest was given a key."), "has the two entities in the other order"),
-    "repeated": (answer("The key is moved into a chest."), "repeats the source's sentence"),
-    "empty": (answer(" "), "the new sentence is empty"),
+    "good": ([answer("A key was put in the chest.")], None),
+    "lost": ([answer("A button was put in the chest.")], "has the head 'key' 0 times in its sentence, not once"),
+    "twice": ([answer("A key, a key in the chest.")], "has the head 'key' 2 times in its sentence, not once"),
+    "swapped": ([answer("The chest was given a key.")], "has the two entities in the other order"),
+    "repeated": ([answer("The key is moved into a chest.")], "repeats the source's sentence"),
+    "empty": ([answer(" ")], "the new sentence is empty"),
 }
 
 
 @pytest.mark.parametrize("fate", FATES)
 def test_back_translation_keeps_both_entities_or_is_rejected(fate: str, monkeypatch: pytest.MonkeyPatch) -> None:
     back, reason = FATES[fate]
-    asked = script(monkeypatch, lambda text: answer("钥匙"), lambda text: back)
+    asked = script_models(monkeypatch, there=lambda text: [answer("钥匙")], back=lambda text: back)
     system = translator()
     done = system(rows(CHEST))
     assert asked == [("there", ">>cmn_Hans<< The key is moved into a chest ."), ("back", "钥匙")]
@@ -333,7 +318,9 @@ def test_back_translation_keeps_both_entities_or_is_rejected(fate: str, monkeypa
 
 
 def test_translators_read_brackets_and_quotes_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = script(monkeypatch, lambda text: answer("x"), lambda text: answer('He "put" the key (old) into a chest (5).'))
+    asked = script_models(
+        monkeypatch, there=lambda text: [answer("x")], back=lambda text: [answer('He "put" the key (old) into a chest (5).')]
+    )
     done = translator(forward_prompt="{}")(rows((TREEBANK, "a")))
     assert asked[0] == ("there", 'He " moved " the key ( old ) into a chest ( 5 ) .')
     made = hfcf.expand(done)[0]
@@ -342,8 +329,8 @@ def test_translators_read_brackets_and_quotes_as_people_write_them(monkeypatch: 
 
 
 def test_a_sentence_without_a_translation_shifts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = iter([answer("eins"), None, [], answer("drei")])
-    script(monkeypatch, lambda text: next(there), lambda text: answer(f"A key ( {text} ) in the chest"))
+    there = iter([[answer("eins")], None, [], [answer("drei")]])
+    script_models(monkeypatch, there=lambda text: next(there), back=lambda text: [answer(f"A key ( {text} ) in the chest")])
     done = translator(forward_prompt="{}")(rows(*[CHEST] * 4))
     assert [row["status"]["accepted"] for row in done] == [True, False, False, True]
     assert "the sentence is longer than the model reads" in done[1]["status"]["reason"]
