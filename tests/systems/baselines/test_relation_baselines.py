@@ -462,7 +462,7 @@ def test_presets_differ_by_task() -> None:
     assert (chinese.forward.name, chinese.forward_prompt) == ("Helsinki-NLP/opus-mt-en-zh", ">>cmn_Hans<< {}")
     assert BackTranslation.preset("paper", task="relation", forward="mine").forward.name == "mine"
     asked = LLM.preset("paper", task="relation")
-    assert (asked.model, asked.max_tokens) == ("gpt-3.5-turbo", 512)
+    assert (asked.model.name, asked.max_tokens) == ("llm:gpt-3.5-turbo", 512)
 
 
 def test_the_rows_of_a_recipe_say_which_preset() -> None:

@@ -38,8 +38,7 @@ def test_its_setting_is_what_the_revisions_say_not_where_they_lie() -> None:
 def test_without_revisions_it_says_what_to_give() -> None:
     with pytest.raises((ValueError, StageError), match=r'Give revisions=\{"from"'):
         Revisions()(load())
-    for wrong, reason in (({"corpus": "cad_imdb"}, "got the keys 'corpus'"), ({"from": [{"corpus": "vitaminc"}]}, "original_id")):
-        if "from" in wrong:
-            wrong["from"][0]["data_dir"] = str(CAD.parent / "vitaminc")  # type: ignore[index]
+    vitaminc = {"corpus": "vitaminc", "data_dir": str(CAD.parent / "vitaminc"), "split": "validation"}
+    for wrong, reason in (({"corpus": "cad_imdb"}, "got the keys 'corpus'"), ({"from": [vitaminc]}, "original_id")):
         with pytest.raises(ValueError, match=reason):
             Revisions(revisions=wrong)
