@@ -36,6 +36,7 @@ from hfcf.core.schema import INT
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files, text_of
 from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
+from hfcf.text.check import kind
 
 _RELEASE = split_files("hover_{}_release_v1.1.json")
 _FACTFLIP = {"train.json": "train", "dev.json": "train", "test.json": "validation"}
@@ -127,6 +128,8 @@ class Hover(Corpus):
         row |= {"group_id": str(record["hpqa_id"]), "keys": [("hpqa_id", str(record["hpqa_id"]))]}
         facts = _facts(record)
         if "evidence" in record:
+            if not isinstance(record["evidence"], list):
+                raise BadRow(f"the field 'evidence' is {kind(record['evidence'])}, not a list")
             row["evidence"] = [_piece(piece) for piece in record["evidence"]]
             if [piece["title"] for piece in row["evidence"]] != [title for title, _ in facts]:
                 raise BadRow("the titles of its evidence differ from the titles of its supporting_facts, in order")

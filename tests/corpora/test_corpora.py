@@ -18,7 +18,7 @@ from datasets import ClassLabel, Dataset
 
 import hfcf
 from hfcf.core.schema import STATUS
-from hfcf.core.task import find_problem, get_task, tasks
+from hfcf.core.task import find_problem, get_task
 from hfcf.corpora import builder_class, names
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.custom.source import NAMED
@@ -303,12 +303,6 @@ def test_a_published_folder_is_read_as_parquet(tmp_path: Path) -> None:
 # --- errors
 
 
-def test_unknown_label_names_file_row_and_known_labels(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "mine.jsonl", ROW, {**ROW, "id": "2", "label": "MAYBE"})
-    with pytest.raises(CorpusError, match=r"mine\.jsonl, line 2 \(id '2'\).*label 'MAYBE'.*unknown.*'SUPPORTS'"):
-        hfcf.load("jsonl", data_files=path)
-
-
 def test_an_unknown_label_of_own_files_names_the_cure(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "mine.jsonl", ROW, {**ROW, "id": "2", "label": "MAYBE"})
     with pytest.raises(CorpusError, match=r"'MAYBE'.*labels="):
@@ -348,14 +342,6 @@ def test_headers_with_capitals_and_blanks_are_meant(mark: str, tmp_path: Path) -
     ds = hfcf.load("csv", data_files=path, split="train")
     assert (ds[0]["id"], ds[0]["claim"], ds[0]["label"]) == ("a", "C.", "SUPPORTS")
     assert ds[0]["evidence"] == [{"title": "T.", "text": "E."}]
-
-
-def test_wrong_field_shows_found_and_expected(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in (FIXTURES / "vitaminc/dev.jsonl").read_text().splitlines()]
-    rows[1]["sentence"] = rows[1].pop("evidence")
-    write_lines(tmp_path / "dev.jsonl", *rows)
-    with pytest.raises(CorpusError, match=r"line 2.*'evidence'.*'sentence'.*'page'"):
-        hfcf.load("vitaminc", data_dir=tmp_path)
 
 
 def test_truncated_json_and_wrong_encoding(tmp_path: Path) -> None:
@@ -535,27 +521,10 @@ def test_build_records_role_and_what_was_left_out(tmp_path: Path) -> None:
     assert loaded["validation"]["status"] == [None, None, None]
 
 
-@pytest.mark.parametrize("name", names())
-def test_front_matter(name: str) -> None:
-    info = builder_class(name).INFO
-    assert info.task in tasks()
-    assert set(info.labels.values()) <= set(get_task(info.task).labels or info.labels.values())
-    if name not in NAMED:
-        assert info.name == name
-        assert info.paper
-        assert info.citation
-        assert info.licence
-
-
 def test_the_docs_have_the_current_tables() -> None:
     page = (ROOT / "docs" / "reference" / "corpora.md").read_text(encoding="utf-8")
     sections = re.findall(r"<!-- generated: corpora_(\w+) -->", page)
     assert set(sections) == {builder_class(name).INFO.task for name in names()}
-
-
-def test_every_corpus_has_a_script() -> None:
-    scripts = {path.stem.removeprefix("build_") for path in (ROOT / "dataset_scripts").glob("build_*.py")}
-    assert scripts == {name for name in names() if builder_class(name).INFO.paper}
 
 
 def test_a_corpus_is_a_module_of_the_folder() -> None:

@@ -17,17 +17,12 @@ import hfcf
 from hfcf.core.task import find_problem, get_task
 from hfcf.corpora.base import CorpusError, json_lines
 from hfcf.corpora.formats.answers import context_group
-from hfcf.pipeline.build_corpus import build
 from hfcf.tasks.qa import why_misplaced
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
 DATA = os.environ.get("HFCF_DATA")
 real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
 COLUMNS = list(get_task("qa").features)
-NAMES = (
-    "squad", "xquad", "adversarial_qa", "quoref_contrast", "qed", "natural_questions", "mrqa", "nq_open", "triviaqa",
-    "curated_trec", "ambigqa", "boolq_contrast",
-)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -59,19 +54,6 @@ def check(ds: datasets.Dataset) -> list[str]:
         numbers = {number for one in row.get("alternatives") or [] for number in one}
         assert numbers in (set(), set(range(len(answers["text"])))), row["id"]
     return [why for row in rows if (why := find_problem(row))]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_are_sound_and_can_be_built(name: str, tmp_path: Path) -> None:
-    splits = load(name)
-    for part in splits.values():
-        assert check(part) == []
-        assert set(part["corpus"]) == {name}
-        assert all(part["group_id"])
-    build(name, data_dir=FIXTURES / name, out=tmp_path / "out")
-    built = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "hub"))
-    assert {split: part.to_list() for split, part in built.items()} == {split: part.to_list() for split, part in splits.items()}
-    assert "question-answering" in (tmp_path / "out" / "README.md").read_text()
 
 
 # --- SQuAD's layout
@@ -128,27 +110,6 @@ def test_a_release_with_a_wrong_place_is_refused(copied: Callable[[str], Path], 
     clean = load("squad", "train")
     kept = ds.filter(lambda row: row["status"] is None).remove_columns("status").to_list()
     assert kept == [row for row in clean.to_list() if row["id"] != "s2"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"data"', '"articles"', "expected an object with 'data', found 'version', 'articles'"),
-        ('"paragraphs"', '"passages"', r"item 1: 'paragraphs' is missing .*found 'title', 'passages'"),
-        ('"qas"', '"questions"', r"article 1: 'qas' is missing .*found 'context', 'questions'"),
-        ('"answers"', '"labels"', r"question 1 \(id 's1'\): the field 'answers' is missing: found .*'labels'"),
-        ('"text": "Slovenia"', '"text": 7', r"question 1 \(id 's1'\): the text of answer 0 is a number, not text"),
-        ('"s2"', '"s1"', r"question 2 \(id 's1'\): the id 's1' was used before, at question 1"),
-        ('"question": "Where is Lake Bled?"', '"question": null', r"question 1 \(id 's1'\): the field 'question' is null"),
-    ],
-)
-def test_another_layout_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
-    path = copied("squad") / "train-v1.1.json"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(CorpusError, match=message):
-        hfcf.load("squad", data_files=path)
 
 
 def test_adversarial_qa() -> None:
@@ -213,8 +174,6 @@ def test_qed() -> None:
             r"line 1 \(id '-11'\): a reference of the question .*at 14–28.*'he film",
         ),
         ('"start": 36, "end": 58', '"start": 36, "end": 57', r"an answer 'José Rade and Eva Holm' is not at 36–57"),
-        ('"single_sentence"', '"guess"', "explanation_type must be one of single_sentence, .* got guess"),
-        ('"original_nq_answers"', '"answers"', "'original_nq_answers' is missing"),
     ],
 )
 def test_a_wrong_place_in_qed_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
@@ -267,9 +226,7 @@ def test_natural_questions_of_mrqa(tmp_path: Path) -> None:
     [
         ('"short_answers": [{"start_token": 11', '"short_answers": [{"start_token": 3', "outside the long answer"),
         ('"end_token": 12}]', '"end_token": 1200}]', r"tokens 11–1200, outside the \d+ tokens"),
-        ('"yes_no_answer": "YES"', '"yes_no_answer": "MAYBE"', "yes_no_answer must be YES, NO or NONE, got MAYBE"),
         ("?title=Lake_Bled", "?page=Lake_Bled", "no document_title, and no title="),
-        ('"document_text"', '"text"', "'document_tokens' is missing"),
     ],
 )
 def test_another_layout_of_natural_questions_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
@@ -367,10 +324,7 @@ def test_a_title_that_mrqa_marks_leaves_the_context_and_answers_keep_their_place
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("[[42, 49]", "[[42, 50]", r"line 2 \(id 'b1'\): the answer 'Slovenia' is not at 42–50 .*'Slovenia '"),
-        ("[[42, 49]", "[[43, 49]", "is not at 43–49"),
         ("[[42, 49]", "[[42]", r"a place of the answer 'Slovenia' is \[42\]"),
-        ('"detected_answers"', '"spans"', "'detected_answers' is missing"),
         ('"qas"', '"questions"', "'qas' is null, not a list of questions; found .*'questions'"),
         ('{"header"', '{"head"', "the first line is not a header"),
     ],
@@ -423,7 +377,6 @@ def test_curated_trec_keeps_patterns() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"question": "Who?", "answer": ["a("]}', r"'a\(' is not a regular expression"),
         ('{"question": "Who?", "answer": "a"}', "'answer' is one text, not a list of texts"),
         ("Who?\t__import__('os')", "the answers are not a list"),
         ("Who?", "the line has 1 fields"),
@@ -447,13 +400,6 @@ def test_ambigqa() -> None:
     assert ds["question"][1] == "When did Vidova first air in Denmark?"
 
 
-def test_another_layout_of_ambigqa_is_named(copied: Callable[[str], Path]) -> None:
-    path = copied("ambigqa") / "dev_light.json"
-    path.write_text(path.read_text().replace("multipleQAs", "manyQAs"))
-    with pytest.raises(CorpusError, match="item 1: the type must be singleAnswer or multipleQAs, got manyQAs"):
-        hfcf.load("ambigqa", data_files=path)
-
-
 def test_boolq_contrast() -> None:
     ds = load("boolq_contrast", "dev")
     assert ds["id"] == ["1", "1-1", "1-3", "2"]
@@ -463,15 +409,6 @@ def test_boolq_contrast() -> None:
     assert not any(answers["answer_start"] for answers in ds["answers"])
     assert ds["group_id"] == ["Lake Bled"] * 3 + ["Pletna"]
     assert "1 perturbed questions without text were left out" in ds.info.description
-
-
-@pytest.mark.parametrize(("answer", "named"), [('"PERHAPS"', "'PERHAPS'"), ('{"a": 1}', "'{\"a\": 1}'"), ("null", "None")])
-def test_an_unknown_answer_of_boolq_is_named(copied: Callable[[str], Path], answer: str, named: str) -> None:
-    folder = copied("boolq_contrast")
-    path = folder / "BoolQ" / "boolq_perturbed.json"
-    path.write_text(path.read_text().replace('"FALSE"', answer, 1))
-    with pytest.raises(CorpusError, match=rf"item 2 \(id '1-1'\): the answer must be TRUE or FALSE, got {named}"):
-        hfcf.load("boolq_contrast", data_dir=folder)
 
 
 # --- real files

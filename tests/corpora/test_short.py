@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import datasets
 import pytest
@@ -16,7 +14,6 @@ import pytest
 import hfcf
 from hfcf.core.task import find_problem, get_task
 from hfcf.corpora.base import CorpusError
-from hfcf.pipeline.build_corpus import build
 from hfcf.tasks.verification import LABELS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
@@ -193,147 +190,6 @@ def test_cad_imdb_pairs_reviews_with_their_revisions() -> None:
 
 
 # --- bad files
-
-
-class Case(NamedTuple):
-    """A file of a fixture, and what to damage in it."""
-
-    name: str
-    file: str
-    split: str
-    line: int
-    """The line to damage; it holds a letter that is not ASCII, and a row that ends there."""
-    id: str
-    """Of the row that is made from it."""
-    field: str
-    """The field to rename, and the name as it stands in the file."""
-    label: str
-    """The label to replace, as it stands in the line; none in a file without labels."""
-    rows: int
-    """Rows of the split."""
-
-
-CASES = [
-    Case("fm2", "dataset/dev.jsonl", "validation", 3, "f3", "wikipedia_page", '"REFUTES"', 3),
-    Case(
-        "fever_symmetric", "symmetric_v0.2/fever_symmetric_dev.jsonl", "validation", 5, "102", "evidence", '"SUPPORTS", "evid"', 5
-    ),
-    Case("fever_adversarial", "fever_adversarial/test.jsonl", "test", 4, "7003-1", "page", '"REFUTES"', 4),
-    Case("ex_fever", "data/test.csv", "test", 8, "test-4", "explanation", "SUPPORT", 4),
-    Case("covidfact", "COVIDFACT_dataset.jsonl", "full", 5, "covidfact-5", "gold_source", '"REFUTED"', 5),
-    Case("wikifactcheck", "wfc_dev.tsv", "validation", 3, "502", "context", "", 5),
-    Case("cad_nli", "NLI/original/train.tsv", "train", 2, "train-1", "sentence1", "entailment", 10),
-    Case("cad_imdb", "sentiment/combined/paired/train_paired.tsv", "train", 5, "train-12-revised", "Text", "Negative", 4),
-]
-cases = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-
-
-@pytest.fixture
-def damage(tmp_path: Path) -> Callable[..., Path]:
-    """`damage(case, change)` is a copy of the fixture with the case's line, or with `whole` its file, changed."""
-
-    def make(case: Case, change: Callable[[bytes], bytes], whole: bool = False) -> Path:
-        folder = tmp_path / case.name
-        shutil.copytree(FIXTURES / case.name, folder)
-        path = folder / case.file
-        lines = path.read_bytes().split(b"\n")
-        if whole:
-            changed = change(path.read_bytes())
-        else:
-            lines[case.line - 1] = change(lines[case.line - 1])
-            changed = b"\n".join(lines)
-        assert changed != path.read_bytes()
-        path.write_bytes(changed)
-        return folder
-
-    return make
-
-
-def place(case: Case) -> str:
-    return rf"{case.file.rpartition('/')[2]}, line {case.line} "
-
-
-@cases
-def test_truncated_file(case: Case, damage: Any) -> None:
-    last = (FIXTURES / case.name / case.file).read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
-    # In JSON inside the last text; in a table before its last cells.
-    gone = len(last) // 2 + 1
-    folder = damage(case, lambda data: data[:-gone], whole=True)
-    with pytest.raises(CorpusError, match=rf"{Path(case.file).name}, line \d+.*(JSON|fields.*header|CSV)"):
-        hfcf.load(case.name, data_dir=folder, split=case.split)
-
-
-@cases
-def test_missing_field(case: Case, damage: Any) -> None:
-    table = case.file.endswith(("csv", "tsv"))
-    name = case.field.encode()
-    folder = damage(case, lambda data: data.replace(name, b"something", 1), whole=table)
-    line = r"line \d+ " if table else f"line {case.line} "
-    with pytest.raises(CorpusError, match=rf"{Path(case.file).name}, {line}.*'{case.field}'.*something"):
-        hfcf.load(case.name, data_dir=folder, split=case.split)
-
-
-@cases
-def test_wrong_label(case: Case, damage: Any) -> None:
-    if not case.label:
-        pytest.skip("its labels are columns, not values")
-    wrong = case.label.replace(case.label.strip('"').partition('"')[0], "perhaps", 1)
-    folder = damage(case, lambda line: wrong.encode().join(line.rsplit(case.label.encode(), 1)))
-    with pytest.raises(CorpusError, match=rf"{place(case)}.*label 'perhaps'"):
-        hfcf.load(case.name, data_dir=folder, split=case.split)
-
-
-@cases
-def test_bytes_that_are_not_utf_8(case: Case, damage: Any) -> None:
-    folder = damage(case, lambda line: line.decode().encode("latin-1"))
-    with pytest.raises(CorpusError, match=rf"{place(case)}.*(UTF-8.*0x|encoding)"):
-        hfcf.load(case.name, data_dir=folder, split=case.split)
-
-
-@cases
-def test_reject_keeps_the_row(case: Case, damage: Any) -> None:
-    if case.label:
-        wrong = case.label.replace(case.label.strip('"').partition('"')[0], "perhaps", 1)
-        folder = damage(case, lambda line: wrong.encode().join(line.rsplit(case.label.encode(), 1)))
-    else:
-        folder = damage(case, lambda line: line.decode().encode("latin-1"))
-    whole = load(case.name, case.split)
-    ds = hfcf.load(case.name, data_dir=folder, split=case.split, on_error="reject")
-    assert len(ds) == len(whole) == case.rows
-    bad = [row for row in ds if row["status"]]
-    assert all(row["status"]["stage"] == "load" and not row["status"]["accepted"] for row in bad)
-    assert ("is unknown" if case.label else "encoding is broken") in bad[0]["status"]["reason"]
-    assert bad[0]["id"].startswith(case.id)
-    assert ds["id"] == whole["id"]
-    good = {row["id"]: row for row in ds.remove_columns("status") if row["id"] not in {row["id"] for row in bad}}
-    assert len(good) == case.rows - len(bad)
-    assert len(bad) == (1 if case.label else 2)  # Both rows of a wikifactcheck line have the context.
-    expected = {row["id"]: row for row in whole}
-    same = [column for column in whole.column_names if column != "group_id"]
-    assert all(row[column] == expected[name][column] for name, row in good.items() for column in same)
-
-
-@cases
-def test_values_of_another_type_are_named(case: Case, tmp_path: Path) -> None:
-    """Numbers and lists in the place of text reach neither Arrow nor a traceback."""
-    if not case.file.endswith("jsonl"):
-        pytest.skip("every value of a table is text")
-    shutil.copytree(FIXTURES / case.name, tmp_path / case.name)
-    path = tmp_path / case.name / case.file
-    lines = path.read_text().splitlines()
-    original = json.loads(lines[case.line - 1])
-    for field, value in ((field, value) for field in original for value in (5, None, ["\ud800"], {"a": []})):
-        lines[case.line - 1] = json.dumps({**original, field: value})
-        path.write_text("\n".join(lines))
-        ds = hfcf.load(case.name, data_dir=tmp_path / case.name, split=case.split, on_error="reject")
-        assert len(ds) == case.rows or field == "accept"
-
-
-@cases
-def test_published_rows_are_the_same(case: Case, tmp_path: Path) -> None:
-    build(case.name, data_dir=FIXTURES / case.name, out=tmp_path / "out")
-    loaded = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "hub"))
-    assert loaded[case.split].to_list() == load(case.name, case.split).to_list()
 
 
 # --- real files

@@ -182,16 +182,9 @@ LAYOUTS: list[tuple[str, Change, str]] = [
         set_in(1, "evidences", 0, "text", to="another"),
         r"text of the evidence .* both 'evidence' and 'text'.*'useful' \(true or false: true\).*KEYS\['evidence'\]",
     ),
-    ("no label", rename_in(1, "label", to="verdict"), r"field 'label' is missing. Found: .*'verdict' \(text: \"REFUTES\"\)"),
-    ("label", set_in(1, "label", to="MIXED"), r"label 'MIXED' is unknown; .*'SUPPORTS', 'REFUTES', 'NEI'"),
-    ("null claim", lambda rows: rows[1].update(claim=None), "the field 'claim' is null, not text"),
-    ("evidences", set_in(1, "evidences", to={"1": "Rain."}), r"'evidences' is an object: \{\"1\": \"Rain\.\"\}, not a list"),
     ("flag", set_in(1, "evidences", 2, "useful", to="maybe"), "'useful' is text: \"maybe\", neither true nor false"),
-    ("no flag", set_in(1, "evidences", 2, "useful", to=None), r"field 'useful' is missing. Found: 'evidence_id' \(a number: 3\)"),
     ("number", set_in(1, "evidences", 2, "evidence_id", to=1.5), "'evidence_id' is a number: 1.5"),
     ("same number", set_in(1, "evidences", 2, "evidence_id", to=2), "two pieces of evidence are named Sentence2"),
-    ("no structure", set_in(1, "argument_structure", to=None), "field 'argument_structure' is missing"),
-    ("list", set_in(1, "argument_structure", to=["a"]), "'argument_structure' is a list, not the text of a program"),
     ("code", set_in(1, "argument_structure", to="import os\nos.remove('x')"), "can't be read, .*line 1, column 1: .*Import"),
     (
         "name",
@@ -265,11 +258,7 @@ WIKIWHY: list[tuple[str, Change, str]] = [
     ("effect.json", set_in("effect", "3", to=None), r"row 2 \(id '3'\): effect\.json has no effect of this id"),
     ("question.json", set_in("question", "99", to="Why?"), r"row 4 \(id '99'\): cause\.json has no cause of this id"),
     ("effect.json", set_in("effect", "3", to=" "), r"row 2 \(id '3'\): the effect is empty"),
-    ("effect.json", set_in("effect", "3", to=7), r"row 2 \(id '3'\): the effect is a number, not text"),
     ("explanation.json", set_in("explanation", "3", to=[1]), r"row 2 \(id '3'\): the explanation is a list, neither a text nor"),
-    ("context.json", set_in("ctx", "3", to=None), r"row 2 \(id '3'\): context\.json has no context of this id"),
-    ("context.json", set_in("split", "3", to=None), r"row 2 \(id '3'\): context\.json has no split of this id"),
-    ("context.json", set_in("title", "3", to=["Bled"]), r"row 2 \(id '3'\): the title is a list, not text"),
 ]
 
 
@@ -371,10 +360,6 @@ def test_entailment_bank_finds_the_folder_of_a_task(tmp_path: Path) -> None:
         (set_in(1, "proof", to="sent1 & sent2 => hypothesis;"), "its proof can't be read: line 1, column 1"),
         (set_in(1, "proof", to="sent1 & sent7 -> hypothesis; "), "there is no sentence sent7"),
         (set_in(1, "proof", to="sent1 & sent2 -> int1; int1 -> hypothesis; "), "its proof has no sentence for int1"),
-        (rename_in(1, "meta", "triples", to="facts"), "the field 'triples' is missing: found .*'facts'"),
-        (set_in(1, "meta", "triples", to=["ice"]), "'meta.triples' is not an object"),
-        (set_in(1, "meta", "triples", "sent1", to=5), "the field 'sent1' is a number, not text"),
-        (rename_in(1, "hypothesis", to="claim"), "the field 'hypothesis' is missing: found .*'claim'"),
     ],
 )
 def test_entailment_bank_refuses_another_layout(changed: Callable[..., Path], change: Change, message: str) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from datasets import Dataset
 
@@ -36,7 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text)
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "a_folder").mkdir()
-    pq.write_table(pa.table({"id": ["1"], "claim": ["c"], "evidence": ["e"], "label": ["SUPPORTS"]}), tmp_path / "rows.parquet")
     return tmp_path
 
 
@@ -71,13 +68,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
             ["corpus=hover", "data_dir=nosuch", "data_files=null"],
             ["no folder nosuch", "github.com/hover-nlp/hover", "corpora.md#hover"],
         ),
-        (["data_files=rows.parquet"], ["Parquet", "--set corpus=parquet"]),
         (["data_files=a_folder"], ["a folder", "--set data_dir=a_folder --set data_files=null"]),
         (["data_files=empty.jsonl"], ["no rows", "empty.jsonl"]),
         (["data_files=nope.jsonl"], ["data_files='nope.jsonl'", "no such file in /"]),
-        (["data_files=null"], ["is not said", "--set data_dir=FOLDER", "--set data_files=FILE"]),
-        (["data_dir=a_folder"], ["data_dir='a_folder' and data_files='", "--set data_files=null"]),
-        (["corpus=parquet"], ["--set corpus=jsonl"]),
+        (["data_files=null"], ["--set data_dir=FOLDER", "--set data_files=FILE"]),
+        (["data_dir=a_folder"], ["data_dir", "data_files", "not both"]),
         (["limit=-3"], ["limit must be at least 1, got -3"]),
         (["limit=0"], ["limit must be at least 1, got 0"]),
         (["limit=all"], ["limit must be a valid integer", "'all'"]),

@@ -218,16 +218,16 @@ def test_the_terminal_shows_markup_in_the_data_as_text(
     line = {"id": "[/b]1", "claim": "[/b] It rained.", "evidence": ["[/b] It rained."], "label": "[/b]"}
     (tmp_path / "mine.jsonl").write_text(json.dumps(line))
     mine = {key: value for key, value in content.items() if key != "data_dir"} | {"data_files": str(tmp_path / "mine.jsonl")}
-    path = written({**mine, "corpus": "jsonl", "on_error": "reject"}, tmp_path / "mine.yaml")
+    path = written({**mine, "corpus": "jsonl", "on_error": "reject", "labels": {"[/b]": None}}, tmp_path / "mine.yaml")
     out = tmp_path / "out [/b]"
     runs.run(path, out, None, None, False)
     shown = capsys.readouterr().out
-    assert "the label '[/b]' is unknown" in shown
+    assert "the label '[/b]' is left out" in shown
     assert str(out) in shown
     runs.peek(str(out), 1, "rejected")
     shown = capsys.readouterr().out
-    assert shown.startswith("[/b]1  [/b]\n")
-    assert "  load rejects the row: the label '[/b]' is unknown" in shown
+    assert shown.startswith("[/b]1\n  claim: [/b] It rained.\n")
+    assert "  load rejects the row: the label '[/b]' is left out" in shown
     runs.run(path, None, None, None, True)
     assert "[/b] It rained." in capsys.readouterr().out
 
@@ -242,7 +242,7 @@ def test_the_terminal_shows_no_escapes_of_the_data(
     with pytest.raises(SystemExit):
         cli.main()
     assert "no�[2Jfolder" in capsys.readouterr().err
-    path = written({**mine, "corpus": "jsonl", "on_error": "reject"}, tmp_path / "mine.yaml")
+    path = written({**mine, "corpus": "jsonl", "on_error": "reject", "labels": {"\x1b[2J": None}}, tmp_path / "mine.yaml")
     runs.run(path, None, None, None, True)
     shown = capsys.readouterr().out
     assert "�[2J rained" in shown
@@ -580,7 +580,7 @@ def test_a_dry_run_shows_rows_that_can_be_read_and_says_why_others_can_not(
     assert (plan["rows"], plan["tried"], plan["rejected"]) == (10, 5, 5)
     assert plan["reason"].startswith("the label 'MAYBE' is unknown")
     unread = dry_run(mine, limit=3)
-    assert [row["id"] for row in unread["examples"]] == ["line-1", "bad-0", "bad-1"], "none of the run's rows can be read"
+    assert [row["id"] for row in unread["examples"]][1:] == ["bad-0", "bad-1"], "none of the run's rows can be read"
     assert unread["examples"][0]["text"] == ""
     assert (unread["rows"], unread["rejected"]) == (3, 3)
     print_plan(unread)
@@ -594,9 +594,7 @@ def test_a_dry_run_shows_rows_that_can_be_read_and_says_why_others_can_not(
 def test_a_dry_run_of_a_file_that_can_not_be_read_says_why(content: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text("no\nJSON\n")
     mine = {key: value for key, value in content.items() if key != "data_dir"}
-    plan = dry_run({**mine, "data_files": str(tmp_path / "mine.jsonl"), "corpus": "jsonl", "on_error": "reject"})
-    assert (plan["rows"], plan["tried"], plan["rejected"]) == (2, 2, 2)
-    assert plan["reason"] == "line 1 is not JSON: Expecting value at character 0"
-    assert [told for row in plan["examples"] for told in row["stages"]] == [
-        ("load", f"rejected: line {i} is not JSON: Expecting value at character 0") for i in (1, 2)
-    ]
+    with pytest.raises(ValueError, match="JSON") as error:
+        dry_run({**mine, "data_files": str(tmp_path / "mine.jsonl"), "corpus": "jsonl", "on_error": "reject"})
+    assert "mine.jsonl" in str(error.value)
+    assert "line 1" in str(error.value)

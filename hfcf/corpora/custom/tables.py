@@ -205,7 +205,8 @@ def split_files(data_files: Any) -> dict[str, list[Path]]:
     if not any(files.values()):
         raise CorpusError("data_files names no file")
     if absent := next((path for paths in files.values() for path in paths if not path.is_file()), None):
-        cure = "it is a folder: give it as data_dir" if absent.is_dir() else f"there is no such file in {absent.absolute().parent}"
+        where = f"it is a folder: give it as data_dir (--set data_dir={absent} --set data_files=null)"
+        cure = where if absent.is_dir() else f"there is no such file in {absent.absolute().parent}"
         raise CorpusError(f"data_files={str(absent)!r}: {cure}")
     return files
 
