@@ -68,6 +68,11 @@ def short_paths(value: Any) -> Any:
     return _map_texts(value, short_path)
 
 
+def full_paths(value: Any) -> Any:
+    """Make every path of this machine in a nested value absolute."""
+    return _map_texts(value, lambda text: os.path.abspath(os.path.expanduser(text)) if short_path(text) != text else text)
+
+
 def redact(text: str, *sources: Any) -> str:
     """Shorten the paths that nested values hold in a text, and replace the home folder and secrets."""
     paths = {path for source in sources for path in _texts(source) if short_path(path) != path}

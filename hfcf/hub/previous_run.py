@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import yaml
 
 from hfcf.core.paths import replace_file
-from hfcf.core.redact import hide, redact, short_paths
+from hfcf.core.redact import full_paths, hide, redact, short_paths
 from hfcf.core.safe_yaml import read_yaml
 from hfcf.hub.run_folder import is_own_card, read_front
 
@@ -18,6 +19,7 @@ RECORD = "recipe.yaml"
 """The recipe in the folder of its result; its first line is the command."""
 UNCOUNTED = ("name", "push", "metrics", "pair_formats", "limit", "ray")
 """Keys in which two recipes may differ and still be the same, because they do not change the rows. Limits are compared by size."""
+_PATHS = "# paths: sha256 "
 _SHOWN = 4
 """Differences that a message lists."""
 
@@ -26,12 +28,32 @@ class ExistingResultError(ValueError):
     """The folder holds the result of another recipe, or files that this library did not write."""
 
 
-def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
-    """Write a recipe and the command that ran it into the folder of its result. It may be published: paths are shortened."""
+def write_record(out: Path, content: Mapping[str, Any], command: str, paths: str | None = None) -> None:
+    """Write a recipe and its command into the folder of its result. It may be published: paths are shortened, and hashed in full.
+
+    Args:
+        out: the folder.
+        content: the recipe.
+        command: what ran it.
+        paths: the hash to keep, where the content comes from a record and its full paths are unknown.
+    """
     text = yaml.safe_dump(short_paths(dict(content)), sort_keys=False, allow_unicode=True)
     command = redact(command.replace("\n", " "), content)
     with replace_file(out / RECORD) as part:
-        part.write_text(f"# {command}\n{hide(text)}", encoding="utf-8")
+        part.write_text(f"# {command}\n{_PATHS}{paths or hash_paths(content)}\n{hide(text)}", encoding="utf-8")
+
+
+def hash_paths(content: Mapping[str, Any]) -> str:
+    """Hash the full paths in a recipe: paths that end alike are the same text once they are shortened."""
+    counted = _as_file({key: value for key, value in content.items() if key not in UNCOUNTED})
+    paths = {key: full_paths(value) for key, value in _flatten(counted) if short_paths(value) != value}
+    return hashlib.sha256(hide(json.dumps(paths, sort_keys=True)).encode()).hexdigest()
+
+
+def read_paths(out: Path) -> str | None:
+    """Return the hash of the full paths of the recipe in a folder; None if there is none."""
+    lines = (out / RECORD).read_text(encoding="utf-8").splitlines()[1:2]
+    return lines[0].removeprefix(_PATHS) if lines and lines[0].startswith(_PATHS) else None
 
 
 def read_record(out: Path) -> tuple[str, dict[str, Any]] | None:
@@ -58,7 +80,7 @@ def check_result(
     """Raise, before hours of work, when a result would replace the result of another recipe.
 
     The same recipe continues in its folder, also on more rows than before: a trial with `--limit` is not lost. Paths are compared
-    by their last parts, which are what the folder's recipe holds.
+    by their last parts, which are what the folder's recipe holds, and by the hash of the full paths.
 
     Args:
         out: the folder.
@@ -83,7 +105,7 @@ def check_result(
                 "Give another folder, or add --overwrite (in Python overwrite=True)"
             )
         return False
-    old_limit, differing = _limit_of(out, previous[1]), _differences(previous[1], content, keys)
+    old_limit, differing = _limit_of(out, previous[1]), _differences(out, previous[1], content, keys)
     if limit is not None and (old_limit is None or old_limit > limit):
         rows = "all" if old_limit is None else f"the first {old_limit}"
         differing.append(f"it has {rows} rows there, and the first {limit} here")
@@ -112,16 +134,24 @@ def _limit_of(out: Path, content: Mapping[str, Any]) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
-def _differences(old: Mapping[str, Any], new: Mapping[str, Any], keys: tuple[str, ...] = ()) -> list[str]:
+def _as_file(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe as a file would have it."""
+    recipe: dict[str, Any] = read_yaml(yaml.safe_dump(dict(content)))
+    return recipe
+
+
+def _differences(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], keys: tuple[str, ...] = ()) -> list[str]:
     """Describe where a recipe differs from the one in a folder, which has only the last parts of paths."""
-    as_file = read_yaml(yaml.safe_dump(dict(short_paths(new))))
     sides = [
         dict(_flatten({key: value for key, value in recipe.items() if (key in keys if keys else key not in UNCOUNTED)}))
-        for recipe in (old, as_file)
+        for recipe in (old, _as_file(short_paths(new)))
     ]
     names = dict.fromkeys([*sides[0], *sides[1]])
     values = [(name, *(_quote(side[name]) if name in side else "not set" for side in sides)) for name in names]
-    return [f"{name} is {before} there, and {after} here" for name, before, after in values if before != after]
+    differing = [f"{name} is {before} there, and {after} here" for name, before, after in values if before != after]
+    if not keys and not differing and read_paths(out) not in (None, hash_paths(new)):
+        return ["the paths end alike there and here, but lead to other folders or files"]
+    return differing
 
 
 def _flatten(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,7 @@ from hfcf.core.redact import redact, redact_values
 from hfcf.core.splits import group_safe_split
 from hfcf.core.system import check_limit
 from hfcf.hub.model_card import model_card
-from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, read_record, write_record
+from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
 from hfcf.pipeline import training_recipes as kinds
 from hfcf.pipeline.trainings import CALIBRATION, TRAININGS, calibrate_verifier, source_arguments, with_nei
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
@@ -174,7 +174,7 @@ def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
     held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
     report["scores"] = {**report["scores"], CALIBRATION: calibrate_verifier(parsed, held_out, out)}
-    write_record(out, content, command)
+    write_record(out, content, command, read_paths(out))
     _write_report(content, parsed, report, command, out)
     return report
 

@@ -69,6 +69,28 @@ def test_the_same_recipe_goes_on_without_its_folders_in_clear(tmp_path: Path) ->
         check_result(tmp_path, {**RECIPE, "data_dir": "/home/alice/fever"}, "hfcf run x")
 
 
+def test_a_recipe_whose_folder_only_ends_alike_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, other = ({**RECIPE, "data_dir": str(tmp_path / name / "data")} for name in "ab")
+    write_record(tmp_path, recipe, "hfcf run x")
+    text = (tmp_path / "recipe.yaml").read_text()
+    assert str(tmp_path) not in text
+    assert "alice" not in text
+    assert check_result(tmp_path, recipe, "hfcf run x") is False
+    for changed in (other, {**recipe, "data_dir": "data"}, {**recipe, "settings": {"verifier": {"name": "/home/bob/v"}}}):
+        with pytest.raises(ExistingResultError, match="lead to other folders or files"):
+            check_result(tmp_path, changed, "hfcf run x")
+        assert check_result(tmp_path, changed, "hfcf run x", overwrite=True) is True
+    (tmp_path / "a" / "here").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "here")
+    assert check_result(tmp_path, {**recipe, "data_dir": "../data"}, "hfcf run x") is False
+    monkeypatch.chdir(tmp_path / "a")
+    with pytest.raises(ExistingResultError, match="lead to other folders or files"):
+        check_result(tmp_path, {**recipe, "data_dir": "../data"}, "hfcf run x")
+    # A record without the hash is compared by the last parts alone.
+    (tmp_path / "recipe.yaml").write_text("".join(line for line in text.splitlines(True) if "sha256" not in line))
+    assert check_result(tmp_path, other, "hfcf run x") is False
+
+
 def test_a_password_in_an_address_is_hidden_and_the_run_goes_on(tmp_path: Path) -> None:
     recipe = {"system": "eda", "corpus": {"path": "csv", "data_files": "https://me:geheim@host/a.csv"}}
     write_record(tmp_path, recipe, "hfcf run x --set data_files=https://me:geheim@host/a.csv")
