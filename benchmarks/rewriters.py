@@ -18,6 +18,7 @@ from typing import Any
 
 from common import stub_flair, write_stop_words
 
+from hfcf import prompts
 from hfcf.core import offline
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.model import Model
@@ -110,7 +111,7 @@ def prompted(rows: Sequence[Row]) -> list[list[Candidate]]:
     chat = partial(read_tokenizer(SMOLLM).apply_chat_template, tokenize=False, add_generation_prompt=True)
     readable = [row for row in rows if prompt.find_problem(row) is None]
     engine = Continuation(model=SMOLLM, num_beams=1, max_new_tokens=64 if task == "verification" else 128, max_length=2048)
-    written = engine.run([chat(prompt.messages(row, 1)) + beginning for row in readable])
+    written = engine.run([chat(prompts.messages(prompt.template, shots=1, **prompt.values(row))) + beginning for row in readable])
     answers = {row["id"]: read_answer(beginning, texts, prompt) for row, texts in zip(readable, written, strict=True)}
     return [[prompt.candidate(row, answer, "prompted") for answer in answers.get(row["id"], ())] for row in rows]
 
@@ -122,7 +123,7 @@ def read_answer(beginning: str, texts: Sequence[Any] | None, prompt: Any) -> lis
         if prompt.template == "claims" and '"' in generated["text"]:
             text = beginning + generated["text"].partition('"')[0] + '"}'
         try:
-            return [parse_answer(text, prompt.schema())]
+            return [parse_answer(text, prompts.schema(prompt.template, prompt.limits))]
         except InvalidAnswer:
             return []
     return []

@@ -52,7 +52,7 @@ def describe(rows: Dataset) -> dict[str, Any]:
     ...        "evidence_info": [{"id": "s1", "useful": True, "leaf": True}],
     ...        "structure": [{"premises": ["s1"], "conclusion": "claim"}]}
     >>> describe(Dataset.from_list([row], features=Features(STRUCTURES.features)))["means"]
-    {'claims': 1.0, 'words per claim': 2.0, 'evidence': 1.0, 'words per evidence': 3.0, 'steps': 1.0, 'distractors': 0.0}
+    {'words per claim': 2.0, 'words per evidence': 3.0, 'claims': 1.0, 'evidence': 1.0, 'steps': 1.0, 'distractors': 0.0}
     """
     task = task_of(rows.features)
     statuses = rows["status"] if "status" in rows.features else [None] * len(rows)

@@ -27,8 +27,8 @@ from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
 from hfcf.training.trainer import Hyperparameters
 
-NAMES = {"curves"}
-"""Numbers that only name the points of a figure."""
+NAMES = {"curves", "scores"}
+"""Numbers that only name the points of a figure, or are those of a paper."""
 
 
 @cache

@@ -216,7 +216,5 @@ def test_half_a_surrogate_pair_rejects_its_row_alone() -> None:
     bad = [{**good, "claim": "a\ud800b"}, {**good, "evidence": [{"title": "\udfff", "text": "The Nile."}]}]
     ds = hfcf.from_dataset([good, *bad])
     assert ds["status"][0] is None
-    assert [status["reason"].partition(" at ")[0] for status in ds["status"][1:]] == [
-        "the claim holds half of a surrogate pair",
-        "the title of evidence piece 0 holds half of a surrogate pair",
-    ]
+    for status, place in zip(ds["status"][1:], ("the claim", "the title of evidence piece 0"), strict=True):
+        assert f"{place} holds half of a surrogate pair" in status["reason"]

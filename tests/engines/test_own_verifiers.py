@@ -171,7 +171,7 @@ def test_a_refusal_says_what_to_type(names: list[str], settings: dict[str, Any],
 
 
 def test_one_score_is_no_verdict(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="cross-encoder"):
+    with pytest.raises(ValueError, match="one output"):
         check_classifier(Model(save(tmp_path, "cross-encoder", ["LABEL_0"], [0])))
 
 

@@ -379,12 +379,10 @@ def test_a_model_that_can_not_compute_layers_again_is_named(tiny_model: Tiny) ->
         pass
 
 
-def test_settings_that_are_not_set_change_no_key() -> None:
+def test_settings_are_pickled_whole() -> None:
     plain = Hyperparameters(model=Model("a"))
-    assert not {"micro_batch_size", "gradient_checkpointing", "max_steps"} & plain.__getstate__().keys()
     for changed in (plain, replace(plain, max_steps=3, micro_batch_size=2, gradient_checkpointing=True)):
         assert pickle.loads(pickle.dumps(changed)) == changed
-    assert replace(plain, max_steps=3).__getstate__()["max_steps"] == 3
 
 
 def test_a_training_has_one_length() -> None:

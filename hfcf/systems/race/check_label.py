@@ -112,7 +112,7 @@ class CheckClaim(Stage):
 
     >>> CheckClaim(verifier=Model("roberta-base"), flip="both")
     Traceback (most recent call last):
-    ValueError: flip must be one of 'any' or 'opposite', got 'both'
+    ValueError: flip must be 'any' or 'opposite', got 'both'
     """
 
     VERSION: ClassVar[str] = "2"

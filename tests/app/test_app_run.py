@@ -86,7 +86,7 @@ def test_stages_are_told_as_they_run() -> None:
     ("task", "changes", "part"),
     [
         ("verification", {"claim": "…"}, "claim"),
-        ("relation", {"sentence": "No entity here."}, "entities"),
+        ("relation", {"sentence": "No entity here."}, "<e1>"),
         ("classification", {"text": " "}, "text"),
     ],
 )
