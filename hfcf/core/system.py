@@ -372,7 +372,11 @@ class System:
         """Return the system for the rows' task, if it has a setting `task`."""
         if "task" not in self.schema or ds.features is None:
             return self
-        return self.replace(task=task_of(ds.features).system_task)
+        task = task_of(ds.features).system_task
+        defaults = {
+            name: value for name, value in self.by_task.get(task, {}).items() if self._values[name] == self.schema[name].default
+        }
+        return self.replace(task=task, **defaults)
 
 
 def _same_settings(old: Stage, new: Stage) -> bool:

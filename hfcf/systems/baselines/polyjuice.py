@@ -82,25 +82,25 @@ def random_blank(text: str, draw: random.Random) -> str:
 class RewritePolyjuice(Stage):
     """Ask the model for a sentence that contradicts the claim or text; its label is meant to be the opposite.
 
-        Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
-        `candidates`, best first. A row whose label has no opposite is rejected (NOT ENOUGH INFO; a text where the rows have more
-        than two labels). So is a row whose text holds one of the model's marks or is too long for it. An answer is rejected if it
-        is malformed (`fill_blanks`) or repeats the text or a better answer. Where labels are open, the stage learns the labels of the
-        rows.
+    Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
+    `candidates`, best first. A row whose label has no opposite is rejected (NOT ENOUGH INFO; a text where the rows have more
+    than two labels). So is a row whose text holds one of the model's marks or is too long for it. An answer is rejected if it
+    is malformed (`fill_blanks`) or repeats the text or a better answer. Where labels are open, the stage learns the labels of the
+    rows.
 
-        Args:
-            generator: the model.
-            task: the task of the rows.
-            code: the kind of change, one of `Code`.
-            blanks: "random", as in the authors' call without blanks. A blank is placed by chance and the model fills it. "model":
-                the model places the blanks itself.
-            num_beams: beams of the search.
-            num_return_sequences: answers to a claim.
-            max_new_tokens: longest answer, in tokens.
+    Args:
+        generator: the model.
+        task: the task of the rows.
+        code: the kind of change, one of `Code`.
+        blanks: "random", as in the authors' call without blanks. A blank is placed by chance and the model fills it. "model":
+            the model places the blanks itself.
+        num_beams: beams of the search.
+        num_return_sequences: answers to a claim.
+        max_new_tokens: longest answer, in tokens.
 
-        >>> RewritePolyjuice(code="negate")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ValueError: code must be 'negation', ...
+    >>> RewritePolyjuice(code="negate")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: code must be 'negation', ...
     """
 
     inputs: ClassVar[Any] = TaskColumns(model_columns)

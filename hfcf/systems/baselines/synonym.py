@@ -203,8 +203,8 @@ class Synonym(System):
     synonyms from WordNet, and makes one new sentence of each. It gives no more detail.
 
     Deviations: function words, modal verbs, negations, numbers, names and entities stay, so a short text may have fewer than 30
-    % replaced. A synonym takes its word's inflection and must go with the article before it. The preset "offline" takes synonyms
-    of a word's commonest sense alone (`senses="common"`).
+    % replaced. A synonym takes its word's inflection and must go with the article before it. Of single texts, which no
+    paper treats and nothing checks, synonyms of a word's commonest sense alone are taken (`senses="common"`).
 
     Args:
         task: the task of the rows; called with rows, the system takes it from them.
@@ -217,6 +217,5 @@ class Synonym(System):
     """
 
     chain = (RewriteSynonym, JudgeCandidates)
-    presets: ClassVar = {"paper": {}, "offline": {"senses": "common"}}
-    by_task: ClassVar = {"relation": {"max_length": 128}}
+    by_task: ClassVar = {"relation": {"max_length": 128}, "classification": {"senses": "common"}}
     flips = False

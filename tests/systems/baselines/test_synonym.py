@@ -192,12 +192,14 @@ def test_real_claims(data: Path) -> None:
     ],
 )
 def test_common_synonyms_can_be_published(text: str, expected: list[str]) -> None:
-    """The offline preset takes the commonest sense of a word's usual part of speech alone."""
+    """Of single texts, the commonest sense of a word's usual part of speech alone is taken."""
     assert hfcf.augment(text, system="synonym", n=5, seed=1) == expected
+    made = Synonym.preset("offline", seed=1)(hfcf.from_dataset([{"text": text, "label": "good"}]))
+    assert {row["text"] for row in hfcf.expand(made)} <= {*expected}
 
 
 def test_the_papers_synonyms_are_of_any_sense() -> None:
-    assert Synonym.preset("paper").senses == "any"
+    assert Synonym.preset("paper").senses == Synonym.preset("offline", task="relation").senses == "any"
     assert "had intercourse" in {
         edit["after"] for seed in range(60) for edit in synonym_edits("They loved it.", random.Random(seed), share=1.0)
     }
