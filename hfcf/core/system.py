@@ -372,11 +372,7 @@ class System:
         """Return the system for the rows' task, if it has a setting `task`."""
         if "task" not in self.schema or ds.features is None:
             return self
-        task = task_of(ds.features).system_task
-        defaults = {
-            name: value for name, value in self.by_task.get(task, {}).items() if self._values[name] == self.schema[name].default
-        }
-        return self.replace(task=task, **defaults)
+        return self.replace(task=task_of(ds.features).system_task)
 
 
 def _same_settings(old: Stage, new: Stage) -> bool:

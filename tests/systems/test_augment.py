@@ -25,9 +25,9 @@ def test_a_text_and_a_list_of_texts() -> None:
 
 
 def test_n_texts_of_a_system_that_makes_one() -> None:
-    several = hfcf.augment(TEXT, system=hfcf.Synonym(share=0.5), n=5)
+    several = hfcf.augment(TEXT, system=hfcf.Synonym(share=0.5, senses="any"), n=5)
     assert len(several) > 1
-    assert several[0] == hfcf.augment(TEXT, system="synonym", preset="paper", share=0.5)[0]
+    assert several[0] == hfcf.augment(TEXT, system="synonym", senses="any", preset="paper", share=0.5)[0]
 
 
 def test_a_text_that_gives_none_says_why(capsys: pytest.CaptureFixture[str]) -> None:

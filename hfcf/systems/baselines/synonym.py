@@ -169,7 +169,8 @@ class RewriteSynonym(Stage):
         task: the task of the rows.
         share: the share of all the text's words to replace; one word where it rounds to none.
         senses: "any" takes synonyms of any sense and part of speech, as the papers do: "loved" gives "had intercourse". "common"
-            takes those of the commonest sense, see `common_synonyms`; far fewer words have one.
+            takes those of the commonest sense, see `common_synonyms`; far fewer words have one. None is "common" for single texts,
+            which no paper treats and nothing checks, and else "any".
 
     >>> row = {"id": "37", "tokens": "The eggs were moved into old buckets .".split(), "head": {"start": 1, "end": 2},
     ...        "tail": {"start": 6, "end": 7}, "label": "Entity-Destination(e1,e2)"}
@@ -183,12 +184,13 @@ class RewriteSynonym(Stage):
 
     task: str = DEFAULT
     share: Share = 0.3
-    senses: Senses = "any"
+    senses: Senses | None = None
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         rewriting = rewriting_of(self.task)
         text, rng = rewriting.text(row), rng_for(self, self.task, row["id"])
-        replaced = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row), senses=self.senses)
+        senses = self.senses or ("common" if self.task == "classification" else "any")
+        replaced = synonym_edits(text, rng, share=self.share, protected=rewriting.protected(row), senses=senses)
         reason = f"no word {rewriting.editable} has a synonym that may take its place"
         answer = settle(rewriting.edited(row, replaced, self.name), reason)
         if isinstance(answer, Reject):
@@ -217,5 +219,5 @@ class Synonym(System):
     """
 
     chain = (RewriteSynonym, JudgeCandidates)
-    by_task: ClassVar = {"relation": {"max_length": 128}, "classification": {"senses": "common"}}
+    by_task: ClassVar = {"relation": {"max_length": 128}}
     flips = False
