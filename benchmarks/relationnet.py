@@ -42,7 +42,7 @@ Words = list[list[str]]
 
 def ours(rows: Words) -> tuple[Any, list[list[str]]]:
     """Return this library's net, and every row's new relations."""
-    from hfcf.systems.ccg.expand_relation import RelationNet, Triple
+    from hfcf.systems.ccg.relationnet import RelationNet, Triple
 
     triples = [Triple(*row) for row in rows]
     net = RelationNet.collect(row for row in triples if row.relation != "Other")

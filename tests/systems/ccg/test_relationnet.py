@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -14,7 +16,8 @@ from offline_models import installed
 from hfcf.core import offline
 from hfcf.core.artifacts import save_artifact
 from hfcf.engines.wordnet import wordnet
-from hfcf.systems.ccg.expand_relation import ORDERS, RelationNet, Triple, head_word, relation_net
+from hfcf.systems.ccg.relationnet import ORDERS, RelationNet, Triple, relation_net
+from hfcf.systems.ccg.terms import head_word
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -177,3 +180,9 @@ def test_every_pair_of_known_words_of_semeval_has_a_new_relation(data: Path) -> 
     for row, new in zip(rows, net.expand_all(rows), strict=True):
         assert bool(new) == (noun(row.head) is not None and noun(row.tail) is not None), row
         assert row.relation not in new
+
+
+def test_it_loads_neither_models_nor_datasets() -> None:
+    code = "import sys, hfcf.systems.ccg.relationnet; print({'datasets', 'torch', 'transformers'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
