@@ -38,6 +38,12 @@ def by_place(edits: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], list[M
     return places
 
 
+def overlap(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Return whether two spans, or edits, are in the same text and have a character in common."""
+    same = (first["field"], first["piece"]) == (second["field"], second["piece"])
+    return same and first["start"] < second["end"] and second["start"] < first["end"]
+
+
 def refuse_rest(places: Mapping[tuple[str, int], Any]) -> None:
     """Raise `ValueError` if edits remain whose text the row does not have."""
     if places:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any, ClassVar
 
 from hfcf.core import schema
+from hfcf.core.edits import overlap
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Stage
 from hfcf.text.evidence import evidence_texts
@@ -122,7 +123,7 @@ class ModifyEvidence(Stage):
         made = [_edit(place, after) for place in results]
         for old, new in changes.items():  # the other side of a quantity in two units
             others = [_edit(place, new) for place in _places(texts, old) if new != old]
-            made += [other for other in others if not any(_overlap(other, edit) for edit in made)]
+            made += [other for other in others if not any(overlap(other, edit) for edit in made)]
         return {"edits": sorted(made, key=itemgetter("field", "piece", "start")), "modification": MODIFIED}
 
 
@@ -134,11 +135,6 @@ def _places(texts: Iterable[tuple[str, int, str]], words: str) -> list[tuple[str
 def _edit(place: tuple[str, int, str, int, int], after: str) -> dict[str, Any]:
     field, piece, text, start, end = place
     return {"field": field, "piece": piece, "start": start, "end": end, "before": text[start:end], "after": after}
-
-
-def _overlap(edit: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    same = (edit["field"], edit["piece"]) == (other["field"], other["piece"])
-    return same and edit["start"] < other["end"] and other["start"] < edit["end"]
 
 
 def _stays(reason: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class EditEvidence(Stage):
         here = [entity for entity in row["entities"] if entity["field"] != "claim"]
         if why := why_misplaced(row, here, "an entity") or why_misplaced(row, row["rationales"], "a rationale"):
             raise Reject(why)
-        causal = [entity for entity in here if any(_overlap(entity, span) for span in row["rationales"])]
+        causal = [entity for entity in here if any(edits.overlap(entity, span) for span in row["rationales"])]
         if self.claimed and not causal:
             causal = [entity for entity in here if mentions(row["claim"], entity["text"])]
         if self.edit and not causal:
@@ -245,11 +245,6 @@ def _subject(row: Mapping[str, Any]) -> str:
     """Return the title that all pieces of evidence share, or ""."""
     titles = {piece["title"] or "" for piece in row["evidence"]}
     return titles.pop() if len(titles) == 1 else ""
-
-
-def _overlap(entity: Mapping[str, Any], span: Mapping[str, Any]) -> bool:
-    same = (entity["field"], entity["piece"]) == (span["field"], span["piece"])
-    return same and entity["start"] < span["end"] and span["start"] < entity["end"]
 
 
 def _groups(mentions: Sequence[str], people: bool, acronyms: bool = False) -> dict[str, list[str]]:
