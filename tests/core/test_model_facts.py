@@ -163,8 +163,9 @@ def test_an_adapter_comes_with_its_base(tmp_path: Path, hub_cache: Path) -> None
 def test_models_of_packages_say_whether_they_are_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hub_cache: Path) -> None:
     package = repository(tmp_path / "package", "bsd")
     monkeypatch.setattr(offline, "check_installed", lambda name: package)
-    monkeypatch.setitem(offline._MODELS, "plain", ("p", ".", None))
-    monkeypatch.setitem(offline._MODELS, "made", ("p", ".", lambda source, out: pytest.fail("it is converted")))
+    monkeypatch.setitem(offline._PACKAGES, "plain", [("p", ".")])
+    monkeypatch.setitem(offline._PACKAGES, "made", [("p", ".")])
+    monkeypatch.setitem(offline._CONVERSIONS, "made", lambda source, out: pytest.fail("it is converted"))
     for name in ("offline:plain", "offline:made"):
         facts = find_facts(Model(name))
         assert (facts.place, facts.licence) == (LOCAL, "bsd")

