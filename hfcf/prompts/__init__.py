@@ -1,8 +1,11 @@
 """The prompts for language models: for each a template and a JSON file with the fields of its answer and worked examples.
 
-A prompt is a conversation. The template has two blocks: `task`, written once, and `question`, written before every answer. Each
-worked example is a question of the user with the answer of the assistant. Small models keep to a form that they see in turns; they
-mistake the same examples inside one message for part of the question.
+A prompt is a conversation. The template has two blocks: `task`, the message of the system, and `question`, the user's message
+before every answer. Each worked example is a question of the user with the answer of the assistant. Small models keep to a form
+that they see in turns; they mistake the same examples inside one message for part of the question.
+
+A prompt that changes a text asks for edits of it (`hfcf.prompts.edits`): what comes back is then close to its source, and an
+answer of 15 tokens does what took 60.
 """
 
 from __future__ import annotations
@@ -23,17 +26,20 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.names import did_you_mean
 from hfcf.engines.llm.answers import object_schema
 from hfcf.engines.llm.engine import LanguageModel
+from hfcf.text.words import FUNCTION_WORDS, split
 
 Message = dict[str, str]
 Values = Mapping[str, Any]
 """What a template is filled in with."""
+Limits = Mapping[str, Mapping[str, Any]]
+"""Keywords of JSON Schema to add to fields of an answer."""
 SHOTS = 2
 """The worked examples that a prompt shows by default."""
 FAILED = "the language model: {}"
 """The reason of a row or candidate for which a language model gave no valid answer."""
 _OURS = resources.files("hfcf.prompts")
 _BLOCKS = ("task", "question")
-_FORMAT = "3"
+_FORMAT = "4"
 """Raise it when all prompts put a row into other words."""
 
 
@@ -52,10 +58,13 @@ class Prompt(Protocol):
     """The name of the template, and of the file with its worked examples."""
     default_labels: tuple[str, ...] | None
     """The labels to choose from if none are given; None: the labels of the rows."""
-    limits: Mapping[str, Mapping[str, Any]]
+    limits: Limits
     """Keywords of JSON Schema to add to fields of the answer: see `ask`."""
 
     def __init__(self, *, relations: tuple[str, ...], max_words: int) -> None: ...
+
+    def row_limits(self, row: Mapping[str, Any]) -> Limits:
+        """Return the keywords for a row alone: the words of its text, and the labels that it does not have."""
 
     def find_problem(self, row: Mapping[str, Any]) -> str | None:
         """Say why no prompt can be made of a row, or None."""
@@ -69,7 +78,8 @@ class Prompt(Protocol):
 
 def ask(
     model: Model, name: str, rows: Sequence[Values], *, shots: int = SHOTS, folder: str | None = None,
-    examples: Sequence[Values] | None = None, limits: Mapping[str, Mapping[str, Any]] | None = None, **settings: Any,
+    examples: Sequence[Values] | None = None, limits: Limits | None = None, row_limits: Sequence[Limits] | None = None,
+    **settings: Any,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Ask a language model about rows by a prompt.
 
@@ -81,6 +91,7 @@ def ask(
         folder: a folder with prompts that replace the library's; by default the model's.
         examples: worked examples instead of the prompt's own.
         limits: keywords of JSON Schema to add to fields of the answer, such as {"label": {"enum": […]}}.
+        row_limits: the same for each row alone.
         settings: of `hfcf.engines.llm.engine.LanguageModel`.
 
     Returns:
@@ -88,7 +99,9 @@ def ask(
     """
     folder = folder or model.prompts
     requests = [messages(name, shots=shots, folder=folder, examples=examples, **values) for values in rows]
-    return LanguageModel(model=model, schema=schema(name, limits), **settings).run(requests)
+    engine = LanguageModel(model=model, schema=schema(name, limits), **settings)
+    schemas = None if row_limits is None else [schema(name, {**(limits or {}), **own}) for own in row_limits]
+    return engine.run(requests, schemas)
 
 
 def ask_texts(model: Model, name: str, rows: Sequence[Values], *, number: int, **settings: Any) -> list[Any]:
@@ -96,12 +109,41 @@ def ask_texts(model: Model, name: str, rows: Sequence[Values], *, number: int, *
     (field,) = read_prompt(name)["fields"]
     rows = [{**values, "number": number} for values in rows]
     answers = ask(model, name, rows, limits={field: {"maxItems": max(number, 1)}}, **settings)
+    shown = read_prompt(name, model.prompts)["examples"]
     return [
         answer
         if "error" in answer
-        else [{"text": text, "score": None, "finished": True} for text in drop_repeats(answer["answer"][field])[:number]]
-        for answer in answers
+        else [
+            {"text": text, "score": None, "finished": True, "fault": why_example(text, values, shown)}
+            for text in drop_repeats(answer["answer"][field])[:number]
+        ]
+        for values, answer in zip(rows, answers, strict=True)
     ]
+
+
+def why_example(text: str, values: Values, examples: Sequence[Values]) -> str | None:
+    """Say so if a text has more content words of a worked example than of the row that it was written for: small models copy.
+
+    >>> examples = [{"passage": "Vienna lies on the Danube.", "answers": [{"question": "which river is vienna on"}]}]
+    >>> why_example("which river is Vienna on", {"passage": "Rome is on the Tiber."}, examples)
+    'repeats an example of the prompt'
+    """
+    words, own = content_words(text), content_words(texts_of(values))
+    copied = max((len((words - own) & content_words(texts_of(example))) for example in examples), default=0)
+    return "repeats an example of the prompt" if copied > len(words & own) else None
+
+
+def content_words(text: str) -> set[str]:
+    """Return the words of a text in lower case that are no function words."""
+    return {word.key.lower() for word in split(text) if word.key[0].isalnum()} - FUNCTION_WORDS
+
+
+def texts_of(value: Any) -> str:
+    """Join all texts of a row or an example."""
+    if isinstance(value, str):
+        return value
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return " ".join(map(texts_of, parts))
 
 
 def drop_repeats(texts: Iterable[str]) -> list[str]:
@@ -118,18 +160,18 @@ def messages(
     name: str, *, shots: int = SHOTS, folder: str | None = None, examples: Sequence[Values] | None = None,
     answers: Sequence[Values] = (), **values: Any,
 ) -> list[Message]:  # fmt: skip
-    """Fill in a prompt as a conversation: worked examples, the `answers` so far, and the question.
+    """Fill in a prompt as a conversation: the task, worked examples, the `answers` so far, and the question.
 
-    The task stands before the first question, since not every chat template has messages of the system. An example has values that
-    the template names, and `answers`. A question with several answers is asked step by step, and `step` counts from 1. An example
-    with `when` is only shown to rows with these values. Its answers show no more texts than the `number` that is requested.
+    An example has values that the template names, and `answers`. A question with several answers is asked step by step, and `step`
+    counts from 1. An example with `when` is only shown to rows with these values. Its answers show no more texts than the `number`
+    that is requested.
 
     A text of a row is data: it is on a single line, after its name. The model still reads its content.
 
     Raises:
         ValueError: the template can't be filled in.
 
-    >>> messages("opposite_effects", shots=1, effect="It rained.")[1:]  # doctest: +NORMALIZE_WHITESPACE
+    >>> messages("opposite_effects", shots=1, effect="It rained.")[2:]  # doctest: +NORMALIZE_WHITESPACE
     [{'role': 'assistant', 'content': '{"opposite": "The series was renewed for a further season."}'},
      {'role': 'user', 'content': 'Sentence: It rained.'}]
     """
@@ -150,8 +192,7 @@ def messages(
             turns.append({"role": "user", "content": render_block("question", {**values, **context, "step": step})})
             turns.append({"role": "assistant", "content": json.dumps(_cut(answer, values.get("number")), ensure_ascii=False)})
     turns.append({"role": "user", "content": render_block("question", {**values, "step": len(answers) + 1})})
-    turns[0]["content"] = f"{render_block('task', values)}\n\n{turns[0]['content']}"
-    return turns
+    return [{"role": "system", "content": render_block("task", values)}, *turns]
 
 
 def _cut(answer: Values, number: int | None) -> Values:
@@ -167,7 +208,7 @@ def _one_line(value: Any) -> Any:
     return [_one_line(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def schema(name: str, limits: Mapping[str, Mapping[str, Any]] | None = None) -> str:
+def schema(name: str, limits: Limits | None = None) -> str:
     """Return the JSON schema of the answer to a prompt, with further keywords for some of its fields."""
     fields: dict[str, Any] = read_prompt(name)["fields"]
     return object_schema({**fields, **{field: {**fields.get(field, {}), **limit} for field, limit in (limits or {}).items()}})

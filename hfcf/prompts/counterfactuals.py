@@ -1,26 +1,31 @@
 """The prompts for counterfactuals, in our words: of claims, of relations and of single texts.
 
 Claims are asked for as in RACE's Table 7, relations in the three steps of CCG's Table 9, and texts with another label by as few
-changes as possible, as the annotators of CAD were asked.
+changes as possible, as the annotators of CAD were asked. Unlike there, a model answers with edits, not with a whole text
+(`hfcf.prompts.edits`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from hfcf.core.candidates import Candidate, reject
-from hfcf.prompts import Values
+from hfcf.prompts import Limits, Values
+from hfcf.prompts.edits import NEW_WORDS, apply_edits, limit_edits, list_spans
 from hfcf.tasks.classification import TextRewriting
-from hfcf.tasks.relation import OTHER, context, entities, overlap, roles
-from hfcf.tasks.rewriting import SentenceRewriting, find, folded, places, plain, split
+from hfcf.tasks.relation import OTHER, entities, overlap, roles, spans, token_starts
+from hfcf.tasks.rewriting import SentenceRewriting, plain
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, opposite, rewritten
 from hfcf.text.check import text_problem
+from hfcf.text.slips import why_clumsy
 
 _SEMEVAL = (
     "Message-Topic", "Entity-Destination", "Content-Container", "Cause-Effect", "Component-Whole", "Member-Collection",
     "Instrument-Agency", "Product-Producer", "Entity-Origin",
 )  # fmt: skip
+PLACES, TEXT_PLACES = 3, 6
+"""How many places an answer may edit: of a claim, and of a text, which can be a review."""
 SEMEVAL = tuple(f"{name}({order})" for name in _SEMEVAL for order in ("e1,e2", "e2,e1"))
 """SemEval 2010's relations except "Other", each in both directions, in the order of the paper's prompt."""
 
@@ -37,7 +42,7 @@ class ClaimPrompt:
 
     template = "claims"
     default_labels = ()
-    limits: Mapping[str, Any] = {}
+    limits: ClassVar[Limits] = {}
 
     def __init__(self, *, relations: tuple[str, ...] = (), max_words: int) -> None:
         if max_words < 1:
@@ -47,43 +52,37 @@ class ClaimPrompt:
     def find_problem(self, row: Mapping[str, Any]) -> str | None:
         return f"the label {row['label']} has no opposite" if row["label"] == NOT_ENOUGH_INFO else None
 
+    def row_limits(self, row: Mapping[str, Any]) -> Limits:
+        return {"edits": limit_edits(list_spans(row["claim"]), PLACES)}
+
     def values(self, row: Mapping[str, Any]) -> Values:
         return {**{name: row[name] for name in ("claim", "evidence", "label")}, "wanted": opposite(row["label"])}
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        claim = " ".join(answer["claim"].split())
+        claim, fault = _edited(row["claim"], answer["edits"])
         result = rewritten(row["claim"], claim, opposite(row["label"]), stage)
-        if problem := text_problem(claim, "the new claim"):
+        if problem := text_problem(claim, "the new claim") or fault:
             return reject(result, stage, problem)
         if (words := len(claim.split())) > self.max_words:
             return reject(result, stage, f"the new claim has {words} words; the limit is {self.max_words}")
         return result
 
 
-def read_answer(answer: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn an answer about a row into a relation row, which also has `causal_terms`.
-
-    Raises:
-        ValueError: the answer has the row's relation or sentence, or a causal term that is not outside the entities.
-    """
-    if answer["relation"] == row["label"]:
-        raise ValueError("names the relation that the sentence has")
-    tokens = split(answer["sentence"], row["tokens"])
-    if folded(tokens) == folded(row["tokens"]):
-        raise ValueError("repeats the sentence")
-    spans, outside = find(row, tokens), set(context(row))
-    words = [token if i in outside else "\0" for i, token in enumerate(row["tokens"])]
-    for term in answer["causal_terms"]:
-        if not places(words, split(term, row["tokens"])):
-            raise ValueError(f"names the causal term {term!r}, which is not in the sentence outside the entities")
-    return {"tokens": tokens, **spans, "label": answer["relation"], "causal_terms": list(answer["causal_terms"])}
+def _edited(text: str, edits: Sequence[Mapping[str, str]], outside: Sequence[tuple[int, int]] = ()) -> tuple[str, str | None]:
+    """Return a text with edits, and why it is of no use; the text as it is if they can't be made."""
+    try:
+        new = apply_edits(text, edits, outside)
+    except ValueError as error:
+        return text, str(error)
+    return new, why_clumsy(new, text)
 
 
 class RelationPrompt:
     """Ask for a sentence in which the entities have a different relation of a list; see `hfcf.prompts.Prompt`.
 
-    The model reads relations by the roles of their entities, and brackets and quotes as people write them. A row is not asked about
-    if its relation is "Other" or is not in `relations`, or if its entities share a word.
+    The model names words outside the entities, picks a relation and puts other words in their place, in this order. It reads
+    relations by the roles of their entities, and brackets and quotes as people write them. A row is not asked about if its relation
+    is "Other" or is not in `relations`, or if its entities share a word.
 
     Raises:
         ValueError: there are fewer than two relations, or two of them have the same name.
@@ -115,14 +114,23 @@ class RelationPrompt:
         sentence = " ".join(shown["tokens"])
         return {"candidates": list(self.labels), "sentence": sentence, "head": head, "tail": tail, "relation": shown["label"]}
 
+    def row_limits(self, row: Mapping[str, Any]) -> Limits:
+        shown = _readable(row)
+        others = [label for label in self.labels if label != shown["label"]]
+        spans = list_spans(" ".join(shown["tokens"]), outside=_entity_places(shown))
+        return {"old": {"enum": spans or [""]}, "relation": {"enum": others}, "new": NEW_WORDS}
+
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        result = SentenceRewriting().rewritten(row, answer["sentence"], self.labels[answer["relation"]], stage)
-        if result["status"] is None:
-            try:
-                read_answer(answer, _readable(row))
-            except ValueError as error:
-                return reject(result, stage, str(error))
-        return result
+        shown = _readable(row)
+        sentence, fault = _edited(" ".join(shown["tokens"]), [answer], _entity_places(shown))
+        result = SentenceRewriting().rewritten(row, sentence, self.labels[answer["relation"]], stage)
+        return reject(result, stage, fault) if fault and result["status"] is None else result
+
+
+def _entity_places(row: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Return the places of the entities in the sentence, in characters."""
+    starts = token_starts(row["tokens"])
+    return [(starts[start], starts[end] - 1) for start, end in spans(row)]
 
 
 def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,16 +164,19 @@ class TextPrompt:
         return None
 
     def values(self, row: Mapping[str, Any]) -> Values:
-        others = [label for label in self.labels if label != row["label"]]
-        return {"text": row["text"], "label": row["label"], "others": others}
+        return {"text": row["text"], "label": row["label"], "others": self._others(row)}
+
+    def _others(self, row: Mapping[str, Any]) -> list[str]:
+        return [label for label in self.labels if label != row["label"]]
+
+    def row_limits(self, row: Mapping[str, Any]) -> Limits:
+        return {"label": {"enum": self._others(row)}, "edits": limit_edits(list_spans(row["text"]), TEXT_PLACES)}
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
-        text = answer["text"].strip()
+        text, fault = _edited(row["text"], answer["edits"])
         result = TextRewriting().rewritten(row, text, answer["label"], stage)
-        if problem := text_problem(text, "the new text"):
+        if problem := text_problem(text, "the new text") or fault:
             return reject(result, stage, problem)
-        if answer["label"] == row["label"]:
-            return reject(result, stage, "names the label that the text has")
         longest = max(self.max_words, 2 * len(row["text"].split()))
         if (words := len(text.split())) > longest:
             return reject(result, stage, f"the new text has {words} words; the limit is {longest}")

@@ -18,6 +18,15 @@ _WORD = re.compile(
 _QUOTES = dict.fromkeys(("``", "''", "“", "”"), '"')
 
 
+_LIST = """
+a an the of in on at by to for with from and or but is was are were be been being has have had do does did as it its this that these
+those which who whom whose where when what while his her their he she him they them also than then into there here each other such
+just very any some would could can may might will shall should if because since through within about how why
+"""
+FUNCTION_WORDS = frozenset(_LIST.split())
+"""Words that say little on their own."""
+
+
 class Word(NamedTuple):
     """A word or a punctuation mark: its form for comparison, and its position."""
 

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -19,6 +19,7 @@ from hfcf.engines.llm import in_process
 from hfcf.engines.llm.answers import InvalidAnswer, Schema, parse_answer, schema_validator
 from hfcf.engines.llm.endpoint import Raw, connect
 
+NARROW = in_process.NARROW
 Message = Mapping[str, str]
 Questions = Mapping[str, Mapping[str, Any]]
 """The fields of a chat completion's request (all but the model's name), by the key of the request in the cache."""
@@ -62,6 +63,8 @@ class LanguageModel(Engine):
     []
     """
 
+    VERSION: ClassVar[str] = "2"
+
     model: Model
     schema: Schema
     temperature: Weight | None = 0.0
@@ -89,25 +92,30 @@ class LanguageModel(Engine):
         return {"model": self.weights.key(), **{name: getattr(self, name) for name in names}}
 
     def dtype(self) -> torch.dtype:
-        return torch.float32 if is_remote(self.model) else super().dtype()
+        return torch.float32 if is_remote(self.model) else in_process.ChatWeights(model=self.weights).dtype()
 
-    def run(self, requests: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
-        """Answer every request, in order; equal requests are asked once, and attempts in the request cache are not asked."""
-        names = [json.dumps(messages) for messages in requests]
-        pending: dict[str, Sequence[Message]] = dict(zip(names, requests, strict=True))
+    def run(self, requests: Sequence[Sequence[Message]], schemas: Sequence[Schema] | None = None) -> list[dict[str, Any]]:
+        """Answer every request, in order; equal requests are asked once, and attempts in the request cache are not asked.
+
+        `schemas` narrows the schema for each request, such as to the words of its text. A model in this process is held to it; an
+        endpoint gets the general schema, since servers prepare each schema anew, and what does not fit is requested again.
+        """
+        narrow = schemas or [self.schema] * len(requests)
+        names = [json.dumps([messages, schema]) for messages, schema in zip(requests, narrow, strict=True)]
+        pending = {name: (messages, schema) for name, messages, schema in zip(names, requests, narrow, strict=True)}
         answers: dict[str, dict[str, Any]] = {}
         reasons: dict[str, str] = {}
         record, fresh = usage().setdefault(type(self).__name__, Usage()), set[str]()
         for attempt in range(self.attempts if pending else 0):
-            questions = {name: self._question(messages, attempt, reasons.get(name, "")) for name, messages in pending.items()}
+            questions = {name: self._question(*request, attempt, reasons.get(name, "")) for name, request in pending.items()}
             for name, raw in self._attempt(questions, record, fresh):
                 try:
-                    answers[name] = {"error": raw["refused"]} if "refused" in raw else self._read(raw)
+                    answers[name] = {"error": raw["refused"]} if "refused" in raw else self._read(raw, pending[name][1])
                     record.cached += name not in fresh
                     record.calls += name in fresh
                 except InvalidAnswer as fault:
                     reasons[name] = str(fault)
-            pending = {name: messages for name, messages in pending.items() if name not in answers}
+            pending = {name: request for name, request in pending.items() if name not in answers}
             if not pending:
                 break
         failed = {
@@ -119,7 +127,8 @@ class LanguageModel(Engine):
     def _attempt(self, questions: Questions, record: Usage, fresh: set[str]) -> Iterator[tuple[str, Raw]]:
         """Yield an attempt at each question by its name: those of the cache, then new ones, which are stored as they come."""
         cache, kind, head = open_cache(paid=is_remote(self.model)), type(self).__name__, self._head()
-        keys = {name: request_key(head, [question["messages"], question["seed"]]) for name, question in questions.items()}
+        named = ("messages", "seed", NARROW)
+        keys = {name: request_key(head, [question[key] for key in named]) for name, question in questions.items()}
         stored = {} if cache is None else cache.get(keys.values())
         yield from ((name, stored[key]) for name, key in keys.items() if key in stored)
         missing = {name: questions[name] for name, key in keys.items() if key not in stored}
@@ -146,7 +155,8 @@ class LanguageModel(Engine):
             yield from in_process.complete_all(self, questions)
             return
         endpoint = connect(self.model.name.removeprefix(REMOTE))
-        for raws in endpoint.complete_all(questions):
+        sent = {name: {key: value for key, value in question.items() if key != NARROW} for name, question in questions.items()}
+        for raws in endpoint.complete_all(sent):
             for raw in raws.values():
                 tokens = raw.get("usage") or {"prompt": 0, "completion": 0}
                 record.cost += (
@@ -154,8 +164,8 @@ class LanguageModel(Engine):
                 ) / 1e6
             yield raws
 
-    def _question(self, messages: Sequence[Message], attempt: int, reason: str) -> dict[str, Any]:
-        """Return the fields of a chat completion's request, without the model's name."""
+    def _question(self, messages: Sequence[Message], narrow: Schema, attempt: int, reason: str) -> dict[str, Any]:
+        """Return the fields of a chat completion's request, without the model's name, and the schema of this request alone."""
         turns = [dict(message) for message in messages]
         if attempt:
             # A greedy model would give the same answer to the same question, whatever the seed.
@@ -164,20 +174,20 @@ class LanguageModel(Engine):
         schema = {"name": "answer", "schema": json.loads(self.schema), "strict": True}
         question = {
             "messages": turns, "max_tokens": self.max_tokens, "seed": self.seed + attempt, "temperature": self.temperature,
-            "response_format": {"type": "json_schema", "json_schema": schema},
+            "response_format": {"type": "json_schema", "json_schema": schema}, NARROW: narrow,
         }  # fmt: skip
         if self.alternatives:
             question |= {"logprobs": True, "top_logprobs": self.alternatives}
         return {name: value for name, value in question.items() if value is not None}
 
-    def _read(self, raw: Raw) -> dict[str, Any]:
+    def _read(self, raw: Raw, schema: Schema) -> dict[str, Any]:
         if raw["finish"] == "length":
             written = (raw.get("usage") or {}).get("completion", 0)
             limit = "" if not 0 < written < self.max_tokens else (
                 f" of {self.max_tokens}, because the model's context or the server allows no more with this prompt"
             )  # fmt: skip
             raise InvalidAnswer(f"is cut off at {written if limit else self.max_tokens} tokens{limit}")
-        answer = {"answer": parse_answer(raw["text"], self.schema)}
+        answer = {"answer": parse_answer(raw["text"], schema)}
         return {**answer, "logprobs": raw["logprobs"]} if self.alternatives and "logprobs" in raw else answer
 
     def loaded(self) -> in_process.Loaded:
@@ -188,4 +198,4 @@ class LanguageModel(Engine):
         return in_process.encode_prompts(loaded, requests, self.max_tokens, self.model.name)
 
     def forward(self, loaded: in_process.Loaded, encoded: Sequence[in_process.ChatPrompt]) -> list[Raw]:
-        return in_process.write_answers(loaded, encoded, self.schema, self.temperature, self.alternatives or 0)
+        return in_process.write_answers(loaded, encoded, self.temperature, self.alternatives or 0)

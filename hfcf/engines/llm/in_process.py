@@ -22,6 +22,8 @@ from hfcf.engines.llm.answers import EXTRA, Schema
 from hfcf.engines.llm.endpoint import Raw
 from hfcf.engines.llm.writing import WrittenAnswer, decode_token, write
 
+NARROW = "schema"
+"""The key of a question with the schema of its answer alone."""
 MIN_HEAD = 16
 """The minimum number of tokens of a head that is worth a pass of its own."""
 _JSON: Any = {"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": False}
@@ -66,6 +68,15 @@ class ChatWeights(Engine):
 
     model: Model
 
+    def dtype(self) -> torch.dtype:
+        """Return the number type; "auto" is bfloat16 on a processor too, where it has instructions for it: a language model in
+        float32 needs twice the memory and more than twice the time."""
+        auto = super().dtype()
+        # Versions of torch before 2.10 do not tell what a processor can do.
+        known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)() if self.device().type == "cpu" else {}
+        has_it = known.get("amx_bf16") or known.get("avx512_bf16") or known.get("bf16")
+        return torch.bfloat16 if self.model.dtype == "auto" and has_it else auto
+
     def load(self, device: torch.device) -> Loaded:
         tokenizer = load_tokenizer(self.model)
         if not tokenizer.chat_template:
@@ -86,12 +97,16 @@ class ChatPrompt:
         ids: the tokens.
         seed: decides the draws of its answer.
         limit: the maximum number of tokens of the answer; none or fewer if the prompt is too long for the model.
+        schema: the JSON schema of the answer.
+        start: the tokens with which every answer of this schema begins; they are read with the prompt.
         head: how many of the tokens all prompts of the run begin with.
     """
 
     ids: list[int]
     seed: str
     limit: int
+    schema: Schema
+    start: list[int]
     head: int = 0
 
     def __len__(self) -> int:
@@ -123,7 +138,9 @@ def encode_prompts(loaded: Loaded, questions: Sequence[Mapping[str, Any]], max_t
     for question in questions:
         ids = encode_prompt(loaded, question["messages"], name)
         limit = max_tokens if loaded.longest is None else min(max_tokens, loaded.longest - len(ids))
-        prompts.append(ChatPrompt(ids, json.dumps([question["messages"], question["seed"]]), limit))
+        schema = question[NARROW]
+        start = _matcher(loaded.grammar, schema).deep_copy().compute_ff_tokens()[: max(limit - 1, 0)]
+        prompts.append(ChatPrompt(ids + start, json.dumps([question["messages"], question["seed"]]), limit, schema, start))
     readable = [prompt for prompt in prompts if prompt.limit >= 1]
     head = common_head([prompt.ids for prompt in readable])
     for prompt in readable:
@@ -146,8 +163,20 @@ def encode_prompt(loaded: Loaded, messages: Sequence[Mapping[str, str]], name: s
         for mark in marks:
             text = text.replace(mark, f"{mark[0]} {mark[1:]}")
         turns.append({**message, "content": text})
-    try:
+
+    def fill_template() -> list[int]:
         return list(loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=False))
+
+    try:
+        return fill_template()
+    except TemplateError as error:
+        if turns[0]["role"] != "system":
+            raise ValueError(f"{name}: its chat template can't be filled in: {error}") from error
+    # Some templates, such as Gemma's, have no messages of the system: the user then says the same.
+    task = turns.pop(0)["content"]
+    turns[0] = {**turns[0], "content": f"{task}\n\n{turns[0]['content']}"}
+    try:
+        return fill_template()
     except TemplateError as error:
         raise ValueError(f"{name}: its chat template can't be filled in: {error}") from error
 
@@ -205,14 +234,15 @@ def _matcher(grammar: Any, schema: Schema) -> Any:
     return matcher
 
 
-def write_answers(
-    loaded: Loaded, prompts: Sequence[ChatPrompt], schema: Schema, temperature: float | None, alternatives: int
-) -> list[Raw]:
+def write_answers(loaded: Loaded, prompts: Sequence[ChatPrompt], temperature: float | None, alternatives: int) -> list[Raw]:
     """Write the answers to a batch of prompts, in the form in which answers of endpoints are stored."""
     if temperature is None:
         sampling = loaded.network.generation_config
         temperature = float(sampling.temperature or 1.0) if sampling.do_sample else 0.0
-    answers = [WrittenAnswer(prompt.limit, Random(prompt.seed), _matcher(loaded.grammar, schema).deep_copy()) for prompt in prompts]
+    answers = [
+        WrittenAnswer(prompt.limit, Random(prompt.seed), _matcher(loaded.grammar, prompt.schema).deep_copy(), prompt.start)
+        for prompt in prompts
+    ]
     head = prompts[0].ids[: prompts[0].head]
     cache = head_cache(loaded, head, len(prompts))
     if cache is None:
@@ -223,15 +253,15 @@ def write_answers(
     ids = torch.tensor([[*head, *[pad] * (longest - len(rest)), *rest] for rest in rests])
     mask = torch.tensor([[*[1] * len(head), *[0] * (longest - len(rest)), *[1] * len(rest)] for rest in rests])
     write(loaded, answers, ids, mask, cache, temperature, alternatives)
-    return [_raw(loaded.tokenizer, prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
+    return [_raw(loaded.tokenizer, prompt, answer, alternatives) for prompt, answer in zip(prompts, answers, strict=True)]
 
 
-def _raw(tokenizer: Any, prompt: ChatPrompt, answer: WrittenAnswer) -> Raw:
+def _raw(tokenizer: Any, prompt: ChatPrompt, answer: WrittenAnswer, alternatives: int) -> Raw:
     raw: Raw = {
         "text": tokenizer.decode(answer.ids, skip_special_tokens=True, clean_up_tokenization_spaces=False),
         "finish": "stop" if answer.ended else "length",
-        "usage": {"prompt": len(prompt.ids), "completion": len(answer.ids)},
+        "usage": {"prompt": len(prompt.ids) - len(prompt.start), "completion": len(answer.ids)},
     }
-    if answer.values and answer.values[0][1]:
+    if alternatives:
         raw["logprobs"] = [decode_token(tokenizer, answer, place) for place in range(len(answer.ids))]
     return raw

@@ -24,6 +24,7 @@ class WrittenAnswer:
         limit: its maximum number of tokens.
         random: draws its tokens.
         matcher: its grammar's state.
+        start: the tokens that the grammar leaves no choice about, which are read with the prompt.
         values: the log-probability of each token, and its alternatives with their log-probabilities.
         ended: whether it ended by itself.
     """
@@ -31,9 +32,16 @@ class WrittenAnswer:
     limit: int
     random: Random
     matcher: Any
+    start: Sequence[int] = ()
     ids: list[int] = field(default_factory=list)
     values: list[tuple[float, list[tuple[int, float]]]] = field(default_factory=list)
     ended: bool = False
+
+    def __post_init__(self) -> None:
+        if self.start:
+            self.matcher.consume_tokens(list(self.start))
+            self.ids += self.start
+            self.values += [(0.0, []) for _ in self.start]
 
     @property
     def done(self) -> bool:

@@ -108,8 +108,8 @@ class RewriteLlm(Stage):
         answers = iter(
             prompts.ask(
                 self.model, prompt.template, [prompt.values(row) for row in readable], shots=self.shots, folder=self._folder,
-                limits=prompt.limits, temperature=self.temperature, max_tokens=self.max_tokens, seed=self.seed,
-                attempts=self.attempts,
+                limits=prompt.limits, row_limits=[prompt.row_limits(row) for row in readable], temperature=self.temperature,
+                max_tokens=self.max_tokens, seed=self.seed, attempts=self.attempts,
             )
         )  # fmt: skip
         results: list[dict[str, Any] | Reject] = []

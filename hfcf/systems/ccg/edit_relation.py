@@ -13,7 +13,7 @@ from datasets import Dataset, IterableDataset, List
 from hfcf import prompts
 from hfcf.core import schema
 from hfcf.core.artifacts import read_artifact, save_artifact
-from hfcf.core.candidates import Candidate, reject, scored, settle
+from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import Loss, NonNegative, Positive, Prompted, check_search
 from hfcf.core.stage import Reject, Stage
@@ -21,24 +21,29 @@ from hfcf.engines.continuation import Continuation
 from hfcf.engines.likelihood import Likelihood
 from hfcf.engines.parser import Parser
 from hfcf.engines.perplexity import Branches
+from hfcf.prompts.edits import LONGEST_OLD, NEW_WORDS, sample, why_from_example
 from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.choose_phrase import PhraseChooser, RowPhrases, collect_phrases, write_candidates
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining
 from hfcf.systems.ccg.indicator import COLUMNS, training_rows
 from hfcf.systems.ccg.phrases import Phrases, PhrasesSetting, with_phrases, without_phrases
+from hfcf.systems.ccg.predicate import find_gap, why_broken
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
 from hfcf.tasks.relation import CANDIDATES, OTHER, TASK, candidate, entities, roles, token_edits
-from hfcf.tasks.rewriting import plain
+from hfcf.tasks.rewriting import plain, split
+from hfcf.text.slips import why_clumsy
 from hfcf.training.model_cache import check_full_tuning, ensure_steps
 
 log = logging.getLogger(__name__)
 
 PROMPT = "relation_terms"
-MAX_SHOWN = 30
-"""Known terms that a language model is shown, the commonest first."""
+SHOTS, MAX_SHOWN = 3, 4
+"""Worked examples of the prompt, and the known terms of a relation that a language model is shown, the commonest first."""
 OTHERS = 4
 """A new term must not be known of any of the first so many retrieved relations; the released code's number."""
 
+Row = Mapping[str, Any]
+Span = tuple[int, int]
 Request = tuple[Mapping[str, Any], str]
 """A row, and the relation to write."""
 
@@ -87,7 +92,8 @@ class EditRelation(Stage):
 
     Args:
         editor: the model that writes terms, trained on the template (`hfcf.systems.ccg.editor`); None trains it on the rows. Or
-            "llm:NAME": a language model behind an endpoint is shown the admissible terms and asked for `num_candidates` at once.
+            "llm:NAME" or "chat:NAME": a language model names a run of causal terms, one of the first new relations that the rows
+            retrieved, and the words in their place, `num_candidates` times. With `phrases` it reads some for each relation.
         editor_training: how the editor is trained; the paper's is GPT-2 base.
         min_steps: of its training, see `IdentifyCausalTerms`.
         num_beams: beams of the search.
@@ -100,7 +106,8 @@ class EditRelation(Stage):
         phrases: phrases that express relations: a mapping {relation: [phrase, …]}, a YAML or JSON file, or the name of a shipped
             file, "semeval" or "scierc_ace"; see `hfcf.systems.ccg.phrases.read_phrases`.
         language_model: a decoder-only language model that chooses among phrases.
-        tagger: a parser with spaCy's dependencies, which the choice among phrases needs.
+        tagger: a parser with spaCy's dependencies, which the choice among phrases needs. A language model as editor then replaces
+            the predicate between the entities, and its sentence must still be whole (`hfcf.systems.ccg.predicate`).
         max_phrases: how many phrases of each relation are tried for a row. The row's id draws them, so that no phrase is in most
             rows of a relation.
         max_loss: how many nats the sentence may lose.
@@ -181,6 +188,8 @@ class EditRelation(Stage):
         terms, fitted_editor, row_phrases = _fitted(self.fitted or "", self.phrases)
         if row_phrases is not None:
             return self._write_phrases(rows, row_phrases)
+        if self.use_editor and self.editor is not None and is_prompted(self.editor):
+            return self._ask_editor(self.editor, terms, rows)
         edited = [bool(row["causal_terms"]) and _rests_on_them(row) for row in rows]
         requests = [
             (row, relation)
@@ -227,36 +236,105 @@ class EditRelation(Stage):
         if not requests:
             return []
         model = self.editor or editor.fitted_editor(self.name, fitted_editor)
-        if is_prompted(model):
-            return self._ask_editor(terms, model, requests)
         if self.closed:
             return _likeliest(terms, model, requests)
         answers = editor.engine_of(self, model).run([editor.prompt_text(row, relation, model) for row, relation in requests])
         return [_choose(terms, row, relation, answer) for (row, relation), answer in zip(requests, answers, strict=True)]
 
-    def _ask_editor(self, terms: KnownTerms, model: Model, requests: Sequence[Request]) -> list[_Written]:
-        known = [_admissible(terms, row, relation) for row, relation in requests]
-        values = [self._values(*request, group) for request, group in zip(requests, known, strict=True) if group]
-        number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
-        answers = iter(prompts.ask_texts(model, PROMPT, values, number=number, max_tokens=max_tokens, seed=self.seed))
-        results = []
-        for (row, relation), group in zip(requests, known, strict=True):
-            if not group:
-                results.append(_no_term(terms, row, relation))
-            elif why := prompts.failure(answer := next(answers)):
-                results.append(_Written("", trouble=why))
-            else:
-                results.append(_choose(terms, row, relation, answer))
+    def _ask_editor(self, model: Model, terms: KnownTerms, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        """Ask a language model which words of each row to replace, by which, and for which of its first new relations."""
+        parses = self._parse([row["tokens"] for row in rows])
+        places = [_editable(row, parse) for row, parse in zip(rows, parses, strict=True)]
+        spans = {i: place for i, place in enumerate(places) if not isinstance(place, str)}
+        asked = [*spans]
+        values = [self._values(rows[i], terms) for i in asked]
+        limits: list[dict[str, Any]] = [
+            {
+                "old": {"enum": [" ".join(plain(rows[i]["tokens"])[start:end]) for start, end in spans[i]]},
+                "relation": {"enum": [each["name"] for each in row_values["relations"]]}, "new": NEW_WORDS,
+            }
+            for i, row_values in zip(asked, values, strict=True)
+        ]  # fmt: skip
+        answers = sample(model, PROMPT, values, limits, self.num_candidates, shots=SHOTS, max_tokens=64, seed=self.seed)
+        written = dict(zip(asked, zip(values, answers, strict=True), strict=True))
+        results: list[dict[str, Any] | Reject] = []
+        for i, (row, place) in enumerate(zip(rows, places, strict=True)):
+            if isinstance(place, str):
+                results.append(settle([], place))
+                continue
+            row_values, row_answers = written[i]
+            valid = {tuple(answer["answer"].items()): answer["answer"] for answer in row_answers if "error" not in answer}
+            candidates = [self._candidate_of(model, row, place, row_values, answer) for answer in valid.values()]
+            candidates = self._unbroken(row, parses[i], place, candidates)
+            results.append(settle(candidates, prompts.failure(row_answers[0]) or "there is no candidate"))
         return results
 
-    def _values(self, row: Mapping[str, Any], relation: str, known: Sequence[str]) -> dict[str, Any]:
+    def _parse(self, sentences: Sequence[Sequence[str]]) -> Sequence[Any]:
+        return [None] * len(sentences) if self.tagger is None else self.tagger.run([list(tokens) for tokens in sentences])
+
+    def _values(self, row: Mapping[str, Any], terms: KnownTerms) -> dict[str, Any]:
         tokens = plain(row["tokens"])
         head, tail = entities({**row, "tokens": tokens})
-        first, *others = row["causal_terms"]
-        # A blank for the first causal term and none for the other terms, as they are edited.
-        words = ("[BLANK]" if i == first else token for i, token in enumerate(tokens) if i not in others)
-        terms = {"known": list(known[:MAX_SHOWN]), "with_known": bool(known), "closed": self.closed}
-        return {"sentence": " ".join(words), "relation": roles(relation), "head": head, "tail": tail, **terms}
+        known = [
+            {"name": roles(name), "terms": [*terms.texts(name, order(row)).values()][:MAX_SHOWN]}
+            for name in row["new_relations"][:OTHERS]
+        ]
+        return {"sentence": " ".join(tokens), "head": head, "tail": tail, "relation": roles(row["label"]), "relations": known}
+
+    def _candidate_of(
+        self, model: Model, row: Mapping[str, Any], place: Sequence[Span], values: Mapping[str, Any], answer: Mapping[str, str]
+    ) -> Candidate:
+        """Make the candidate of a language model's answer."""
+        tokens, old = plain(row["tokens"]), answer["old"].split()
+        spans = [(start, end) for start, end in place if tokens[start:end] == old]
+        relation = next(name for name in row["new_relations"] if roles(name) == answer["relation"])
+        text = " ".join(split(answer["new"], row["tokens"]))
+        if not spans or normalised(text) == normalised(answer["old"]):
+            why = "changes nothing" if spans else f"edits words that are not there: {answer['old']!r}"
+            return reject(candidate(row, relation, []), self.name, why)
+        new = candidate(row, relation, token_edits(row["tokens"], [*range(*spans[0])], text))
+        examples = prompts.read_prompt(PROMPT, model.prompts)["examples"]
+        fault = why_clumsy(new["text"], " ".join(row["tokens"])) or why_from_example([answer], values, examples)
+        return reject(new, self.name, fault) if fault else new
+
+    def _unbroken(self, row: Row, parse: Any, place: Sequence[Span], candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Reject candidates whose sentence is no longer whole, by the parses before and after."""
+        if parse is None:
+            return [*candidates]
+        left = [new for new in candidates if undecided(new)]
+        rows = [TASK.apply_edits(row, new["edits"]) for new in left]
+        (start, end), gap = place[0], find_gap(row, parse)
+        assert not isinstance(gap, str)
+        why: dict[int, str | None] = {}
+        for new, edited, after in zip(left, rows, self._parse([edited["tokens"] for edited in rows]), strict=True):
+            length = len(edited["tokens"]) - len(row["tokens"]) + end - start
+            second = max(edited["head"]["end"], edited["tail"]["end"])
+            why[id(new)] = why_broken(parse, after, gap, length, second)
+        return [reject(new, self.name, fault) if (fault := why.get(id(new))) else new for new in candidates]
+
+
+def _editable(row: Row, parse: Any) -> list[Span] | str:
+    """List the words that a language model may replace: the predicate between the entities, by the parse; else each run of causal
+    terms. Or say why there are none."""
+    if not row["causal_terms"]:
+        return "there are no causal terms"
+    if not row["new_relations"]:
+        return "there is no new relation"
+    if parse is None:
+        return _runs(row["causal_terms"])
+    gap = find_gap(row, parse)
+    return gap if isinstance(gap, str) else [(gap.start, gap.end)]
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """List the runs of places that follow each other, as start and end, of at most `LONGEST_OLD` words."""
+    marked = set(places)
+    return [
+        (start, end)
+        for start in places
+        for end in range(start + 1, start + 1 + LONGEST_OLD)
+        if all(place in marked for place in range(start, end))
+    ]
 
 
 def _labels(rows: Iterable[Mapping[str, Any]]) -> set[str]:

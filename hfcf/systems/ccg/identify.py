@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from datasets import Dataset, IterableDataset, List
 
-from hfcf import prompts
 from hfcf.core import schema
-from hfcf.core.model import Model, is_prompted
-from hfcf.core.settings import NeedsWeights, NonNegative, Positive, Prompted
+from hfcf.core.model import Model
+from hfcf.core.settings import NeedsWeights, NonNegative, Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.masked import MaskFiller
@@ -27,11 +26,9 @@ from hfcf.systems.ccg.indicator import (
     ask_indicators,
     learn_indicators,
 )
-from hfcf.tasks.relation import OTHER, TASK, between, context, entities, overlap, requests, roles, spans, trouble
-from hfcf.tasks.rewriting import places, plain, split
+from hfcf.tasks.relation import OTHER, TASK, between, context, overlap, requests, spans, trouble
 from hfcf.training.model_cache import check_full_tuning
 
-PROMPT = "causal_terms"
 STANZA = Constituents()
 WORDS = {"between": between, "context": context}
 _BRACKET = re.compile("-[LR][RSC]B-")  # as the Penn Treebank spells brackets
@@ -64,8 +61,7 @@ class IdentifyCausalTerms(Stage):
 
     Args:
         masked: the masked language model; not asked with `method="gradient"`.
-        indicator: an R-BERT; None trains an R-BERT on the rows, as the paper does. Or "llm:NAME": a language model behind an
-            endpoint chooses among the words that could be masked, and `method`, `masked` and `top` are not used.
+        indicator: an R-BERT; None trains an R-BERT on the rows, as the paper does.
         classifier: how the indicator is trained.
         folds: train this many indicators, each on the rows outside one fold, so that none judges a row that it was trained on. The
             paper has one indicator. An indicator that learnt a few rows by heart recognises them by their entities. For example,
@@ -76,7 +72,8 @@ class IdentifyCausalTerms(Stage):
         words: which words are masked: "between" the entities, or all the "context".
         parser: adds the words of a term's phrase; None is the ablation w/o Parser. The paper's is CoreNLP.
         method: "intervention", or "gradient" for the ablation w/o MII. "gradient" takes the words of the highest gradient, as many
-            as AutoCAD takes, with the indicator's own prediction for the label.
+            as AutoCAD takes, with the indicator's own prediction for the label. "editor" asks no indicator: all words that may be
+            masked are causal terms, of which a language model as `EditRelation.editor` picks its own.
         max_length: pieces that masked language model and indicator read.
         patience: see `hfcf.engines.intervention.Intervention`; None, the default, is exact.
         unflipped: keep rows in which no word flips: `preliminary_terms` is then empty, and all words that may be masked are causal
@@ -94,38 +91,33 @@ class IdentifyCausalTerms(Stage):
     masked: (
         Annotated[Model, NeedsWeights("it fills each masked word with its likeliest words, which an endpoint does not list")] | None
     ) = Model("bert-base-uncased")
-    indicator: Annotated[IndicatorModel, Prompted()] | None = None
+    indicator: IndicatorModel | None = None
     classifier: IndicatorTraining = CLASSIFIER
     folds: Positive = 1
     min_steps: NonNegative = 0
     top: Positive = 100
     words: Literal["between", "context"] = "between"
     parser: Constituents | None = STANZA
-    method: Literal["intervention", "gradient"] = "intervention"
+    method: Literal["intervention", "gradient", "editor"] = "intervention"
     max_length: Positive = 128
     patience: Positive | None = None
     unflipped: bool = False
 
     def check(self) -> None:
         check_full_tuning("classifier", self.classifier)
-        prompted = self.indicator is not None and is_prompted(self.indicator)
-        if self.masked is None and self.method == "intervention" and not prompted:
+        if self.masked is None and self.method == "intervention":
             raise ValueError("masked: interventions need a masked language model")
 
     @property
     def fit_inputs(self) -> tuple[str, ...]:
-        return COLUMNS if self.indicator is None else ()
+        return COLUMNS if self.indicator is None and self.method != "editor" else ()
 
     def read_models(self) -> dict[str, Model]:
-        prompted = self.indicator is not None and is_prompted(self.indicator)
-        unread = {"masked"} if prompted or self.method == "gradient" else set()
+        unread = set() if self.method == "intervention" else {"masked"}
         return {name: model for name, model in super().read_models().items() if name not in unread}
 
     def learn(self, ds: Dataset | IterableDataset) -> str:
         return learn_indicators(self.name, ds, replace(self.classifier, seed=self.seed), self.folds, self.min_steps)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), **prompts.state([PROMPT], self.indicator)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         reasons = [self._trouble(row) for row in rows]
@@ -156,25 +148,14 @@ class IdentifyCausalTerms(Stage):
         return problem or (None if self.maskable(row) else "there is no word that could be masked")
 
     def _preliminary(self, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
-        if self.indicator is not None and is_prompted(self.indicator):
-            return self._named(self.indicator, rows)
+        if self.method == "editor":
+            return [[] for _ in rows]
         too_long = Reject(f"the sentence is longer than the {self.max_length} pieces that the indicator reads")
 
         def ask(indicator: Model, part: list[Any]) -> list[list[int] | Reject]:
             return [too_long if terms is None else terms or _NOTHING for terms in self._flipping(part, indicator)]
 
         return ask_indicators(self.indicator, self.fitted, [row["id"] for row in rows], rows, ask, Reject(UNJUDGED))
-
-    def _named(self, model: Model, rows: Sequence[dict[str, Any]]) -> list[list[int] | Reject]:
-        """Ask a language model which of the words that may be masked each row's relation depends on."""
-        values, allowed = [], [self.maskable(row) for row in rows]
-        for row, words in zip(rows, allowed, strict=True):
-            tokens = plain(row["tokens"])
-            head, tail = entities({**row, "tokens": tokens})
-            sentence = {"sentence": " ".join(tokens), "head": head, "tail": tail, "relation": roles(row["label"])}
-            values.append({**sentence, "words": [tokens[i] for i in words]})
-        answers = prompts.ask(model, PROMPT, values, max_tokens=128, seed=self.seed)
-        return [_named_places(*group) for group in zip(answers, rows, allowed, strict=True)]
 
     def _flipping(self, rows: Sequence[dict[str, Any]], indicator: Model) -> list[list[int] | None]:
         """List for each row the words that its indicator's prediction depends on; None where it can't read the sentence."""
@@ -195,7 +176,7 @@ class IdentifyCausalTerms(Stage):
         return [[[word, [fill for fill, _ in next(answers)[0]]] for word in self.maskable(row)] for row in rows]
 
     def _correct(self, flipping: Sequence[tuple[dict[str, Any], list[int]]]) -> list[list[int]]:
-        if self.parser is None:
+        if self.parser is None or self.method == "editor":
             return [terms or self.maskable(row) for row, terms in flipping]
         parts = [_part(row) if self.words == "between" else (0, len(row["tokens"])) for row, _ in flipping]
         trees = self.parser.run([row["tokens"][start:end] for (row, _), (start, end) in zip(flipping, parts, strict=True)])
@@ -203,16 +184,6 @@ class IdentifyCausalTerms(Stage):
             correct_terms(shift_tree(tree, start), terms, self.maskable(row)) if terms else self.maskable(row)
             for tree, (start, _), (row, terms) in zip(trees, parts, flipping, strict=True)
         ]
-
-
-def _named_places(answer: Mapping[str, Any], row: Mapping[str, Any], allowed: Sequence[int]) -> list[int] | Reject:
-    if why := prompts.failure(answer):
-        return Reject(why)
-    tokens, may = plain(row["tokens"]), set(allowed)
-    open_ = [token if i in may else "\0" for i, token in enumerate(tokens)]
-    terms = [split(term, tokens) for term in answer["answer"]["terms"]]
-    named = {start + i for term in terms for start in places(open_, term) for i in range(len(term))}
-    return sorted(named) or Reject("the language model names no word that could be masked")
 
 
 def _is_word(token: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from hfcf.core.bound_stage import BoundStage
 from hfcf.core.model import Model
-from hfcf.core.public_models import chat_model
+from hfcf.core.public_models import chat_model, pinned
 from hfcf.core.system import System
 from hfcf.engines.parser import Constituents, Parser
 from hfcf.systems._shared.judge import JudgeCandidates
@@ -40,19 +40,18 @@ OFFLINE: dict[str, Any] = {
 
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
-    "indicator": _CHAT, "editor": _CHAT, "masked": None,
-    "parser": Constituents(backend="spacy", model=Model("offline:spacy")),
+    "method": "editor", "masked": None, "parser": None, "editor": _CHAT, "num_candidates": 3, "phrases": "all",
+    "tagger": Parser(backend="spacy", model=Model("offline:spacy")), "language_model": Model("offline:smollm2"), "max_loss": 8.0,
 }  # fmt: skip
-"""A language model behind `HFCF_LLM_URL` names causal terms and writes new terms; spaCy's parser and WordNet are local."""
+"""A language model behind `HFCF_LLM_URL` picks a new relation and words for it, in one answer. WordNet, spaCy's parser and SmolLM2,
+which rejects what reads badly, are local."""
 
 HUB: dict[str, Any] = {
-    # A public relation classifier has only the relations of its own corpus: a chat model names causal terms and writes new terms.
-    "indicator": chat_model(),
-    "editor": chat_model(),
-    # Not read where a chat model is the indicator: the preset must not name weights that it never loads.
-    "masked": None,
-}
-"""One public chat model, Stanza's parser and WordNet; nothing is trained, and no candidate is checked, as in the paper."""
+    **LLM, "editor": chat_model(), "tagger": Parser(backend="spacy", model=Model("en_core_web_sm")),
+    "language_model": pinned("Qwen/Qwen2.5-1.5B-Instruct"),
+}  # fmt: skip
+"""A public chat model instead of the endpoint's. It knows every relation, where a public relation classifier has only those of its
+own corpus. Nothing is trained; the parse alone checks candidates."""
 
 
 class CCG(System):

@@ -25,6 +25,7 @@ from hfcf.engines.generator import pair_prompt
 from hfcf.engines.label_preserving import content_words, why_preserving
 from hfcf.engines.perplexity import Perplexity, perplexity_ratios
 from hfcf.engines.wordnet import wordnet
+from hfcf.prompts.edits import ask_edits
 from hfcf.systems.crossaug.modify_evidence import changed_span, occurrences
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, vote
 from hfcf.tasks.verification import REFUTES, SUPPORTS, TASK
@@ -36,6 +37,7 @@ from hfcf.text.quantities import rebalance
 from hfcf.text.words import spaced_like
 
 PROMPT = "negative_claims"
+SHOTS = 4
 GENERATOR, FILLING = "generator", "span filling"
 
 
@@ -44,6 +46,10 @@ def _loose_quote(text: str, source: str) -> str | None:
     if text.count('"') % 2 and not source.count('"') % 2:
         return "the negative claim has an unpaired quotation mark"
     return None
+
+
+def _why_clumsy(slip: str | None) -> str | None:
+    return slip and f"the negative claim {slip}"
 
 
 class Hypothesis(NamedTuple):
@@ -71,8 +77,8 @@ class GenerateNegativeClaim(Stage):
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on pairs of claims (`recipes/train_negative.yaml`); the paper's
-            is BART-base, trained on WikiFactCheck-English (released). Or "llm:NAME": a language model behind an endpoint reads the
-            evidence too, and writes all candidates at once.
+            is BART-base, trained on WikiFactCheck-English (released). Or "llm:NAME" or "chat:NAME": a language model reads the
+            evidence too, and answers with edits of c: one for each candidate, the likeliest first.
         num_beams: beams of the search (5 in the released code).
         num_candidates: the number of hypotheses to read; c′ is the first complete hypothesis that is not c. The paper reads 1.
         max_new_tokens: longest claim, in tokens.
@@ -152,10 +158,12 @@ class GenerateNegativeClaim(Stage):
         return engine.run([prompt.replace("{}", row["claim"]) for row in rows])
 
     def _ask(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-        number = self.num_candidates
         values = [{"claim": row["claim"], "evidence": row["evidence"]} for row in rows]
-        max_tokens = 32 + self.max_new_tokens * number
-        return prompts.ask_texts(self.generator, PROMPT, values, number=number, max_tokens=max_tokens, seed=self.seed)
+        claims = [row["claim"] for row in rows]
+        return ask_edits(
+            self.generator, PROMPT, values, claims, number=self.num_candidates, shots=SHOTS, max_tokens=self.max_new_tokens,
+            seed=self.seed,
+        )  # fmt: skip
 
     def _hypotheses(self, row: Row, results: Any) -> list[Hypothesis] | Reject:
         """List the claims that may be c′: first the generator's claims, best first, then the filled claims."""
@@ -183,7 +191,11 @@ class GenerateNegativeClaim(Stage):
         others = [text for text in finished if dedup_key(text) != dedup_key(claim)]
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
-        problems = {text: text_problem(text, "the negative claim") or _loose_quote(text, claim) for text in others}
+        slips = {spaced_like(answer["text"], claim): answer.get("fault") for answer in results}
+        problems = {
+            text: text_problem(text, "the negative claim") or _loose_quote(text, claim) or _why_clumsy(slips.get(text))
+            for text in others
+        }
         sound = [text for text in others if not problems[text]]
         if not sound:
             return Reject(problems[others[0]] or "", negative_claim=first)

@@ -18,6 +18,7 @@ from hfcf.engines.corrector import MOST, Corrector, Span, check_corrector, join_
 from hfcf.engines.generator import Generator, restore_words
 from hfcf.engines.label_preserving import are_inflections, why_preserving
 from hfcf.engines.wordnet import wordnet
+from hfcf.prompts.edits import ask_edits, list_spans
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.systems.race.follow import FOLLOWED, follow_edits
 from hfcf.tasks.verification import CANDIDATES, REFUTES, SUPPORTS, generator_prefix, opposite
@@ -25,9 +26,13 @@ from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
+from hfcf.text.words import FUNCTION_WORDS
 
 PROMPT = "evidence_claims"
+SHOTS, PLACES = 3, 3
+"""Worked examples of the prompt, and how many places of a claim a language model may edit."""
 FOLLOW, CORRECT, GENERATE = FOLLOWED, "writer: correct", "writer: generate"
+Row = Mapping[str, Any]
 
 
 def clauses(row: Mapping[str, Any]) -> list[list[str]]:
@@ -97,8 +102,8 @@ class GenerateClaim(Stage):
     value 1. A claim that two writers write counts once, as the first writer's.
 
     Args:
-        generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" for a language model behind
-            an endpoint. It is asked for all k claims at once, with the constraints in the prompt, and has no log-probabilities.
+        generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" or "chat:NAME", a language
+            model that answers with edits of the source's claim, k times. It reads the constraints, and gives no log-probabilities.
         constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
         edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2). Its generator was trained
             on rows of both labels (`prefixed: true` in its recipe). It gets the prefix of the label that the row does not have.
@@ -178,6 +183,8 @@ class GenerateClaim(Stage):
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         required = [clauses(row) if self.constrain else [] for row in rows]
+        if is_prompted(self.generator):
+            required = [_kept_clauses(row, group) for row, group in zip(rows, required, strict=True)]
         followed = [follow_edits(row) if self.follow else None for row in rows]
         unwritten = [i for i, claim in enumerate(followed) if claim is None]
         others = [rows[i] for i in unwritten]
@@ -204,7 +211,9 @@ class GenerateClaim(Stage):
         """Ask the generator, or the language model; return the rows' hypotheses, or why there are none."""
         evidence = [[row["edited_evidence"][s["piece"]] for s in row["sentence_rationales"]] for row in rows]
         labels = [SUPPORTS if self.edit else opposite(row["label"]) for row in rows]
-        return (self._ask if is_prompted(self.generator) else self._search)(evidence, required, labels)
+        if is_prompted(self.generator):
+            return self._ask(rows, evidence, required, labels)
+        return self._search(evidence, required, labels)
 
     def _corrected(self, rows: Sequence[dict[str, Any]]) -> list[list[Any]]:
         """Ask the corrector about every mask of each row's claim; return the rows' hypotheses, likeliest masks first."""
@@ -242,14 +251,18 @@ class GenerateClaim(Stage):
         texts = restore_words([hypothesis["text"] for hypothesis in answer], source, self.generator)
         return [{**hypothesis, "text": text} for hypothesis, text in zip(answer, texts, strict=True)]
 
-    def _ask(self, evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]) -> list[Any]:
+    def _ask(
+        self, rows: Sequence[Row], evidence: Sequence[Any], required: Sequence[list[list[str]]], labels: Sequence[str]
+    ) -> list[Any]:
         # A language model may ignore the constraints, so `_candidate` checks them again.
-        number, max_tokens = self.num_candidates, 32 + self.max_new_tokens * self.num_candidates
         values = [
-            {"evidence": pieces, "clauses": constraints, "refuted": label == REFUTES}
-            for pieces, constraints, label in zip(evidence, required, labels, strict=True)
+            {"claim": row["claim"], "evidence": pieces, "clauses": constraints, "refuted": label == REFUTES}
+            for row, pieces, constraints, label in zip(rows, evidence, required, labels, strict=True)
         ]
-        return prompts.ask_texts(self.generator, PROMPT, values, number=number, max_tokens=max_tokens, seed=self.seed)
+        return ask_edits(
+            self.generator, PROMPT, values, [row["claim"] for row in rows], spans=[_wrong_spans(row) for row in rows],
+            number=self.num_candidates, most=PLACES, shots=SHOTS, max_tokens=self.max_new_tokens, seed=self.seed,
+        )  # fmt: skip
 
     def _candidate(
         self, row: Mapping[str, Any], writer: str, hypothesis: Mapping[str, Any], constraints: list[list[str]]
@@ -262,7 +275,7 @@ class GenerateClaim(Stage):
         }  # fmt: skip
         if not hypothesis["finished"]:
             return reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
-        if why := text_problem(text, "the claim"):
+        if why := text_problem(text, "the claim") or hypothesis.get("fault"):
             return reject(candidate, self.name, why)
         if writer == GENERATE and not all(met(text, constraints)):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
@@ -282,7 +295,9 @@ class GenerateClaim(Stage):
         return candidate
 
     def _why_unsupported(self, row: Mapping[str, Any], text: str) -> str | None:
-        if self.max_unsupported is None or len(places := unsupported(text, _texts(row))) <= self.max_unsupported:
+        # What a language model leaves as it is, is the source's.
+        texts = [*_texts(row), *([row["claim"]] if is_prompted(self.generator) else ())]
+        if self.max_unsupported is None or len(places := unsupported(text, texts)) <= self.max_unsupported:
             return None
         words = ", ".join(text[start:end] for start, end in places)
         return f"says what the evidence does not mention: {words}"
@@ -290,6 +305,23 @@ class GenerateClaim(Stage):
 
 def _texts(row: Mapping[str, Any]) -> list[str]:
     return [text for _, _, text in evidence_texts({"evidence": row["edited_evidence"]})]
+
+
+def _kept_clauses(row: Row, constraints: Sequence[list[str]]) -> list[list[str]]:
+    """Leave out the clauses that the source's claim does not meet either, unless its evidence was edited there.
+
+    Deviation: a claim that is edited says what its source says of the other pieces, in the source's words.
+    """
+    new = {edit["after"] for edit in row["edits"]}
+    return [clause for clause in constraints if new & set(clause) or all(met(row["claim"], [clause]))]
+
+
+def _wrong_spans(row: Row) -> list[str]:
+    """List the spans of a claim in which its evidence lacks a word, for a row whose evidence does not support it; else all."""
+    claim = row["claim"]
+    lacking = unsupported(claim, _texts(row)) if row["label"] == REFUTES or row["edits"] else []
+    supported = {text for text in list_spans(claim) if not any(claim[start:end] in text.split() for start, end in lacking)}
+    return [text for text in list_spans(claim) if text not in supported] or list_spans(claim)
 
 
 def _same_label(row: Mapping[str, Any], text: str) -> str | None:
@@ -305,13 +337,6 @@ def _same_label(row: Mapping[str, Any], text: str) -> str | None:
 MASKS = 8
 """The most ways to mask one claim."""
 _POSSESSIVE = re.compile("['’]s$")
-_LIST = """
-a an the of in on at by to for with from and or but is was are were be been being has have had do does did as it its this that these
-those which who whom whose where when what while his her their he she him they them also than then into there here each other such
-just very any some would could can may might will shall should so if because since through within about
-"""
-_FUNCTION = frozenset(_LIST.split())
-"""Words that a claim may have and its evidence not, without saying more than the evidence."""
 
 
 def unsupported(claim: str, evidence: Sequence[str]) -> list[Span]:
@@ -322,7 +347,7 @@ def unsupported(claim: str, evidence: Sequence[str]) -> list[Span]:
     ['1859']
     """
     told = [text[start:end] for text in evidence for start, end in word_places(text)]
-    known = {_bare(word) for word in told} | _FUNCTION
+    known = {_bare(word) for word in told} | FUNCTION_WORDS  # a claim may have these, and its evidence not
     lower = sorted({word for word in told if word.islower()})
     places = [(start, end) for start, end in word_places(claim) if _bare(claim[start:end]) not in known]
     return [place for place in places if not any(are_inflections(claim[place[0] : place[1]], word) for word in lower)]

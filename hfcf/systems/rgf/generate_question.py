@@ -44,6 +44,8 @@ class GenerateQuestion(Stage):
         max_length: tokens of title and passage: 640 in appendix A.
         min_log_probability: the least log-probability of a question, as a mean over its tokens: a small generator is less sure of
             questions that are not fluent. The paper has no such floor. A language model's questions have none and pass.
+        near_source: a language model reads the source's question, and is to stay as near to it as the new answer allows. A trained
+            generator, as in the paper, does not know that question; what is near it is chosen afterwards.
 
     >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
     15
@@ -62,6 +64,7 @@ class GenerateQuestion(Stage):
     max_new_tokens: Positive = 256
     max_length: Positive = 640
     min_log_probability: LogProbability | None = None
+    near_source: bool = False
 
     def check(self) -> None:
         check_search(self.num_beams, questions=self.questions)
@@ -74,8 +77,9 @@ class GenerateQuestion(Stage):
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.questions,
             max_new_tokens=self.max_new_tokens, max_length=self.max_length,
         )  # fmt: skip
-        places = [place(candidate) for row in rows for candidate in row["candidates"] if undecided(candidate)]
-        answers = iter(write_questions(engine, places, self.seed))
+        asked = [(row["question"], place(candidate)) for row in rows for candidate in row["candidates"] if undecided(candidate)]
+        sources = [question for question, _ in asked] if self.near_source and is_prompted(self.generator) else None
+        answers = iter(write_questions(engine, [one for _, one in asked], self.seed, sources))
         results: list[dict[str, Any] | Reject] = []
         for row in rows:
             candidates: list[Candidate] = []
@@ -97,7 +101,7 @@ class GenerateQuestion(Stage):
             candidate, key = {**answer, "question": text["text"], "scores": scores}, tuple(plain_words(text["text"]))
             if not text["finished"]:
                 candidate = reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
-            elif why := text_problem(text["text"], "the question") or seen.get(key):
+            elif why := text_problem(text["text"], "the question") or text.get("fault") or seen.get(key):
                 candidate = reject(candidate, self.name, why)
             elif self._is_unlikely(text["score"]):
                 candidate = reject(
@@ -119,21 +123,24 @@ def place(candidate: Mapping[str, Any]) -> list[Any]:
     return [candidate["title"], candidate["context"], start, start + len(text)]
 
 
-def write_questions(engine: QuestionGenerator, requests: Sequence[Any], seed: int) -> list[Any]:
+def write_questions(
+    engine: QuestionGenerator, requests: Sequence[Any], seed: int, sources: Sequence[str] | None = None
+) -> list[Any]:
     """Answer as `QuestionGenerator` does, by its model or over an endpoint.
 
-    A language model is asked for all questions at once, and reads the words around the answer of a long passage. It gives no
-    scores: they are None, and its order counts. Instead of a list, an answer may be `{"error": why}`.
+    A language model is asked for all questions at once, and reads the words around the answer of a long passage, and the questions
+    of `sources`, to which it shall stay near. It gives no scores: they are None, and its order counts. Instead of a list, an answer
+    may be `{"error": why}`.
     """
     if not is_prompted(engine.model):
         return engine.run(requests)
     number = engine.num_return_sequences
     rows = []
-    for title, context, start, end in requests:
+    for (title, context, start, end), source in zip(requests, sources or [""] * len(requests), strict=True):
         first = [match.start() for match in re.finditer(r"\S+", context[:start])][-WORDS:][:1]
         last = [match.end() for match in re.finditer(r"\S+", context[end:])][:WORDS][-1:]
         window = mark_answer(context, start, end)[first[0] if first else 0 :]
         window = window[: len(window) - (len(context) - end - last[0])] if last else window
-        rows.append({"title": title, "marked": window, "answer": context[start:end]})
+        rows.append({"title": title, "marked": window, "answer": context[start:end], "source": source, "near": bool(source)})
     max_tokens = engine.max_new_tokens * number
     return prompts.ask_texts(engine.model, "questions", rows, number=number, max_tokens=max_tokens, seed=seed)

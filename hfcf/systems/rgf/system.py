@@ -59,6 +59,7 @@ PAPER: dict[str, Any] = {
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
     "reader": _CHAT, "generator": _CHAT, "readers": (_CHAT,), "agree": 1, "n_best": 3, "questions": 3, "max_new_tokens": 48,
+    "near_source": True,
 }  # fmt: skip
 """One language model behind `HFCF_LLM_URL` is reader, generator and readers; name yours, or give models of your own."""
 
@@ -69,6 +70,7 @@ HUB: dict[str, Any] = {
     "readers": tuple(map(pinned, READERS[1:])),
     "agree": 2,
     "questions": 3,
+    "near_source": True,
     "max_new_tokens": 48,
     "reader_length": 384,
     "k": 10,

@@ -1,0 +1,45 @@
+"""Slips of grammar that a rewritten text makes where its source made none, as far as single words show them."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+_VOWEL = re.compile(r"[aeioAEIO]|[uU](?!ni|s[ae])|8|11\b|18\b")
+_SILENT = re.compile(r"one\b|once\b|eu|heir|hon(?:ou?r|est)|hours?\b", re.IGNORECASE)
+_ARTICLES = {"a", "an", "the"}
+_FINITE = {"is", "are", "was", "were", "does", "do", "did", "has", "have", "had"}
+_BASE = {"have", "do"}
+
+
+def indefinite(word: str) -> str:
+    """Return the indefinite article before a word, "a" or "an".
+
+    >>> [indefinite(word) for word in ("actor", "union", "hour", "one-off", "8th", "book")]
+    ['an', 'a', 'an', 'a', 'an', 'a']
+    """
+    silent = _SILENT.match(word)
+    spoken_vowel = bool(_VOWEL.match(word)) if silent is None else word[:1] in "hH"
+    return "an" if spoken_vowel else "a"
+
+
+def why_clumsy(text: str, source: str) -> str | None:
+    """Return what reads wrong in a text that reads well in its source: a word twice in a row, two articles, two verbs.
+
+    >>> why_clumsy("Furious 7 was did not direct.", "Furious 7 was directed.")
+    'has two verbs in a row: was did'
+    >>> why_clumsy("It is on the the bridge.", "It is on the bridge.")
+    'has a word twice in a row: the the'
+    """
+    known = {(left.casefold(), right.casefold()) for left, right in pairwise(source.split())}
+    for left, right in pairwise(text.split()):
+        pair = left.casefold(), right.casefold()
+        if pair in known or not left[-1].isalnum():
+            continue
+        if pair[0] == pair[1].rstrip(".,;:!?"):
+            return f"has a word twice in a row: {left} {right}"
+        if set(pair) <= _ARTICLES:
+            return f"has two articles in a row: {left} {right}"
+        if set(pair) <= _FINITE and not (pair[0] in ("does", "do", "did") and pair[1] in _BASE):
+            return f"has two verbs in a row: {left} {right}"
+    return None
