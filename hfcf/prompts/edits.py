@@ -65,20 +65,43 @@ def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()
     places: list[tuple[int, str, int]] = []
     for edit in edits:
         old, new = edit["old"], " ".join(edit["new"].split())
-        if dedup_key(old) == dedup_key(new):
-            raise ValueError(f"changes nothing: {old!r} stays")
         found = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text)] if old else []
         free = [(start, end) for start, end in found if not any(start < right and left < end for left, right in outside)]
         if not free:
             raise ValueError(f"edits words that are not there: {old!r}")
-        places += [(*_with_article(text, start, new), end) for start, end in free]
+        places += [(*_with_article(text, start, _without_context(new, text[:start], text[end:])), end) for start, end in free]
     places.sort()
+    source = text
     if any(left[2] > right[0] for left, right in pairwise(places)):
         raise ValueError("edits the same words twice")
     for start, new, end in reversed(places):
         # A sentence that began with a capital still does.
         text = text[:start] + (new[:1].upper() + new[1:] if not start and text[:1].isupper() else new) + text[end:]
+    if dedup_key(text) == dedup_key(source):
+        raise ValueError("changes nothing")
     return text
+
+
+def _without_context(new: str, before: str, after: str) -> str:
+    """Leave out words that the text goes on with, which small models write again.
+
+    >>> _without_context("won the cup in May", "Ann ", " the cup in May.")
+    'won'
+    """
+    words, left, right = new.split(), before.split(), after.split()
+    for length in range(len(words) - 1, 0, -1):
+        if right[:length] and [_bare(word) for word in words[-length:]] == [_bare(word) for word in right[:length]]:
+            words = words[:-length]
+            break
+    for length in range(len(words) - 1, 0, -1):
+        if [_bare(word) for word in words[:length]] == [_bare(word) for word in left[-length:]]:
+            words = words[length:]
+            break
+    return " ".join(words)
+
+
+def _bare(word: str) -> str:
+    return word.strip(".,;:!?").casefold()
 
 
 def _with_article(text: str, start: int, new: str) -> tuple[int, str]:

@@ -11,9 +11,10 @@ from datasets import List
 
 from hfcf.core.candidates import Candidate, accept, reject, settle, undecided
 from hfcf.core.model import Model
-from hfcf.core.settings import Positive
+from hfcf.core.settings import Positive, Share
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.task import Task, TaskColumns, find_problem, get_task, task_of
+from hfcf.metrics.minimality import kept_words
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
 
@@ -37,6 +38,8 @@ class JudgeCandidates(Stage):
         judges: further models, which must agree with the verifier; they judge only what it accepts.
         certainty: the minimum probability that the verifier and each of the judges must give that label (0–1).
         max_length: the number of tokens of a row that the verifier reads; see `Task.judge` of each task for longer rows.
+        min_kept: reject a candidate of which a changed text shares fewer words with its source, as a share (0–1) of the words of
+            the longer one. None, as in the papers, rejects none.
 
     >>> JudgeCandidates(system="crossaug").name
     'judge_candidates'
@@ -56,6 +59,7 @@ class JudgeCandidates(Stage):
     judges: JudgeModels = ()
     certainty: Certainty = 0.0
     max_length: Positive = 130
+    min_kept: Share | None = None
 
     def check(self) -> None:
         check_judges(self.verifier, self.judges, self.certainty)
@@ -69,7 +73,10 @@ class JudgeCandidates(Stage):
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         task, verdicts = get_task(self.task), None
         rows = [
-            {**row, "candidates": [_reject_broken(task, row, candidate, self.name) for candidate in row["candidates"]]}
+            {
+                **row,
+                "candidates": [_reject_broken(task, row, candidate, self.name, self.min_kept) for candidate in row["candidates"]],
+            }
             for row in rows
         ]
         if self.verifier is not None:
@@ -79,15 +86,28 @@ class JudgeCandidates(Stage):
         return decide(self.name, self.system, rows, verdicts)
 
 
-def _reject_broken(task: Task, row: Mapping[str, Any], candidate: Candidate, stage: str) -> Candidate:
-    """Reject an undecided candidate whose edits do not fit the row, make a row that no model can read, or turn no label."""
+def _reject_broken(
+    task: Task, row: Mapping[str, Any], candidate: Candidate, stage: str, min_kept: float | None = None
+) -> Candidate:
+    """Reject an undecided candidate whose edits do not fit the row, make a row that no model can read, turn no label, or keep too
+    little."""
     if not undecided(candidate):
         return candidate
     try:
-        why = find_problem(task.counterfactual_row(row, candidate)) or task.why_kept(row, candidate)
+        new = task.counterfactual_row(row, candidate)
+        why = find_problem(new) or task.why_kept(row, candidate)
+        if why is None and min_kept is not None and (kept := _kept(task, row, new)) < min_kept:
+            why = f"speaks of something else: {kept:.2f} of its words are kept, {min_kept} at least"
     except (TypeError, ValueError) as error:  # an offset may be null
         why = f"its edits do not fit the row: {error}"
     return candidate if why is None else reject(candidate, stage, why)
+
+
+def _kept(task: Task, row: Mapping[str, Any], new: Mapping[str, Any]) -> float:
+    """Return the share of words that the changed text with the fewest shares with its source."""
+    pairs = zip(task.segments(row), task.segments(new), strict=False)
+    changed = [(old.text, other.text) for old, other in pairs if old.text and other.text and old.text != other.text]
+    return min((min(kept_words(*pair) or 0.0, kept_words(*pair[::-1]) or 0.0) for pair in changed), default=1.0)
 
 
 def decide(

@@ -40,7 +40,7 @@ OFFLINE: dict[str, Any] = {
 
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
-    "method": "editor", "masked": None, "parser": None, "editor": _CHAT, "num_candidates": 3, "phrases": "all",
+    "method": "editor", "masked": None, "parser": None, "editor": _CHAT, "num_candidates": 3, "phrases": "all", "min_kept": 0.5,
     "tagger": Parser(backend="spacy", model=Model("offline:spacy")), "language_model": Model("offline:smollm2"), "max_loss": 8.0,
 }  # fmt: skip
 """A language model behind `HFCF_LLM_URL` picks a new relation and words for it, in one answer. WordNet, spaCy's parser and SmolLM2,

@@ -81,7 +81,7 @@ OFFLINE: dict[str, Any] = {
 """Settings of the offline preset: what the paper's BART writes unchecked, a small T5 writes for a verifier to choose from."""
 
 _CHAT = Model("llm:gpt-4o-mini")
-LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHAT}
+LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHAT, "min_kept": 0.5}
 """A language model behind `HFCF_LLM_URL` writes and verifies; no local model is left."""
 
 HUB: dict[str, Any] = {
@@ -94,6 +94,7 @@ HUB: dict[str, Any] = {
     "max_length": 512,
     # The first claim that passes often changes more than it must.
     "best": True,
+    "min_kept": 0.5,
     "replace_all": True,
     "unique": True,
 }

@@ -66,6 +66,7 @@ REMOTE: dict[str, Any] = {
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
     "num_candidates": 5,
     "max_new_tokens": 64,
+    "min_kept": 0.5,
 }
 """A language model behind `HFCF_LLM_URL` verifies, explains and writes; MiniLM (the filter) and spaCy (entities) are local."""
 
@@ -93,6 +94,7 @@ HUB: dict[str, Any] = {
     "exclude_same": True,
     "exclude_malformed": True,
     "max_copied": 0.8,
+    "min_kept": 0.5,
     # The claim with the edits of its evidence is the nearest to its source.
     "follow": True,
     "unique": True,
