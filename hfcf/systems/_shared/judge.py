@@ -16,6 +16,7 @@ from hfcf.core.stage import Reject, Stage
 from hfcf.core.task import Task, TaskColumns, find_problem, get_task, task_of
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
+from hfcf.text.quantities import why_out_of_proportion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class JudgeCandidates(Stage):
     A row is accepted when one of its candidates is accepted. With a model, this is the consistency filtering of MICE, AutoCAD and
     CoCo; the papers of CrossAug and CCG do not filter. A candidate is rejected before that if its edits do not fit the row. So is a
     candidate whose row can't be worked on (an empty claim, or a claim of 100 kB), and one that must keep its label, see
-    `hfcf.core.task.Task.why_kept`.
+    `hfcf.core.task.Task.why_kept`; and one that changes one side of a quantity in two units ("330 metres (1,083 ft)").
 
     Args:
         system: the name in provenance.
@@ -42,6 +43,7 @@ class JudgeCandidates(Stage):
     'judge_candidates'
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.features, "candidates": List(task.candidate_features)})
     outputs: ClassVar[Any] = TaskColumns(
         lambda task: {"candidates": List(task.candidate_features), "counterfactuals": List(dict(task.counterfactual))}
@@ -84,10 +86,17 @@ def _reject_broken(task: Task, row: Mapping[str, Any], candidate: Candidate, sta
     if not undecided(candidate):
         return candidate
     try:
-        why = find_problem(task.counterfactual_row(row, candidate)) or task.why_kept(row, candidate)
+        new = task.counterfactual_row(row, candidate)
+        why = find_problem(new) or task.why_kept(row, candidate) or _why_out_of_proportion(task, row, new)
     except (TypeError, ValueError) as error:  # an offset may be null
         why = f"its edits do not fit the row: {error}"
     return candidate if why is None else reject(candidate, stage, why)
+
+
+def _why_out_of_proportion(task: Task, row: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """Return which quantity in two units changes in one of them, in any text of the row."""
+    pairs = zip(task.segments(row), task.segments({**row, **new}), strict=False)
+    return next((why for old, changed in pairs if (why := why_out_of_proportion(old.text, changed.text))), None)
 
 
 def decide(

@@ -19,6 +19,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.entity_types import place_kind
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems._shared.plausible import Draw, divide_names, is_near, plausible_shape
+from hfcf.systems.race.explain import say_cut
 from hfcf.systems.race.follow import ONE, edits_of, excludes
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, is_month, value_shape
@@ -44,13 +45,13 @@ class EditEvidence(Stage):
     - *in-instance*: PERSONs change places with PERSONs and ORGs with ORGs, in one random cycle, when there are two or more in
       different pieces. Deviation: the paper swaps "PERSON/ORG". A name in the title that all pieces share is not swapped, since
       this would only rename the page's subject.
+    - *in proportion*: both sides of a converted quantity ("5 km (3.1 mi)") change. The paper has no such rule.
     - *consistent*: a change is made at every mention in every piece and title, also outside the rationales. Mentions are whole
       words, the longest first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
       (first or last name, or without the middle name) follow the full name.
     - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, and births stay before
-      deaths. Only names of the same kind change places, and an acronym follows its name. Both sides of a converted quantity ("5 km
-      (3.1 mi)") change in proportion. Kinds are the kinds of English WordNet; an unknown place is replaced by another unknown
-      place where the dataset has such a place. See `hfcf.systems._shared.plausible`.
+      deaths. Only names of the same kind change places, and an acronym follows its name. Kinds are the kinds of English WordNet; an
+      unknown place is replaced by another unknown place where the dataset has such a place. See `hfcf.systems._shared.plausible`.
     - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or
       a year in a title stays, as does a place in the title that all pieces share. With another year, "2014 World Championship" is
       another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are. A place stays if
@@ -78,13 +79,14 @@ class EditEvidence(Stage):
     hfcf.core.stage.StageError: edit_evidence learns from the whole set (entities) and is not fitted: ...
     """
 
-    VERSION = "6"
+    VERSION = "7"
 
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES, "rationales": schema.RATIONALES}
     outputs: ClassVar = {
         "causal_entities": schema.ENTITIES, "edits": schema.EDITS,
         "edited_evidence": schema.EVIDENCE, "edited_entities": schema.ENTITIES,
     }  # fmt: skip
+    optional: ClassVar = {"unread": schema.INT}
     produced_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
 
     edit: bool = True
@@ -116,7 +118,8 @@ class EditEvidence(Stage):
         if self.claimed and not causal:
             causal = [entity for entity in here if mentions(row["claim"], entity["text"])]
         if self.edit and not causal:
-            raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM is in the token rationales")
+            cut = say_cut(row.get("unread"))
+            raise Reject(f"no entity of the types ORG, PERSON, DATE, GPE or NUM is in the token rationales{cut}")
         if not self.edit or row["label"] != SUPPORTS:
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
         texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
@@ -176,7 +179,7 @@ class EditEvidence(Stage):
                 for old, new in _cycle(sort, pieces, rng):
                     for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
                         changes.setdefault(short, _shorter(new, short, old) if people else new)
-        return convert(changes, texts, [entity["text"] for entity in here]) if self.plausible else changes
+        return convert(changes, texts, [entity["text"] for entity in here])
 
 
 def _choose(row: Mapping[str, Any], choices: Iterable[list[edits.Edit]]) -> list[edits.Edit]:

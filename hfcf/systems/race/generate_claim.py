@@ -25,6 +25,7 @@ from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
+from hfcf.text.quantities import why_out_of_proportion
 
 PROMPT = "evidence_claims"
 FOLLOW, CORRECT, GENERATE = FOLLOWED, "writer: correct", "writer: generate"
@@ -129,7 +130,7 @@ class GenerateClaim(Stage):
     30
     """
 
-    VERSION: ClassVar[str] = "5"
+    VERSION: ClassVar[str] = "6"
 
     inputs: ClassVar = {
         "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "entities": schema.ENTITIES, "edits": schema.EDITS,
@@ -273,6 +274,8 @@ class GenerateClaim(Stage):
         if self.exclude_malformed and (why := why_malformed(text, row["edited_evidence"])):
             return reject(candidate, self.name, why)
         if self.exclude_same and (why := _same_label(row, text)):
+            return reject(candidate, self.name, why)
+        if why := why_out_of_proportion(claim, text):
             return reject(candidate, self.name, why)
         if writer != FOLLOW and (why := self._why_unsupported(row, text)):
             return reject(candidate, self.name, why)

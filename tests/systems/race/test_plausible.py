@@ -111,6 +111,14 @@ def test_both_sides_of_a_converted_quantity_change() -> None:
     assert edit(given) == ["It is 40 km (24.8 mi) long."]
 
 
+def test_both_sides_change_however_substitutes_are_drawn() -> None:
+    given = row([("", "It is 330 metres (1,083 ft) tall.")], {"330": "NUM"})
+    fitted = save_artifact({"entities": {"NUM": {"N": ["660"]}}})
+    for near in (False, True):
+        found = EditEvidence(near=near).with_fitted(fitted)(given)
+        assert found["edited_evidence"][0]["text"] == "It is 660 metres (2,166 ft) tall."
+
+
 def test_both_sides_change_where_a_tagger_took_more_than_the_number() -> None:
     given = row([("", "It is about 5 km (3.1 mi) long.")], {"about 5": "NUM", "3.1 mi": "NUM"})
     assert edit(given, NUM={"N.N mi": ["6.2 mi"]}) == ["It is about 10 km (6.2 mi) long."]
