@@ -12,12 +12,12 @@ from hfcf.engines.contradiction import why_compatible
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.lifetimes import find_years
 from hfcf.text.phrase_match import WORD_END, WORD_START, mentions
+from hfcf.text.words import takes_an
 
 Row = Mapping[str, Any]
 FOLLOWED = "writer: follow"
 """The name of the score by which a candidate names this writer."""
 _ARTICLE = re.compile(r"\b([Aa])n?(?=\s+$)")
-_VOWEL = re.compile(r"[aeioAEIO]|[uU](?!ni)|8|11\b|18\b")
 
 
 def follow_edits(row: Row) -> str | None:
@@ -74,7 +74,7 @@ def _with_article(claim: str, edit: Edit) -> Edit:
     """Include the indefinite article before a substitute in its edit."""
     if (article := _ARTICLE.search(claim[: edit["start"]])) is None:
         return edit
-    right = article[1] + ("n" if _VOWEL.match(edit["after"]) else "")
+    right = article[1] + ("n" if takes_an(edit["after"]) else "")
     after = right + claim[article.end() : edit["start"]] + edit["after"]
     return {**edit, "start": article.start(), "before": claim[article.start() : edit["end"]], "after": after}
 

@@ -254,7 +254,7 @@ def test_a_row_without_a_causal_entity_is_rejected(label: str) -> None:
 def test_a_row_without_a_substitute_is_rejected_with_its_entities() -> None:
     found = edit(row([("", "It rose 3.5 in 1994 and 2006.")], {"3.5": "NUM", "1994": "DATE", "2006": "DATE"}))
     assert found["status"] == {"accepted": False, "stage": "edit_evidence", "reason": found["status"]["reason"]}
-    assert "no other value of its form in the dataset" in found["status"]["reason"]
+    assert "no other value of its form" in found["status"]["reason"]
     assert [e["text"] for e in found["causal_entities"]] == ["3.5", "1994", "2006"]
 
 
