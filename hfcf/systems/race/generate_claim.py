@@ -57,6 +57,8 @@ def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | No
             begins = normalise(" ".join(text.split()[:COPIED]))
             if rest.startswith(": ") or (rest[:1] in _MARKS and begins and normalise(rest).startswith(begins)):
                 return "is the title of a piece of evidence with its text after it"
+            if _DESCRIBED.match(rest):  # "Polonium the element named after Poland"
+                return "begins with a name and a description of it, without a comma between them"
         elif normalise(claim) == normalise(text) and (names := _names(title)) and names.isdisjoint(map(normalise, claim.split())):
             return "is a piece of evidence without its title"
     if _EMPTY.search(claim):
@@ -73,6 +75,7 @@ def _names(title: str) -> set[str]:
 
 COPIED = 2
 """How many words of a piece's text, after its title and a punctuation mark, show that a claim copies both."""
+_DESCRIBED = re.compile(r" (?:the|an?) [a-z]")
 _MARKS = tuple(",;–—-")
 _LEADS_ON = re.compile(r"\b(?:an?|the|and|or|of|in|on|at|by|to|for|with|from|as|was|were|is|are)[\s.,;]*$", re.IGNORECASE)
 _EMPTY = re.compile(r"\((?:\w+:)?\s*\)")
