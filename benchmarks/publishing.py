@@ -23,11 +23,20 @@ os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
 from common import read_options, show
 from datasets import Dataset, Features, load_from_disk
 from retrieval import Memory, words
-from streaming import CORPUS, RUN, TASK
 
 from hfcf.core import edits, schema
+from hfcf.core.task import get_task
 from hfcf.pipeline.publish import publish
 
+TASK = get_task("verification")
+RUN: dict[str, Any] = {
+    "name": "made", "task": "verification", "corpus": "jsonl", "split": "train", "role": None, "seed": 13, "preset": "paper",
+    "settings": {}, "models": {}, "stages": [], "limit": None, "citation": "", "checked_by": None,
+}  # fmt: skip
+CORPUS: dict[str, Any] = {
+    "title": "Made rows", "licence": "unknown", "hub_id": None, "language": "en", "paper": None, "citation": "", "labels": [],
+    "republish": True, "request": None, "release": "yours",
+}  # fmt: skip
 METRICS = ["minimality", "diversity", "copy_rate", "multi_hop", "duplicates", "label_balance"]
 COLUMNS = {"status": schema.STATUS, "candidates": [TASK.candidate_features], "counterfactuals": [dict(TASK.counterfactual)]}
 FEATURES = Features({**TASK.features, **COLUMNS})

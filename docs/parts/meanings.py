@@ -36,6 +36,7 @@ COLUMNS = {
     "support_structure": "that argument as steps",
     "syntactic_terms": "the positions of words on the path in the dependency tree",
     "term_places": "the place of each word of the paths in its graph",
+    "unread": "how many characters at the end of `evidence` the explainer did not read, since its input is cut",
     "writer": "what wrote the negative claim, if `fillings` were offered",
 }
 PROVENANCE = {

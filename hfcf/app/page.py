@@ -110,6 +110,7 @@ def _tab(task: Task, preset: str) -> None:
                     runs.write_settings(names[0], presets[0], task), label="Settings", lines=6,
                     info="Lines such as name=value; hfcf list SYSTEM prints the names.",
                 )  # fmt: skip
+            of = gr.Textbox(runs.owner(names[0], presets[0]), visible=False)
             go = gr.Button("Run", variant="primary", elem_id=f"run-{task.name}", min_width=120)
         with gr.Column(scale=7, min_width=320):
             made = gr.HTML(EMPTY, elem_id=f"result-{task.name}", apply_default_css=False, elem_classes="hfcf-out")
@@ -121,12 +122,17 @@ def _tab(task: Task, preset: str) -> None:
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     other.click(partial(_another, task), number, [number, *entries], **private)
     system.change(partial(_presets, preset), system, chosen, **private).then(
-        partial(_choose, task), [system, chosen], [needs, settings], **private
+        partial(_choose, task), [system, chosen], [needs, settings, of], **private
     )
-    chosen.input(partial(_choose, task), [system, chosen], [needs, settings], **private)
+    chosen.input(partial(_choose, task), [system, chosen], [needs, settings, of], **private)
     results = [made, steps, go, downloads, rows, pasted]
     go.click(partial(_show, runs.Run(), busy=True), None, results, queue=False, **private).then(
-        partial(_run, task), [system, chosen, settings, *entries], results, concurrency_limit=1, concurrency_id="models", **private
+        partial(_run, task),
+        [system, chosen, settings, of, *entries],
+        results,
+        concurrency_limit=1,
+        concurrency_id="models",
+        **private,
     )
 
 
@@ -160,13 +166,14 @@ def _presets(preset: str, system: str) -> Any:
 
 
 def _choose(task: Task, system: str, preset: str) -> list[str]:
-    return [_needs(task, system, preset), runs.write_settings(system, preset, task)]
+    return [_needs(task, system, preset), runs.write_settings(system, preset, task), runs.owner(system, preset)]
 
 
-def _run(task: Task, system: str, preset: str, lines: str, *values: str) -> Iterator[list[Any]]:
+def _run(task: Task, system: str, preset: str, lines: str, of: str, *values: str) -> Iterator[list[Any]]:
     """Run, and yield the page's results as they come."""
+    preset, lines = runs.settle_fields(task, system, preset, lines or "", of)
     texts = {entry.name: str(value or "") for entry, value in zip(task.form, values, strict=True)}
-    for run in runs.run(task, texts, system, preset, lines or ""):
+    for run in runs.run(task, texts, system, preset, lines):
         yield _show(run, busy=True)
     folder = Path(tempfile.mkdtemp(prefix="hfcf-app-"))
     try:

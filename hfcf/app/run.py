@@ -164,6 +164,18 @@ def read_settings(lines: str) -> dict[str, Any]:
     return settings
 
 
+def owner(system: str, preset: str) -> str:
+    """Name what settings on the page belong to; the page carries it beside them."""
+    return f"{system} {preset}"
+
+
+def settle_fields(task: Task, system: str, preset: str, lines: str, of: str) -> tuple[str, str]:
+    """Return preset and settings of a run; of a system for which the page has none yet, its own, and not those of another."""
+    presets = presets_for(system, preset)
+    chosen = preset if preset in presets else presets[0]
+    return chosen, lines if of == owner(system, preset) else write_settings(system, chosen, task)
+
+
 def make_system(system: str, preset: str, task: Task, settings: Mapping[str, Any]) -> System:
     """Make the system with what was chosen.
 

@@ -12,7 +12,7 @@ import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_path
-from hfcf.cli.tables import print_comparison, print_scores
+from hfcf.cli.tables import print_comparison, print_scores, print_training, print_training_plan
 from hfcf.core.paths import replace_file
 
 
@@ -39,13 +39,13 @@ def train(
     if dry_run:
         from hfcf.pipeline.train import plan_training
 
-        console.out.print_json(json.dumps(plan_training(content, where=path.name, limit=limit)))
+        print_training_plan(plan_training(content, where=path.name, limit=limit))
         return
     if out is None:
         raise ValueError("--out is missing: give the folder for the model, --out DIR")
     command = recipes.command("train", recipe, out, set_ or [], limit)
     report = train_recipe(content, out, where=path.name, limit=limit, command=command, overwrite=overwrite)
-    console.out.print_json(json.dumps(report))
+    print_training(report, out)
 
 
 def evaluate(
@@ -90,7 +90,9 @@ def evaluate(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="columns={…} and labels={…} of a file of yours; the others are found. Or an option of a corpus: task=2."
+            "--set",
+            help="columns={…} and labels={…} of files of yours, 2.columns={…} of the second alone; the others are found. "
+            "Or an option of a corpus: task=2.",
         ),
     ] = None,
     out: Annotated[
@@ -122,7 +124,7 @@ def evaluate(
         "distractors": distractors, "encoder": encoder,
     }  # fmt: skip
     settings = {key: value for key, value in options.items() if value is not None}
-    keys = recipes.file_keys(set_ or [], options_of(corpus))
+    keys = recipes.keys_of_each(set_ or [], len(corpus), options_of(corpus))
     check_weights(reference, "MODEL")
     if encoder is not None:
         from hfcf.metrics.scores.structures import encoder_of

@@ -73,12 +73,21 @@ def run(
     if out is None:
         raise ValueError("--out is missing: give the folder for the result, --out DIR")
     here = engine == "local" and launched_processes() == 1
-    watch = _print_stage if here else None
+    printed: set[str] = set()
+
+    def print_stage(stage: Any, step: Callable[[], Any]) -> Any:
+        """Run a stage, then print one line instead of its progress bar."""
+        start, result = time.perf_counter(), step()
+        _print_seconds(stage.name, time.perf_counter() - start)
+        printed.add(stage.name)
+        return result
+
+    watch = print_stage if here else None
     report = run_recipe(recipe, out, changes=changes, limit=limit, overwrite=overwrite, watch=watch, engine=engine)
     if process_number():
         return
     for entry in report["stages"]:
-        if not here or entry["seconds"] is None:
+        if entry["stage"] not in printed:
             _print_seconds(entry["stage"], entry["seconds"])
     console.out.print()
     print_lines(highlights(out, PAIRS, marks=_marks()))
@@ -88,21 +97,8 @@ def run(
     console.print_hanging(console.data_text(describe_rating(report["system"], report["preset"], report["settings"]), style="dim"))
 
 
-def _print_stage(stage: Any, step: Callable[[], Any]) -> Any:
-    """Run a stage, then print one line instead of its progress bar; the stages of a stream run later, all together."""
-    from datasets import IterableDataset
-
-    start = time.perf_counter()
-    result = step()
-    if isinstance(result, IterableDataset):
-        return result
-    _print_seconds(stage.name, time.perf_counter() - start)
-    return result
-
-
-def _print_seconds(name: str, seconds: float | None) -> None:
-    time_taken = "" if seconds is None else f" [dim]{f'{seconds:.1f} s':>9}[/dim]"
-    console.out.print(f"[green]✓[/green] {name:<24}{time_taken}".rstrip(), highlight=False)
+def _print_seconds(name: str, seconds: float) -> None:
+    console.out.print(f"[green]✓[/green] {name:<24} [dim]{f'{seconds:.1f} s':>9}[/dim]", highlight=False)
 
 
 def _marks() -> bool:

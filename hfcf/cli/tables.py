@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
@@ -105,6 +105,39 @@ def print_scores(results: Mapping[str, Mapping[str, Any]]) -> None:
     for title, scores in results.items():
         if title not in few:
             _print_groups(title, scores)
+
+
+def print_training(report: Mapping[str, Any], out: Any) -> None:
+    """Print on how many rows a model was trained, its scores, and where they are."""
+    from hfcf.core.progress import duration
+
+    rows = report["rows"]
+    dropped = f", {rows['dropped as repeats']} dropped as repeats" if rows.get("dropped as repeats") else ""
+    counts = f"trained on {rows['train']} rows, {rows['held_out']} held out{dropped}, in {duration(report['seconds'])}"
+    console.out.print(data_text(counts), soft_wrap=True)
+    print_scores(dict(_leaves(report["scores"])))
+    console.print_path("the model, its card and scores.json: ", out)
+
+
+def _leaves(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what nested scores hold at each place, by the keys that lead to it."""
+    values = {key: value for key, value in scores.items() if not isinstance(value, Mapping)}
+    if values:
+        yield ", ".join(path) or "all", values
+    for key, value in _groups(scores).items():
+        yield from _leaves(value, (*path, str(key)))
+
+
+def print_training_plan(plan: Mapping[str, Any]) -> None:
+    """Print what a training would do."""
+    rows, about = plan["rows"], "" if plan["exact"] else "about "
+    lines = [
+        ("rows", f"{rows['train']} to train on, {rows['held_out']} held out"),
+        ("steps", f"{about}{plan['steps']}, which read each row {plan['passes']:g} times"),
+        ("batch", f"{plan['batch_size']} inputs, {plan['micro_batch_size']} computed at a time"),
+        ("gradient checkpointing", "yes" if plan["gradient_checkpointing"] else "no"),
+    ]
+    print_fields(lines, 0)
 
 
 def _groups(scores: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

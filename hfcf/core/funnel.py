@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -51,15 +51,16 @@ class Funnel:
         entries, left = [], self.rows_in
         for stage in dict.fromkeys([*(name for name in self._rows if name not in self.stages), *self.stages]):
             reasons, lost = self._rows.get(stage, Counter()), self._candidates.get(stage, Counter())
+            examples = dict(self._examples.get(stage, {}))
             entries.append(
                 {
                     "stage": stage,
                     "rows_in": left,
                     "rows_out": left - reasons.total(),
                     "candidates_rejected": lost.total(),
-                    "reasons": dict(reasons.most_common()),
-                    "candidate_reasons": dict(lost.most_common()),
-                    "examples": self._examples.get(stage, {}),
+                    "reasons": group_reasons(reasons, examples),
+                    "candidate_reasons": group_reasons(lost, examples),
+                    "examples": examples,
                 }
             )
             left -= reasons.total()
@@ -73,6 +74,56 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
         counts.add(table)
     counts.rows_in = len(ds)  # also of rows without any of these columns
     return counts.entries()
+
+
+REST = "…"
+"""Stands in a pattern of reasons for the part in which they differ."""
+_MANY = 4
+"""So many reasons that differ in one part are one pattern. Fewer may differ by what a setting names, such as a judge."""
+_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|(?<!\w)\'[^\']*\'(?!\w)')
+
+
+def group_reasons(reasons: Mapping[str, int], examples: dict[str, str]) -> dict[str, int]:
+    """Count reasons by pattern, the commonest first: those that differ in one word, in what they quote, or after the last colon.
+
+    Args:
+        reasons: how often each was given.
+        examples: gets an example of each pattern, one of its reasons.
+
+    >>> group_reasons({f"says what it does not mention: {word}": 1 for word in "abcd"}, examples := {})
+    {'says what it does not mention: …': 4}
+    >>> examples
+    {'says what it does not mention: …': 'says what it does not mention: a'}
+    """
+    patterns: dict[str, list[str]] = {}
+    for reason in reasons:
+        for pattern in _patterns(reason):
+            patterns.setdefault(pattern, []).append(reason)
+    left, groups = dict(reasons), Counter[str]()
+    for pattern, alike in sorted(patterns.items(), key=lambda item: (-len(item[1]), -len(item[0]), item[0])):
+        if len(members := [reason for reason in alike if reason in left]) >= _MANY:
+            common = max(members, key=lambda reason: left[reason])
+            examples[pattern] = examples.get(common, common)
+            groups[pattern] = sum(left.pop(reason) for reason in members)
+    groups.update(left)
+    return dict(groups.most_common())
+
+
+def _patterns(reason: str) -> set[str]:
+    words = reason.split(" ")
+    alike = {" ".join([*words[:i], REST, *words[i + 1 :]]) for i in range(len(words) if len(words) > 2 else 0)}
+    head, colon, _ = reason.rpartition(": ")
+    return {*alike, _QUOTED.sub(REST, reason), *([f"{head}: {REST}"] if colon else ())} - {reason}
+
+
+def find_group(reason: str, groups: Iterable[str]) -> str:
+    """Return which group of reasons, as the funnel has them, a reason is counted in.
+
+    >>> find_group("the label 'x' is unknown", ["the label … is unknown", "there is no label"])
+    'the label … is unknown'
+    """
+    exact = short(reason)
+    return exact if exact in groups else next((each for each in groups if REST in each and each in _patterns(exact)), exact)
 
 
 def short(reason: str) -> str:

@@ -218,9 +218,22 @@ def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:
 
 def file_keys(changes: Sequence[str], options: Iterable[str] = ()) -> dict[str, Any]:
     """Return `columns` and `labels` of a user's file, and options of a corpus, as commands take them by `--set`."""
-    keys = {key: value for key, value in apply_changes({}, changes).items() if key != "preset"}
-    check_keys(keys, ("columns", "labels", *options), "--set")
-    return keys
+    return keys_of_each(changes, 1, options)[0]
+
+
+def keys_of_each(changes: Sequence[str], files: int, options: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return what `file_keys` returns for each of several files: a number before a key, from 1, names one file.
+
+    >>> keys_of_each(["labels=[no, yes]", "2.columns={claim: text}"], 2)
+    [{'labels': ['no', 'yes']}, {'labels': ['no', 'yes'], 'columns': {'claim': 'text'}}]
+    """
+    given = {key: value for key, value in apply_changes({}, changes).items() if key != "preset"}
+    numbers = [str(number) for number in range(1, files + 1)]
+    alone = {number: given.pop(number) for number in numbers if isinstance(given.get(number), Mapping)}
+    of_each = [{**given, **alone.get(number, {})} for number in numbers]
+    for keys in of_each:
+        check_keys(keys, ("columns", "labels", *options), "--set")
+    return of_each
 
 
 def resolve_folder(path: str) -> Path | None:
@@ -301,7 +314,7 @@ def without_folders(change: str) -> str:
 
 def check_keys(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
     """Raise `RecipeError` on a key that is not allowed; the message suggests the nearest (for an example see `parse`)."""
-    names = sorted(allowed)
+    names = sorted({*allowed})
     for key in keys:
         if key not in names:
             at = f"{where}: " if where else ""

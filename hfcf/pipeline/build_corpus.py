@@ -18,7 +18,7 @@ from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, load
 from hfcf.corpora.base import CorpusInfo
 from hfcf.hub.dataset_card import NOT_REPUBLISHED, republish_key
-from hfcf.hub.folder import remove_others, write_parquet
+from hfcf.hub.folder import configs, remove_others, write_parquet
 from hfcf.hub.previous_run import check_overwrite
 from hfcf.hub.render import render
 from hfcf.hub.source import read_restriction, read_source
@@ -35,13 +35,12 @@ def build(name: str, *, out: str | Path, **options: Any) -> Path:
         splits = DatasetDict({"_".join(parts): splits})
     files = {split: write_parquet(ds, out / "data", split) for split, ds in splits.items()}
     remove_others(out / "data", files.values())
-    names = {split: f"data/{path.name}" for split, path in files.items()}
     info = replace(builder_class(name).INFO, **{**read_source(options), **read_restriction(options)})
-    (out / "README.md").write_text(card(info, splits, names), encoding="utf-8")
+    (out / "README.md").write_text(card(info, splits, configs(out, {"default": files})), encoding="utf-8")
     return out
 
 
-def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, str]) -> str:
+def card(info: CorpusInfo, splits: Mapping[str, Dataset], entries: list[dict[str, Any]]) -> str:
     """Write the dataset card: YAML that lists the exact files, then a description of the rows."""
     first, task = next(iter(splits.values())), get_task(info.task)
     data = DatasetCardData(
@@ -52,7 +51,7 @@ def card(info: CorpusInfo, splits: Mapping[str, Dataset], files: Mapping[str, st
         task_ids=list(task.hub.ids),
         tags=["hfcf"],
         size_categories=None,
-        configs=[{"config_name": "default", "data_files": [{"split": split, "path": [file]} for split, file in files.items()]}],
+        configs=entries,
     )
     for key, value in republish_key(info.republish).items():
         data[key] = value

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def _label(answer: Any) -> Any:
 
 def evaluate(
     model: Model, sources: Sequence[str], *, max_length: int | None = None, ways: int | None = None, limit: int | None = None,
-    settings: Mapping[str, Any] | None = None, loading: Mapping[str, Any] | None = None, predictions: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None, loading: Sequence[Mapping[str, Any]] = (), predictions: str | Path | None = None,
     overwrite: bool = False,
 ) -> list[Scored]:  # fmt: skip
     """Score a model on corpora of its task.
@@ -113,7 +114,7 @@ def evaluate(
             default it is read with the labels of the model.
         limit: score only the first rows of each.
         settings: of the task's trainer.
-        loading: `columns` and `labels` of the files, as `hfcf.from_dataset` takes them, and options of the corpora.
+        loading: of each source `columns` and `labels` of its file, as `hfcf.from_dataset` takes them, and options of its corpus.
         predictions: a file for what the model answered to each row of all sources, in their order: JSON lines, see
             `prediction_lines`.
         overwrite: replace that file if it is there.
@@ -125,8 +126,8 @@ def evaluate(
     if predictions is not None:
         check_target(Path(predictions), sources, overwrite=overwrite)
     results: dict[str, Scored] = {}
-    for source in sources:
-        folder, title, rows = read_source(source, limit, loading, _ways(source, model, ways, settings or {}))
+    for source, keys in zip_longest(sources, loading):
+        folder, title, rows = read_source(source, limit, keys, _ways(source, model, ways, settings or {}))
         title = f"{title} of {folder}" if title in results else title  # two folders of one corpus
         result = _evaluate(rows, model, max_length=max_length, ways=ways, settings=settings)
         if not result.scores["rows"]:

@@ -7,23 +7,20 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from accelerate import PartialState
-from datasets import Dataset
 from torch import distributed
 
 from hfcf.core.errors import LostProcessError
-from hfcf.core.mapping import map_stage
 from hfcf.core.stage import Stage
 from hfcf.core.system import Runner, T, Watch
 from hfcf.core.workers import process_number
 from hfcf.engines.base import process_device
-from hfcf.pipeline.shards import WORK, Pieces, Shards, divide, piece_size
+from hfcf.pipeline.shards import WORK, Pieces, Shards, divide, map_pieces, piece_size
 from hfcf.pipeline.timing import add_costs
 
 WAIT = timedelta(days=20)
@@ -81,16 +78,12 @@ class Processes(Runner):
 
     def map(self, ds: Any, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any]) -> Any:
         """Run stages on this process's rows, piece by piece; return the rows of all processes, in order."""
-        if len({*self._all(len(ds) if isinstance(ds, Dataset) else 0)}) > 1:
+        if len({*self._all(len(ds))}) > 1:
             raise ValueError("the processes have read different numbers of rows: do all machines have the same files?")
 
         def compute(shards: Shards, todo: Pieces) -> None:
-            for i in np.array_split(np.arange(len(todo)), self.number)[self.rank]:
-                start, stop = todo[i]
-                piece = ds.select(range(start, stop))
-                for stage in stages:
-                    piece = watch(stage, partial(map_stage, piece, stage, map_kwargs))
-                shards.write(start, piece.with_format("arrow")[:])
+            mine = [todo[i] for i in np.array_split(np.arange(len(todo)), self.number)[self.rank]]
+            map_pieces(ds, stages, watch, map_kwargs, shards, mine)
             self._all()
 
         return divide(ds, stages, self.folder, lambda rows: piece_size(rows, self.number), compute, self.once)

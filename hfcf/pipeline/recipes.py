@@ -158,8 +158,8 @@ class RunRecipe(RowsRecipe):
     limit: Positive | None = None
     """Run only the first rows, after fitting on all."""
     streaming: bool = False
-    """Read, transform and write the rows as a stream, in bounded memory. No Arrow file of a stage is written, and the result is
-    Parquet shards. The card names what a stream leaves out."""
+    """Run all stages on 1,024 rows, then on the next, with the same result: no Arrow file of a stage is written. A launcher and
+    `--engine ray` always do so."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None

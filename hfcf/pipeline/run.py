@@ -28,7 +28,7 @@ from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RayResources, RowsRecipe, RunRecipe
-from hfcf.pipeline.shards import remove_shards
+from hfcf.pipeline.shards import PieceRunner, remove_shards
 from hfcf.pipeline.timing import Clock
 from hfcf.prompts import read_folder
 from hfcf.systems import system_class
@@ -61,7 +61,8 @@ def run(
         changes: "key=value" strings, as `--set` takes them.
         limit: run only the first rows, after fitting on all.
         overwrite: replace the result of another recipe, or of more rows, that the folder holds.
-        watch: called as `watch(stage, step)` around every stage; it must return `step()`; see `System.__call__`.
+        watch: called as `watch(stage, step)` around every stage; it must return `step()`; see `System.__call__`. With
+            `streaming: true` it is not called.
         engine: "local", or "ray": divide the rows over the actors of a Ray cluster, with the recipe's `ray`.
         map_kwargs: passed to `Dataset.map`.
 
@@ -80,13 +81,7 @@ def run(
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
     content = parsed.model_dump(exclude_unset=True)
-    runner = choose_engine(engine, choose_runner(Path(out)), parsed.ray, Path(out))
-    if parsed.streaming and type(runner) is not Runner:
-        raise recipes.RecipeError("streaming: true runs in one process: take it out, or leave out the launcher and --engine")
-    if parsed.streaming and parsed.pair_formats:
-        raise recipes.RecipeError(
-            "pair_formats: a counterfactual needs its original, which a stream does not keep: take out streaming"
-        )
+    runner = choose_runner(engine, parsed, Path(out))
     limit = parsed.limit if limit is None else limit
     command = recipes.command("run", recipe, out, changes, limit)
     with hold_folder(out):
@@ -107,10 +102,9 @@ def _run(
         ds, system = load_inputs(parsed, out)
         metrics = select_metrics(parsed.metrics, system)
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
-    clock = Clock(workers=(map_kwargs.get("num_proc") or 1) > 1, stream=parsed.streaming)
-    timed = clock if watch is None else (lambda stage, step: watch(stage, partial(clock, stage, step)))
-    given = ds.to_iterable_dataset() if parsed.streaming else ds
-    rows = system(given, limit=limit, watch=timed, runner=runner, checked=True, **map_kwargs)
+    clock = Clock(workers=(map_kwargs.get("num_proc") or 1) > 1)
+    timed = clock if watch is None or parsed.streaming else (lambda stage, step: watch(stage, partial(clock, stage, step)))
+    rows = system(ds, limit=limit, watch=timed, runner=runner, checked=True, **map_kwargs)
     costs = runner.costs(clock.stages)
     report = runner.once(lambda: publish(
         rows, Path(out),
@@ -138,28 +132,22 @@ def _run(
     return report
 
 
-def choose_runner(out: Path) -> Runner:
-    """Return what divides the work over the processes of a launcher or, without a launcher, runs it here."""
-    if launched_processes() == 1:
-        return Runner()
-    from hfcf.pipeline.processes import Processes
-
-    return Processes(out)
-
-
-def choose_engine(
-    engine: str, team: Runner, resources: RayResources | None, out: Path
-) -> Runner:  # fmt: skip
-    """Return what runs a system's stages: for "local" the processes that there are, for "ray" a cluster."""
+def choose_runner(engine: str, recipe: RunRecipe, out: Path) -> Runner:
+    """Return what runs a system's stages: a cluster, the processes of a launcher, or this process."""
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
-    if engine == "local":
-        return team
-    if launched_processes() > 1:
-        raise ValueError("one process drives a Ray cluster: start it without accelerate launch")
-    from hfcf.pipeline.ray_engine import Cluster
+    launched = launched_processes() > 1
+    if engine == "ray":
+        if launched:
+            raise ValueError("one process drives a Ray cluster: start it without accelerate launch")
+        from hfcf.pipeline.ray_engine import Cluster
 
-    return Cluster(out, resources or RayResources())
+        return Cluster(out, recipe.ray or RayResources())
+    if launched:
+        from hfcf.pipeline.processes import Processes
+
+        return Processes(out)
+    return PieceRunner(out) if recipe.streaming else Runner()
 
 
 def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,13 @@ import pyarrow.parquet as pq
 from datasets import Dataset, Features
 from datasets.arrow_writer import ArrowWriter
 from datasets.fingerprint import Hasher
+from datasets.table import InMemoryTable
 
+from hfcf.core.mapping import map_stage
 from hfcf.core.paths import replace_file
-from hfcf.core.stage import Stage, StageError
+from hfcf.core.stage import Stage
+from hfcf.core.system import Runner, Watch
+from hfcf.pipeline.timing import add_costs
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +36,9 @@ Pieces = list[tuple[int, int]]
 
 
 def divide(
-    ds: Any, stages: Sequence[Stage], folder: Path, size: Callable[[int], int], compute: Callable[[Shards, Pieces], None],
+    ds: Dataset, stages: Sequence[Stage], folder: Path, size: Callable[[int], int], compute: Callable[[Shards, Pieces], None],
     once: Callable[[Callable[[], Any]], Any] = lambda step: step(),
-) -> Any:  # fmt: skip
+) -> Dataset:  # fmt: skip
     """Run stages on the rows that no shard has yet; return all rows, in order.
 
     Args:
@@ -44,14 +48,9 @@ def divide(
         size: of a piece, by how many rows are missing.
         compute: runs the stages on pieces and writes shards.
         once: runs a step in one process, and returns its result in all of them.
-
-    Raises:
-        StageError: the rows are a stream.
     """
     if not stages:
         return ds
-    if not isinstance(ds, Dataset):
-        raise StageError("a stream can't be divided over processes or machines: run it in one process, or read its rows first")
     key = once(lambda: str(Hasher.hash([ds._fingerprint, list(stages)])))
     shards = Shards(folder / key, len(ds))
     if todo := once(partial(shards.cut, size)):
@@ -145,6 +144,39 @@ class Shards:
             if start >= place:
                 yield start, stop, path
                 place = stop
+
+
+class PieceRunner(Runner):
+    """Run all stages on some rows, then on the next: the rows of a stage are never all in memory or on the disk.
+
+    A run that is repeated after a kill computes only the missing rows.
+
+    Args:
+        out: the folder of the result.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self.folder = out / WORK
+
+    def map(self, ds: Any, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any]) -> Any:
+        """Run stages piece by piece; return all rows, in order."""
+        return divide(ds, stages, self.folder, lambda rows: ROWS, partial(map_pieces, ds, stages, watch, map_kwargs))
+
+    def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Add up the costs of the stages over the pieces."""
+        return add_costs(entries)
+
+
+def map_pieces(
+    ds: Dataset, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any], shards: Shards, pieces: Pieces
+) -> None:
+    """Run stages on pieces of the rows, in memory, and write a shard of each."""
+    for start, stop in pieces:
+        table = ds.select(range(start, stop)).with_format("arrow")[:]
+        piece = Dataset(InMemoryTable(table.cast(ds.features.arrow_schema)))
+        for stage in stages:
+            piece = watch(stage, partial(map_stage, piece, stage, map_kwargs))
+        shards.write(start, piece.with_format("arrow")[:])
 
 
 def remove_shards(out: Path) -> None:

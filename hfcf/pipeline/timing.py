@@ -22,12 +22,11 @@ class Clock:
 
     Args:
         workers: engines work in other processes, by `num_proc`, which keep their own counts: this process's counts mean nothing.
-        stream: the stages of a stream run later, all together, while its rows are written: their times mean nothing.
     """
 
-    def __init__(self, *, workers: bool = False, stream: bool = False) -> None:
+    def __init__(self, *, workers: bool = False) -> None:
         self.stages: list[Entry] = []
-        self.workers, self.stream = workers, stream
+        self.workers = workers
 
     def __call__(self, stage: Stage | FitStep, run: Callable[[], Any]) -> Any:
         before, start = _counts(), time.perf_counter()
@@ -39,10 +38,8 @@ class Clock:
         entry: Entry = {"stage": name, "seconds": round(seconds, 2), "model_seconds": 0.0, **dict.fromkeys(COUNTS, 0)}
         for counts in engines.values():
             entry |= {key: round(entry.get(key, 0) + value, 6) for key, value in counts.items()}
-        unknown: tuple[str, ...] = ("model_seconds", *COUNTS) if self.workers else ()
-        if self.stream and not name.startswith("fit "):
-            unknown = ("seconds", "model_seconds", *COUNTS)
-        return {**entry, **dict.fromkeys(unknown)} if unknown else {**entry, "engines": dict(engines)}
+        unknown = dict.fromkeys(("model_seconds", *COUNTS))
+        return {**entry, **unknown} if self.workers else {**entry, "engines": dict(engines)}
 
 
 def add_costs(entries: Sequence[Entry]) -> list[Entry]:

@@ -15,7 +15,8 @@ from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.prompts import Limits, Values, texts_of
 from hfcf.text.normalise import dedup_key
-from hfcf.text.slips import indefinite, why_clumsy
+from hfcf.text.slips import why_clumsy
+from hfcf.text.words import takes_an
 
 Edits = Sequence[Mapping[str, str]]
 """`[{"old": …, "new": …}]`, as a model answers."""
@@ -110,7 +111,7 @@ def _with_article(text: str, start: int, new: str) -> tuple[int, str]:
         return start, new
     if _DETERMINED.match(new):
         return article.start(), new
-    return article.start(), article[0][0] + indefinite(new)[1:] + text[article.end() - 1 : start] + new
+    return article.start(), article[0][0] + ("n" if takes_an(new) else "") + text[article.end() - 1 : start] + new
 
 
 def ask_edits(

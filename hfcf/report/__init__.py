@@ -50,7 +50,7 @@ def report(folder: str | Path, *, limit: int = LIMIT) -> Path:
     compared, run = tables(folder, COMPARISONS), read_run(folder)
     if run is None and not compared:
         raise FileNotFoundError(f"{folder} holds neither run.json nor table.md: give the folder of hfcf run or hfcf compare")
-    rows = page_rows(list_files(folder), limit=limit, first=run.get("metrics") or {}) if run else {}
+    rows = page_rows(list_files(folder), limit=limit, first=run.get("metrics") or {}, funnel=run.get("funnel") or ()) if run else {}
     script = read_template("report.js")
     page = render(
         "report.html.jinja",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hfcf.core.funnel import short
+from hfcf.core.funnel import find_group
 from hfcf.core.segments import Block, Segment, compare_texts
 from hfcf.core.task import apply_edits, nearest_task, revert_edits, task_of
 from hfcf.hub.run_folder import count_rows, number_columns, read_rows
@@ -18,14 +18,19 @@ LIMIT = 10_000
 """Rows that a page holds: browsers open so many at once."""
 
 
-def page_rows(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: Iterable[str] = ()) -> dict[str, Any]:
+def page_rows(
+    files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first: Iterable[str] = (),
+    funnel: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:  # fmt: skip
     """Prepare what the page's script reads.
 
     Args:
         files: of each configuration.
         limit: rows that the page holds at most.
         first: metrics in the order in which the run has them.
+        funnel: of the run; its reasons lead to their rows.
     """
+    reasons = {entry["stage"]: {**entry["reasons"], **entry["candidate_reasons"]} for entry in funnel}
     default, lost = files.get("default", []), files.get("rejected", [])
     accepted, rejected = count_rows(default), count_rows(lost)
     accepted_share, rejected_share = share_page(accepted, rejected, limit)
@@ -55,7 +60,7 @@ def page_rows(files: Mapping[str, Sequence[Path]], *, limit: int = LIMIT, first:
         source, reason = row["source"], row["reason"] or ""
         rebuilt = {**rejected_row(source, row["candidate"]), "source_id": row["source_id"]}
         label = source.get("label") or outcome_of(source)
-        add(source, rebuilt, label, [row["stage"], row["level"], reason, short(reason)])
+        add(source, rebuilt, label, [row["stage"], row["level"], reason, find_group(reason, reasons.get(row["stage"], {}))])
     names = ordered([*columns, *(name for row in rows for name in row["measures"])])
     for entry in rows:
         values = entry["measures"]

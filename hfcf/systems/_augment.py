@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import pandas
 from datasets import Dataset
 
 from hfcf.core.expand import expand, rejected
@@ -45,9 +46,8 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
     sources, copies = [texts] if isinstance(texts, str) else list(texts), 1 if cls.count_setting else n
     for i, text in enumerate(sources):
         if not isinstance(text, str):
-            raise ValueError(
-                f"text {i} is {'null' if text is None or text != text else f'{text!r}, no text'}: leave it out, or give its text"
-            )
+            null = pandas.api.types.is_scalar(text) and pandas.isna(text)
+            raise ValueError(f"text {i} is {'null' if null else f'{text!r}, no text'}: leave it out, or give its text")
     empty = {**get_task(_TASK).empty_row, "corpus": "own", "split": "train"}
     # A row's id decides its draws, so that each copy of a text gets different draws.
     rows = [{**empty, "id": f"{i}:{k}", "group_id": f"{i}", "text": text} for i, text in enumerate(sources) for k in range(copies)]

@@ -49,8 +49,8 @@ def counterfactuals(
     Which systems need more than one row:
 
     - CrossAug, the default for a supported claim, and the `llm` system need only one row.
-    - RACE is the default for a refuted claim. It draws the values for edited evidence from all rows: a supported claim needs
-      `among`, or several pieces of evidence with persons to swap.
+    - RACE is the default for a refuted claim. It draws the values for edited evidence from all rows, `among`, or common values
+      without them.
     - CCG, the default of sentences, and MICE, AutoCAD and CoCo learn from all rows: they need `among`.
     - A question needs a `system` with a collection of passages: RGF.
 

@@ -94,7 +94,8 @@ def _say_cut(task: Task, rows: Sequence[Row], judge: Model, max_length: int) -> 
     tokens = [] if is_prompted(judge) or not long else task.input_tokens([rows[i] for i in long], judge, max_length)
     for i, number in zip(long, tokens or [0] * len(long), strict=True):
         if number > max_length:
-            cuts[i] = f"; its input was cut: {number} tokens, {max_length} at most"
+            what = f"the {task.pieces or 'text'}"
+            cuts[i] = f"; {what} was cut: the input has {number} tokens, and the model reads {max_length}"
     return cuts
 
 

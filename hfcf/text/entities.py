@@ -58,6 +58,17 @@ def value_shape(text: str, type_: str) -> str:
     return " ".join(_kind(token, type_) for token in _TOKEN.findall(text))
 
 
+def split_value(text: str, type_: str) -> list[tuple[str, str, str]]:
+    """Divide a date or number into its parts: each with its kind, as `value_shape` has it, and with what follows it.
+
+    >>> split_value("5 May 1900", "DATE")
+    [('5', 'N', ' '), ('May', 'Month', ' '), ('1900', 'Year', '')]
+    """
+    found = list(_TOKEN.finditer(text))
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    return [(match[0], _kind(match[0], type_), text[match.end() : end]) for match, end in zip(found, ends, strict=True)]
+
+
 def _kind(token: str, type_: str) -> str:
     low = token.lower()
     if token.isdigit():
@@ -107,14 +118,20 @@ class EntityTable:
         groups = [] if shape is None else [forms.get(shape, [])]
         if shape == "" and len(forms) > (shape in forms):
             groups.append([value for values in forms.values() for value in values])
-        known = set(texts)  # with the substitutes of the row's other values
-        for values in groups:
-            for i in rng.sample(range(len(values)), len(values)):
-                if values[i] in known or any(_mentions(other, values[i]) for other in texts) or mentions(values[i], text):
-                    continue
-                if fits is None or fits(values[i]):
-                    return cased(values[i], like=text)
-        return None
+        orders = (rng.sample(range(len(values)), len(values)) for values in groups)
+        drawn = (values[i] for values, order in zip(groups, orders, strict=True) for i in order)
+        return choose_new(drawn, text, texts, fits)
+
+
+def choose_new(values: Iterable[str], text: str, texts: Sequence[str], fits: Callable[[str], bool] | None = None) -> str | None:
+    """Choose the first value that may take the place of a text: none of `texts` mentions it, and it `fits`; None if none may."""
+    known = set(texts)  # with the substitutes of the row's other values
+    for value in values:
+        if value in known or any(_mentions(other, value) for other in texts) or mentions(value, text):
+            continue
+        if fits is None or fits(value):
+            return cased(value, like=text)
+    return None
 
 
 _mentions = lru_cache(maxsize=1 << 14)(mentions)

@@ -80,6 +80,37 @@ def rebalance(source: str, text: str) -> str:
     return text
 
 
+_ROUNDED = 0.05
+"""How far a converted number may be from the source's ratio, as a share of it, beside the rounding of the numbers themselves."""
+
+
+def why_out_of_proportion(source: str, text: str) -> str | None:
+    """Return which quantity of a changed text is another in its second unit; None if each keeps its ratio of the source.
+
+    >>> why_out_of_proportion("It is 330 metres (1,083 ft) tall.", "It is 290 metres (1,083 ft) tall.")
+    'changes one side of a quantity in two units: 290 metres (1,083 ft)'
+    >>> why_out_of_proportion("It is 5 km (3 mi) long.", "It is 6 km (4 mi) long.") is None
+    True
+    """
+    before, after = find_conversions(source), find_conversions(text)
+    if len(before) != len(after):
+        return None
+    for old, new in zip(before, after, strict=True):
+        if old == new or not all(_value(number) for number in (old.number, old.converted)):
+            continue
+        growth = _value(new.number) / _value(old.number)
+        expected = _value(old.converted) * growth
+        rounding = _step(old.converted) * growth + _step(new.converted)
+        if isfinite(expected) and abs(_value(new.converted) - expected) > _ROUNDED * expected + rounding:
+            return f"changes one side of a quantity in two units: {new.quantity} ({new.other})"
+    return None
+
+
+def _step(number: str) -> float:
+    """Return the step between numbers with as many decimals as this one."""
+    return 10.0 ** -len(number.partition(".")[2])
+
+
 def _new_number(quantity: str, number: str, changes: Mapping[str, str]) -> str | None:
     """Return the new number of a quantity; None if it does not change or its unit would change."""
     if (after := changes.get(quantity)) is not None:

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
-_VOWEL = re.compile(r"[aeioAEIO]|[uU](?!ni|s[ae])|8|11\b|18\b")
-_SILENT = re.compile(r"one\b|once\b|eu|heir|hon(?:ou?r|est)|hours?\b", re.IGNORECASE)
 _ARTICLES = {"a", "an", "the"}
 _FINITE = {"is", "are", "was", "were", "does", "do", "did", "has", "have", "had"}
 _BASE = {"have", "do"}
-
-
-def indefinite(word: str) -> str:
-    """Return the indefinite article before a word, "a" or "an".
-
-    >>> [indefinite(word) for word in ("actor", "union", "hour", "one-off", "8th", "book")]
-    ['an', 'a', 'an', 'a', 'an', 'a']
-    """
-    silent = _SILENT.match(word)
-    spoken_vowel = bool(_VOWEL.match(word)) if silent is None else word[:1] in "hH"
-    return "an" if spoken_vowel else "a"
 
 
 def why_clumsy(text: str, source: str) -> str | None:

@@ -40,6 +40,18 @@ def split(text: str) -> list[Word]:
     return [Word(_QUOTES.get(match[0], match[0].replace("’", "'")), *match.span()) for match in _WORD.finditer(text)]
 
 
+_VOWEL = re.compile(r"(?!one\b|once\b|eu)[aeio]|u(?!ni|s[ae])|heir|hon(?:ou?r|est)|hours?\b|8|11\b|18\b", re.IGNORECASE)
+
+
+def takes_an(word: str) -> bool:
+    """Return whether the indefinite article before a word is "an", by its first letters or by how a number is read.
+
+    >>> takes_an("old"), takes_an("university"), takes_an("11"), takes_an("12")
+    (True, False, True, False)
+    """
+    return _VOWEL.match(word) is not None
+
+
 # --- the spaces of tokenised text
 
 

@@ -18,12 +18,13 @@ from hfcf.training.distractors import from_recipe
 
 
 def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, extra: Sequence[str] | None = ()) -> Dataset:
-    """Load several corpora and concatenate their canonical columns."""
+    """Load several corpora and concatenate their canonical columns; rows of a user that can't be read are named and left out."""
     return concatenate_datasets([_load(source, training, extra) for source in sources])
 
 
 def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None) -> Dataset:
-    options = {"split": "train", **source}
+    is_users = source["corpus"] != corpora.PASSAGES and "labels" in corpora.builder_class(source["corpus"]).OPTIONS
+    options = {"split": "train", **({"on_error": "reject"} if is_users else {}), **source}
     name, take, skip, half, distractors = (options.pop(key, None) for key in ("corpus", "take", "skip", "half", "distractors"))
     try:
         ds = corpora.load(name, **options)

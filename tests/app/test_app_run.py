@@ -47,6 +47,15 @@ def test_every_system_and_preset_has_settings_that_make_it(task: Task) -> None:
             assert isinstance(runs.describe_needs(system, preset, task), str)
 
 
+def test_a_run_at_once_after_a_change_of_system_takes_that_systems_settings() -> None:
+    task = get_task("verification")
+    race, eda = runs.write_settings("race", "offline", task), runs.write_settings("eda", "paper", task)
+    assert runs.settle_fields(task, "race", "offline", "seed=7", runs.owner("race", "offline")) == ("offline", "seed=7")
+    assert runs.settle_fields(task, "eda", "hub", race, runs.owner("race", "hub")) == ("paper", eda)
+    last = finish("verification", *("eda", *runs.settle_fields(task, "eda", "hub", race, runs.owner("race", "hub"))))
+    assert (last.state, last.error) == ("done", "")
+
+
 def test_the_recipe_that_ships_gives_the_first_system_and_its_small_search() -> None:
     task = get_task("verification")
     assert runs.systems_for(task)[:2] == ["race", "crossaug"]

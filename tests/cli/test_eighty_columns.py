@@ -81,7 +81,7 @@ def test_a_system_is_described(printed: Callable[..., str]) -> None:
     joined = " ".join(text.split())
     assert "race a system for verification rows Find the evidence that a label rests on" in joined
     assert "paper Zhu et al. 2023, EXPLAIN, EDIT, GENERATE: " in joined
-    assert "  explain         claim, evidence, label → rationales, sentence_rationales\n" in text
+    assert "explain claim, evidence, label → rationales, sentence_rationales, unread" in joined
     assert "num_beams int = 30 beams of the search offline: 10" in joined
     assert (
         "hub: MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli offline: offline:minilm + hfcf:verifier llm: llm:gpt-4o-mini" in joined

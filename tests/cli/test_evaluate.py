@@ -215,3 +215,27 @@ def test_relations_and_questions_say_what_is_scored(tiny_model: Callable[[str], 
     assert found["predictions"][0]["gold"] == ["Ann"]
     with pytest.raises(ValueError, match="ways is for verifiers"):
         evaluate(Dataset.from_list(questions), Model(tiny_model("reader")), ways=2)
+
+
+def test_each_file_has_columns_and_labels_of_its_own(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    labels = ("SUPPORTS", "REFUTES")
+    first = [
+        {"c": f"Claim {i}.", "e": "A text.", "y": "ja" if label == labels[0] else "nein"} for i, label in enumerate(labels * 2)
+    ]
+    second = [{"says": f"Claim {i}.", "told": "A text.", "label": label} for i, label in enumerate(labels * 3)]
+    one, two = write(tmp_path / "one.jsonl", first), write(tmp_path / "two.jsonl", second)
+    options = [
+        "1.columns={claim: c, evidence: e, label: y}",
+        "1.labels={ja: SUPPORTS, nein: REFUTES}",
+        "2.columns={claim: says, evidence: told}",
+    ]
+    command = [tiny_model("classifier"), "--corpus", one, "--corpus", two]
+    sets = [part for option in options for part in ("--set", option)]
+    text = shown(*command, *sets)
+    assert "one.jsonl: 4 of 4 rows are scored" in text
+    assert "two.jsonl: 6 of 6 rows are scored" in text
+    refused = CliRunner().invoke(app, ["evaluate", *command, "--set", "1.colums={claim: c}"])
+    assert "'colums'" in str(refused.exception)
+    assert str(refused.exception).count("columns,") == 1
+    beyond = CliRunner().invoke(app, ["evaluate", *command, "--set", "3.columns={claim: c}"])
+    assert "'3'" in str(beyond.exception)

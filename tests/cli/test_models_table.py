@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from hfcf.cli import app, console
-from hfcf.cli.tables import print_models
+from hfcf.cli.tables import print_models, print_training, print_training_plan
 from hfcf.core import model_checks
 from hfcf.core.model_checks import NotCached
 from hfcf.core.model_facts import ABSENT, ENDPOINT, HUB, ModelFacts
@@ -95,3 +95,25 @@ def test_two_presets_are_an_error() -> None:
     for changes, right in ((["preset=offline"], False), (["preset=hub"], True)):
         done = CliRunner().invoke(app, ["run", "race_hover", "--preset", "hub", "--dry-run", "--set", changes[0]])
         assert (isinstance(done.exception, RecipeError) and "two presets" in str(done.exception)) is not right
+
+
+def test_a_training_is_told_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {
+        "held out": {"2-way": {"verifier": {"rows": 40, "accuracy": 0.8125, "macro_f1": 0.8}, "majority": {"accuracy": 0.5}}},
+        "mine": {"2-way": {"verifier": {"rows": 10, "accuracy": 0.7, "macro_f1": 0.65}}},
+    }
+    report = {"rows": {"train": 300, "held_out": 40, "dropped as repeats": 3}, "seconds": 61, "scores": scores}
+    print_training(report, Path("out/model"))
+    text = capsys.readouterr().out
+    assert all(cell_len(line) <= 80 for line in text.splitlines())
+    assert "trained on 300 rows, 40 held out, 3 dropped as repeats" in text
+    for name, numbers in (("held out, 2-way, verifier", ("40", "0.8125", "0.8")), ("mine, 2-way, verifier", ("10", "0.7", "0.65"))):
+        cells = next([cell.strip() for cell in line.split("│")] for line in text.splitlines() if name in line)
+        assert set(numbers) <= set(cells)
+    assert "out/model" in text
+    plan = {
+        "rows": {"train": 300, "held_out": 40}, "steps": 75, "exact": False, "passes": 2.0, "batch_size": 8, "micro_batch_size": 4,
+        "gradient_checkpointing": False,
+    }  # fmt: skip
+    print_training_plan(plan)
+    assert "about 75, which read each row 2 times" in " ".join(capsys.readouterr().out.split())

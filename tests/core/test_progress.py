@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -45,11 +46,14 @@ class Ask:
     def columns(self) -> dict[str, Any]:
         return {}
 
+    def work(self) -> None:
+        time.sleep(0.11)  # a bar is drawn ten times a second at most
+
     def __call__(self, rows: pa.Table) -> pa.Table:
         assert are_progress_bars_disabled(), "one bar at a time"
         with progress.row_batch(len(rows)), progress.count_requests("Generator", 2) as count:
             for done in (1, 2):
-                time.sleep(0.11)  # a bar is drawn ten times a second at most
+                self.work()
                 count(done)
         return rows
 
@@ -76,13 +80,23 @@ def test_a_log_shows_nothing(rows: Dataset, capsys: pytest.CaptureFixture[str]) 
 def test_a_log_has_a_line_from_time_to_time(
     rows: Dataset, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "LOG_EVERY", 0.1)
-    map_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) >= 2
-    assert lines[0].startswith("ask: 0 of 4 rows, Generator ")
-    assert lines[-1].startswith("ask: 2 of 4 rows, Generator ")
+    class Wait(Ask):
+        """Works until the log has a further line."""
+
+        def work(self) -> None:
+            said.clear()
+            assert said.wait(100)
+
+    said, lines = Event(), list[str]()
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.01)
+    monkeypatch.setattr(progress, "print", lambda line, **_: (lines.append(line), said.set()), raising=False)
+    map_stage(rows, Wait(), {"load_from_cache_file": False})  # type: ignore[arg-type]
+    steps = [step for step in dict.fromkeys(line.rpartition(",")[0] for line in lines) if "Generator" in step]
+    started = [f"ask: {rows} of 4 rows, Generator {done} of 2" for rows in (0, 2) for done in (0, 1)]
+    assert [step for step in steps if step in started] == started
+    monkeypatch.undo()
     monkeypatch.setenv("TQDM_DISABLE", "1")
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.01)
     map_stage(rows, Ask(), {"load_from_cache_file": False})  # type: ignore[arg-type]
     assert capsys.readouterr().err == ""
 

@@ -26,6 +26,7 @@ from hfcf.core.task import get_task, task_of
 from hfcf.corpora import builder_class, names
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.errors import HubError
+from hfcf.hub.folder import configs
 from hfcf.hub.model_card import model_card
 from hfcf.hub.render import AUTHORS, TITLE, YEAR, citation
 from hfcf.hub.run_folder import check_name, data_files
@@ -97,7 +98,10 @@ def test_the_card_of_a_built_corpus_is_valid(hub: LocalHub, name: str) -> None:
     features = get_task(info.task).features
     label = {"label": "SUPPORTS"} if "label" in features else {}
     ds = Dataset.from_list([{**dict.fromkeys(features), "id": "1", **label}], features=features)
-    valid(build.card(info, DatasetDict(train=ds), {"train": "data/train-0.parquet"}), "dataset")
+    valid(
+        build.card(info, DatasetDict(train=ds), configs(Path("out"), {"default": {"train": Path("out/data/train-0.parquet")}})),
+        "dataset",
+    )
 
 
 def test_the_card_of_a_run_tells_how_it_was_made(hub: LocalHub, run_out: Path) -> None:

@@ -17,16 +17,28 @@ from hfcf.core.system import System
 from hfcf.engines.base import Engine
 from hfcf.pipeline.dry_run import ROWS, dry_run
 
-LOADING, REQUEST = 1.0, 0.01
+LOADING, REQUEST = 64.0, 0.25
 """Seconds of the slow engine: once, and for each request."""
+
+
+class Clock:
+    """Goes on only where the slow engine works."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+CLOCK = Clock()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sleep(Engine):
-    """Answers after a while."""
+    """Takes a while by the clock of this test."""
 
     def load(self, device: torch.device) -> None:
-        time.sleep(LOADING)
+        CLOCK.now += LOADING
 
     def encode(self, loaded: Any, requests: Sequence[str]) -> list[str]:
         return list(requests)
@@ -35,7 +47,7 @@ class Sleep(Engine):
         return [list(range(len(lengths)))]
 
     def forward(self, loaded: Any, encoded: Sequence[str]) -> list[int]:
-        time.sleep(REQUEST * len(encoded))
+        CLOCK.now += REQUEST * len(encoded)
         return [len(text) for text in encoded]
 
 
@@ -61,8 +73,8 @@ class Slow(System):
 def test_the_estimate_is_of_all_rows_and_leaves_loading_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hfcf.pipeline.run.system_class", lambda name: Slow)
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    monkeypatch.setattr(time, "perf_counter", CLOCK)
     found = dry_run({"corpus": "hover", "data_dir": "recipes:demo", "split": "train", "system": "slow", "metrics": {}})
     (stage,) = found["stages"]
     assert (stage["rows"], stage["calls"], found["tried"], len(found["examples"])) == (ROWS, 50, ROWS, 3)
-    assert found["loading"] >= LOADING
-    assert 50 * REQUEST <= found["seconds"] < 50 * REQUEST + LOADING
+    assert (found["loading"], found["seconds"]) == (LOADING, 50 * REQUEST)

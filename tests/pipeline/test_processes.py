@@ -31,7 +31,8 @@ from hfcf.core.system import System
 from hfcf.engines.generator import Generator
 from hfcf.pipeline import shards as files
 from hfcf.pipeline.processes import Processes
-from hfcf.pipeline.run import choose_engine
+from hfcf.pipeline.recipes import RunRecipe
+from hfcf.pipeline.run import choose_runner
 from hfcf.pipeline.shards import Shards
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks.verification import CANDIDATES, TASK, candidate
@@ -210,8 +211,8 @@ def test_another_cut_goes_on_after_a_kill(tmp_path: Path) -> None:
 
 
 def test_engines_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="there is no engine 'spark': choose one of local, ray"):
-        choose_engine("spark", System.__new__(System), None, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'spark'.* local, ray"):
+        choose_runner("spark", RunRecipe(corpus="hover", system="eda"), tmp_path)
 
 
 # --- the commands that users type

@@ -463,17 +463,12 @@ def in_a_new_process(*arguments: Any, **environ: str) -> subprocess.CompletedPro
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environ}, timeout=300)
 
 
-def test_help_answers_at_once_and_loads_no_model_library() -> None:
-    heavy = "{'torch', 'transformers', 'datasets', 'spacy', 'pandas'} & set(sys.modules)"
+def test_help_loads_no_large_library() -> None:
+    heavy = "{'torch', 'transformers', 'datasets', 'spacy', 'pandas', 'pyarrow', 'numpy', 'nltk'} & set(sys.modules)"
     code = f"import sys, hfcf.cli\ntry: hfcf.cli.app(['--help'])\nexcept SystemExit: print({heavy})"
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        done = in_a_new_process("-c", code)
-        seconds.append(time.perf_counter() - start)
-        assert done.stdout.strip().endswith("set()"), done.stdout[-500:] + done.stderr
-        assert "peek" in done.stdout
-    assert min(seconds) < 2.0
+    done = in_a_new_process("-c", code)
+    assert done.stdout.strip().endswith("set()"), done.stdout[-500:] + done.stderr
+    assert "peek" in done.stdout
 
 
 def test_a_run_in_a_log_is_without_bars_and_notes(tmp_path: Path, cache: Path) -> None:

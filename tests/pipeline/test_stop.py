@@ -108,12 +108,9 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(
         RUN, f"{Path(__file__).parent}:{Path(__file__).parents[1]}", "run", file, "--out", tmp_path / "out", WAIT="0.5"
     ) as process:
         wait_for(lambda: answers(cache) >= 2, process)
-        start = time.monotonic()
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
-        seconds = time.monotonic() - start
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == ((130, f"{STOPPED}\n") if number == signal.SIGINT else (-9, "")), out
-    assert seconds < 10  # two on an idle machine
     kept = answers(cache)
     assert 2 <= kept < asked
     assert not (tmp_path / "out" / "README.md").exists()
@@ -166,8 +163,8 @@ def test_workers_end_with_their_process(number: signal.Signals, tmp_path: Path) 
         wait_for(lambda: len(list(folder.iterdir())) == 2, process)
         workers = [int(path.name) for path in folder.iterdir()]
         process.send_signal(number)
-        process.communicate(timeout=60)
-    end = time.monotonic() + 20
+        process.communicate(timeout=120)
+    end = time.monotonic() + 120
     while any(map(alive, workers)):
         assert time.monotonic() < end
         time.sleep(0.05)

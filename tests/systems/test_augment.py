@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pandas as pd
 import pytest
 from offline_models import installed
 
@@ -46,3 +47,10 @@ def test_systems_that_need_more_than_a_text(tiny_model: Callable[[str], str]) ->
         hfcf.augment(TEXT, n=0)
     with pytest.raises(ValueError, match=r"num_return_sequences.*5.*6"):
         hfcf.augment(TEXT, system=hfcf.Paraphrase(generator=Model(tiny_model("t5"))), n=6)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), pd.NA, pd.NaT, 3, ["a text"]])
+def test_what_is_no_text_is_refused_by_its_number(value: object) -> None:
+    with pytest.raises(ValueError, match="text 1") as error:
+        hfcf.augment([TEXT, value], system="eda")  # type: ignore[list-item]
+    assert ("is null" in str(error.value)) is not isinstance(value, int | list)

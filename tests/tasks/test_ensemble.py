@@ -25,6 +25,7 @@ from hfcf.tasks.verification import LABELS, TASK
 
 SUPPORTS, REFUTES, NEI = LABELS
 GRADIENT = "gradient_x_input"
+CUT = "; the evidence was cut: the input has {} tokens, and the model reads 64"
 JUDGES = (Model("second"), Model("third"))
 RULES = RACE(verifier="first", generator="g", explainer=GRADIENT, ner=Ner(backend="spacy"), judges=JUDGES)
 Say = Callable[[Mapping[str, Mapping[str, tuple[str, float]]]], list[tuple[str, str]]]
@@ -225,13 +226,13 @@ def test_a_rejection_says_that_the_evidence_was_cut(tiny_model: Callable[[str], 
     tokens = Classifier(model=model, max_length=64).count_tokens([[row["claim"], row["evidence"][0]["text"]] for row in rows])
     assert tokens[0] > 1500 > 64 > tokens[1]
     long, short = vote(TASK, rows, [()] * 2, [model], 64)
-    assert long.reason == f"there is no label that the verifier could confirm; its input was cut: {tokens[0]} tokens, 64 at most"
+    assert long.reason == f"there is no label that the verifier could confirm{CUT.format(tokens[0])}"
     assert short.reason is not None
     assert "cut" not in short.reason
     verdicts = Classifier(model=model, max_length=64).run([[row["claim"], row["evidence"][0]["text"]] for row in rows])
     others = [next(label for label in LABELS if label != max(answer, key=answer.get)) for answer in verdicts]
     long, short = vote(TASK, rows, [(label,) for label in others], [model], 64)
-    assert (long.reason, long.cut) == (None, f"; its input was cut: {tokens[0]} tokens, 64 at most")
+    assert (long.reason, long.cut) == (None, CUT.format(tokens[0]))
     assert short.cut == ""
     row = {**TASK.empty_row, "id": "1", "group_id": "1", "corpus": "own", "split": "train", **rows[0], "label": others[0]}
     new = {"claim": "The tower is 300 metres high.", "label": others[0], "change": "claim", "scores": [], "status": None}
@@ -239,4 +240,38 @@ def test_a_rejection_says_that_the_evidence_was_cut(tiny_model: Callable[[str], 
     stage = JudgeCandidates(system="crossaug", verifier=model, max_length=64)
     judged = stage.batch([{**row, "candidates": [new]}])[0]
     assert isinstance(judged, Reject)
-    assert judged.outputs["candidates"][0]["status"]["reason"].endswith("tokens, 64 at most")
+    assert judged.outputs["candidates"][0]["status"]["reason"].endswith(CUT.format(tokens[0] - 1))
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "candidate"),
+    [
+        (
+            "verification",
+            {"claim": "It is 330 metres (1,083 ft) tall.", "evidence": [{"title": "", "text": "Old."}], "label": SUPPORTS},
+            {"claim": "It is 290 metres (1,083 ft) tall.", "label": SUPPORTS, "change": "claim"},
+        ),
+        (
+            "classification",
+            {"text": "A 330 metres (1,083 ft) walk.", "label": "a"},
+            {"text": "A 290 metres (1,083 ft) walk.", "label": "b"},
+        ),
+    ],
+)
+def test_one_side_of_a_quantity_in_two_units_is_no_counterfactual(
+    task: str, row: dict[str, Any], candidate: dict[str, Any]
+) -> None:
+    field = "claim" if "claim" in row else "text"
+    edit = {
+        "field": field,
+        "piece": -1,
+        "start": row[field].index("330"),
+        "end": row[field].index("330") + 3,
+        "before": "330",
+        "after": "290",
+    }
+    new = {"change": "text", **candidate, "edits": [edit], "scores": [], "status": None}
+    given = {**row, "id": "1", "group_id": "1", "corpus": "own", "split": "train", "candidates": [new]}
+    judged = JudgeCandidates(system="llm", task=task).batch([given])[0]
+    assert isinstance(judged, Reject)
+    assert "290 metres (1,083 ft)" in judged.outputs["candidates"][0]["status"]["reason"]

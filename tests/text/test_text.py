@@ -13,7 +13,7 @@ from hfcf.text.label_names import label_of, name_beside
 from hfcf.text.negation import negation_of, why_not_flipped
 from hfcf.text.normalise import dedup_key, fold, matches, overlaps, unbracket
 from hfcf.text.phrase_match import find_answer, mentions
-from hfcf.text.quantities import Conversion, convert, find_conversions, find_numbers, interval, rebalance
+from hfcf.text.quantities import Conversion, convert, find_conversions, find_numbers, interval, rebalance, why_out_of_proportion
 from hfcf.text.questions import compare_questions, join_parts, mark_answer, predicate, same_predicate, write_references
 from hfcf.text.words import split
 
@@ -215,3 +215,19 @@ def test_negation_of_a_value(text: str, value: str, negation: str | None) -> Non
 )
 def test_a_change_inside_a_negation_turns_no_label(claim: str, other: str, flips: bool) -> None:
     assert (why_not_flipped(claim, other) is None) == flips
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("It is 290 metres (1,083 ft) tall.", False),
+        ("It is 330 metres (951 ft) tall.", False),
+        ("It is 290 metres (951 ft) tall.", True),
+        ("It is 290 metres (950 ft) tall.", True),
+        ("It is 290 metres (600 ft) tall.", False),
+        ("It is 330 metres (1,083 ft) wide.", True),
+        ("It is 290 metres tall.", True),
+    ],
+)
+def test_quantities_in_two_units_keep_their_ratio(text: str, fits: bool) -> None:
+    assert (why_out_of_proportion("It is 330 metres (1,083 ft) tall.", text) is None) is fits

@@ -655,3 +655,15 @@ def test_a_generator_of_which_no_row_is_held_out_has_its_card_and_its_scores(tin
     assert report["scores"] == {}
     assert (tmp_path / "out" / "scores.json").exists()
     assert "generator" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_rows_of_a_user_that_cannot_be_read_are_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"claim": f"Claim {i} is old.", "evidence": "Rome is old.", "label": label} for i, label in enumerate((1.0, 0.0, None))]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    source = {"corpus": {"path": "json", "data_files": str(file)}, "labels": {"0": "REFUTES", "1": "SUPPORTS"}}
+    for given in (source, {**source, "corpus": "jsonl", "data_files": str(file)}):
+        assert load_rows([given], training=True)["label"][:] == ["SUPPORTS", "REFUTES"]
+        assert "row 3: there is no label" in capsys.readouterr().err
+    with pytest.raises(CorpusError, match="there is no label"):
+        load_rows([{**source, "on_error": "raise"}], training=True)

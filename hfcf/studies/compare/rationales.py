@@ -16,6 +16,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.stage import Reject
+from hfcf.corpora import corpus_name
 from hfcf.engines.attribution import Attribution
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.classifier_spec import read_spec
@@ -141,7 +142,7 @@ def rationale_table(recipe: RationaleComparison, out: Path, *, full: bool = Fals
         }
         scores = {method: np.mean([score(rows, marks, engine) for marks in draws], axis=0) for method, draws in methods.items()}
         labels = [answer["label"] for answer in faithfulness(rows, [[] for _ in rows], engine)]
-        part: dict[str, Any] = {"corpus": source.get("name", source["corpus"]), "rows": len(rows), **cut}
+        part: dict[str, Any] = {"corpus": source.get("name") or corpus_name(source["corpus"]), "rows": len(rows), **cut}
         part["CURE marked nothing"] = len(marked) - len(rows)
         part["verifier right"] = sum(label == row["label"] for label, row in zip(labels, rows, strict=True))
         part["verifier says NOT ENOUGH INFO"] = labels.count(NOT_ENOUGH_INFO)

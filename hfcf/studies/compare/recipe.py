@@ -141,7 +141,8 @@ class Evaluation(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
 
-    corpus: str
+    corpus: str | dict[str, Any]
+    """One of `hfcf list corpora`, or a dataset in columns of your own, as in the recipe of a run."""
     name: str = ""
     """In the tables; the corpus's unless said."""
     setting: Setting

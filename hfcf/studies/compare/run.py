@@ -116,7 +116,9 @@ def _absent(recipe: AnyComparison) -> Iterator[str]:
     """Name the folders and files of a recipe that do not exist."""
     for source in _sources(recipe):
         located = recipes.locate(source, recipe.data_dir)
-        yield from _missing_paths(located.get("data_files") or located.get("data_dir"))
+        corpus = located.get("corpus")
+        files = corpus.get("data_files") if isinstance(corpus, Mapping) else None
+        yield from _missing_paths(files or located.get("data_files") or located.get("data_dir"))
     for model in _models(recipe):
         for path in (model.name, model.adapter):
             # A name on the Hub is NAMESPACE/NAME; what is written as a path is a path.
@@ -130,7 +132,7 @@ def _missing_paths(files: Any) -> Iterator[str]:
     if isinstance(files, list):
         for part in files:
             yield from _missing_paths(part)
-    elif files and "*" not in str(files) and not Path(files).expanduser().exists():
+    elif files and "*" not in str(files) and "://" not in str(files) and not Path(files).expanduser().exists():
         yield str(files)
 
 

@@ -20,6 +20,7 @@ from hfcf.core.pairs import sources as sources_of
 from hfcf.core.recipe import RecipeError
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
+from hfcf.corpora import corpus_name
 from hfcf.corpora.custom.source import read_rows
 from hfcf.metrics.scores.consistency import strata_of
 from hfcf.pipeline.run import make_system
@@ -123,7 +124,7 @@ def load_sets(
     Rows have one of `labels`. Rows that share a group or a text with a training row are left out. So are rows that a model of a
     method was trained on. The first `take` of the remaining rows count, by a hash of name and id.
     """
-    names = [source.name or source.corpus for source in sources]
+    names = [source.name or corpus_name(source.corpus) for source in sources]
     check_names(names, "evaluate")
     sets = []
     for order, (name, source) in enumerate(zip(names, sources, strict=True)):

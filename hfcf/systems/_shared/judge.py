@@ -17,6 +17,7 @@ from hfcf.core.task import Task, TaskColumns, find_problem, get_task, task_of
 from hfcf.metrics.minimality import kept_words
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.ensemble import Certainty, JudgeModels, Verdict, VerifierModel, check_judges, describe_judges, vote
+from hfcf.text.quantities import why_out_of_proportion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class JudgeCandidates(Stage):
     A row is accepted when one of its candidates is accepted. With a model, this is the consistency filtering of MICE, AutoCAD and
     CoCo; the papers of CrossAug and CCG do not filter. A candidate is rejected before that if its edits do not fit the row. So is a
     candidate whose row can't be worked on (an empty claim, or a claim of 100 kB), and one that must keep its label, see
-    `hfcf.core.task.Task.why_kept`.
+    `hfcf.core.task.Task.why_kept`; and one that changes one side of a quantity in two units ("330 metres (1,083 ft)").
 
     Args:
         system: the name in provenance.
@@ -45,6 +46,7 @@ class JudgeCandidates(Stage):
     'judge_candidates'
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar[Any] = TaskColumns(lambda task: {**task.features, "candidates": List(task.candidate_features)})
     outputs: ClassVar[Any] = TaskColumns(
         lambda task: {"candidates": List(task.candidate_features), "counterfactuals": List(dict(task.counterfactual))}
@@ -95,7 +97,7 @@ def _reject_broken(
         return candidate
     try:
         new = task.counterfactual_row(row, candidate)
-        why = find_problem(new) or task.why_kept(row, candidate)
+        why = find_problem(new) or task.why_kept(row, candidate) or _why_out_of_proportion(task, row, new)
         if why is None and min_kept is not None and (kept := _kept(task, row, new)) < min_kept:
             why = f"speaks of something else: {kept:.2f} of its words are kept, {min_kept} at least"
     except (TypeError, ValueError) as error:  # an offset may be null
@@ -105,9 +107,15 @@ def _reject_broken(
 
 def _kept(task: Task, row: Mapping[str, Any], new: Mapping[str, Any]) -> float:
     """Return the share of words that the changed text with the fewest shares with its source."""
-    pairs = zip(task.segments(row), task.segments(new), strict=False)
+    pairs = zip(task.segments(row), task.segments({**row, **new}), strict=False)
     changed = [(old.text, other.text) for old, other in pairs if old.text and other.text and old.text != other.text]
     return min((min(kept_words(*pair) or 0.0, kept_words(*pair[::-1]) or 0.0) for pair in changed), default=1.0)
+
+
+def _why_out_of_proportion(task: Task, row: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """Return which quantity in two units changes in one of them, in any text of the row."""
+    pairs = zip(task.segments(row), task.segments({**row, **new}), strict=False)
+    return next((why for old, changed in pairs if (why := why_out_of_proportion(old.text, changed.text))), None)
 
 
 def decide(

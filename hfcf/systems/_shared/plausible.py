@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any
 
 from hfcf.engines.entity_types import may_be_person, organisation_kind, place_kind
 from hfcf.engines.label_preserving import says_same
-from hfcf.text.entities import EntityTable, value_shape
+from hfcf.systems._shared.common_values import common_values
+from hfcf.text.entities import EntityTable, choose_new, value_shape
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.lifetimes import find_lifetimes, find_years, keeps_order
 from hfcf.text.quantities import find_numbers
@@ -34,6 +35,7 @@ class Draw:
     - Births stay before deaths, and years within the lifetimes and periods that the evidence names; a date and a year that agree
       still agree afterwards.
     - A text that most rows of the dataset give another type stays.
+    - Where the table has no such value, a common value of its form is drawn (`hfcf.systems._shared.common_values`).
     - With `near`, a year changes by at most `YEARS`, a number at most `TIMES` times, and the years of the row stay in order.
 
     Args:
@@ -41,11 +43,12 @@ class Draw:
         table: the learned table, with `plausible_shape`.
         rng: the row's random generator.
         near: draw near substitutes only.
+        common: draw a common value where the table has none.
     """
 
-    def __init__(self, row: Mapping[str, Any], table: EntityTable, rng: Random, near: bool = False) -> None:
+    def __init__(self, row: Mapping[str, Any], table: EntityTable, rng: Random, near: bool = False, common: bool = True) -> None:
         evidence = [text for _, _, text in evidence_texts(row)]
-        self.table, self.rng, self.texts, self.near = table, rng, [row["claim"], *evidence], near
+        self.table, self.rng, self.texts, self.near, self.common = table, rng, [row["claim"], *evidence], near, common
         self.lifetimes = find_lifetimes(evidence)
         self.years = {year: year for text in evidence for year in find_years(text)}
         self.changed = dict[int, int]()
@@ -59,17 +62,24 @@ class Draw:
         if len(years) == 1 and linked:
             if value == str(years[0]):
                 new: str | None = str(self.changed[years[0]])
-            elif new := self.table.substitute(value, type_, self.texts, self.rng):
+            elif new := self._substitute(value, type_):
                 for year in find_years(new):
                     new = new.replace(str(year), str(self.changed[years[0]]))
         else:
-            new = self.table.substitute(value, type_, self.texts, self.rng, partial(self._fits, value, type_, years))
+            new = self._substitute(value, type_, partial(self._fits, value, type_, years))
             if new is not None and years:
                 self.changed.update(zip(years, find_years(new), strict=True))
                 self.years.update(self.changed)
         if new is not None:
             self.texts.append(new)
         return new
+
+    def _substitute(self, value: str, type_: str, fits: Callable[[str], bool] | None = None) -> str | None:
+        """Draw a value of the table, or else a common value."""
+        new = self.table.substitute(value, type_, self.texts, self.rng, fits)
+        if new is not None or not self.common:
+            return new
+        return choose_new(common_values(value, type_, self.rng), value, self.texts, fits)
 
     def _fits(self, value: str, type_: str, years: Sequence[int], new: str) -> bool:
         if self.near and not is_near(value, type_, new):

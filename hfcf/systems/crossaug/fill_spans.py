@@ -23,7 +23,7 @@ from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import Collector, EntityTable, value_shape
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.quantities import OPPOSITES, number, rebalance
-from hfcf.text.words import spaced_like, split
+from hfcf.text.words import spaced_like, split, takes_an
 
 _BEFORE = {
     "PERSON": re.compile(r"\b(?:by|played|plays|portrayed|portrays|married|marries|defeated|succeeded|named after) $"),
@@ -34,7 +34,6 @@ _BEFORE = {
 _WITH_ARTICLE = re.compile(r"United |U\.?[SK]|Netherlands|Philippines|Bahamas|Soviet ")
 _PARTS = re.compile(r"\w+")
 _PERSON = re.compile(r"[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){1,2}")
-_VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
 _DECADE = re.compile(r"\b(?:1\d|20)\d0(?=['’]?s\b)")
 _IN_DECADE = re.compile(r"\b(?:1\d|20)\d\d(?=['’]?s?\b)")
 _LAST_DECADE = 2020
@@ -71,7 +70,8 @@ class FillSpans(Stage):
     What the claim is about stays. A name is replaced only after a word such as "by" or "in", and only if it is not part of a
     longer name. The new value has the same type and shape, comes from other rows, and is mentioned neither in the claim nor in the
     evidence. It is a place of the same kind, a person, or an organisation of the same kind. It may be a year at most 50 years away
-    that keeps births before deaths, or a number at most ten times larger or smaller. A decade of which the evidence has a year
+    that keeps births before deaths, or a number at most ten times larger or smaller. Where no other row has such a value, one
+    common value is offered (`hfcf.systems._shared.common_values`). A decade of which the evidence has a year
     moves by 20 years. The bound of a number ("over 50") and an adjective of English WordNet give way to their opposites, whether
     the evidence has it or not.
 
@@ -86,6 +86,7 @@ class FillSpans(Stage):
     {'fillings': None}
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES}
     outputs: ClassVar = {"fillings": List(schema.TEXT)}
     produced_by: ClassVar = {"entities": "crossaug.tag_entities"}
@@ -122,7 +123,7 @@ class FillSpans(Stage):
         for start, end, type_ in sorted(fillable(row), reverse=True):
             drawn: list[str] = []
             for _ in range(self.num_fillings):
-                draw = Draw(row, table, rng, near=True)
+                draw = Draw(row, table, rng, near=True, common=not drawn)
                 draw.texts += drawn
                 new = draw(claim[start:end], type_)
                 if new is None:
@@ -166,7 +167,7 @@ def _opposites(word: str) -> list[str]:
 
 def _takes_article(before: str, old: str, new: str) -> bool:
     """Return whether a value takes the same article as the old value, or no article if the old value has none."""
-    if _ARTICLE.search(before) and bool(_VOWEL.match(old)) != bool(_VOWEL.match(new)):
+    if _ARTICLE.search(before) and takes_an(old) != takes_an(new):
         return False
     return bool(_WITH_ARTICLE.match(old)) == bool(_WITH_ARTICLE.match(new))
 

@@ -19,6 +19,7 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.entity_types import place_kind
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems._shared.plausible import Draw, divide_names, is_near, plausible_shape
+from hfcf.systems.race.explain import say_cut
 from hfcf.systems.race.follow import ONE, edits_of, excludes
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, is_month, value_shape
@@ -44,18 +45,19 @@ class EditEvidence(Stage):
     - *in-instance*: PERSONs change places with PERSONs and ORGs with ORGs, in one random cycle, when there are two or more in
       different pieces. Deviation: the paper swaps "PERSON/ORG". A name in the title that all pieces share is not swapped, since
       this would only rename the page's subject.
+    - *in proportion*: both sides of a converted quantity ("5 km (3.1 mi)") change. The paper has no such rule.
     - *consistent*: a change is made at every mention in every piece and title, also outside the rationales. Mentions are whole
       words, the longest first, so that "Washington Post" keeps "Washington". A possessive ending stays. A PERSON's shorter names
       (first or last name, or without the middle name) follow the full name.
     - *plausible*, on request (the paper draws by type alone): a place is replaced by a place of its kind, and births stay before
-      deaths. Only names of the same kind change places, and an acronym follows its name. Both sides of a converted quantity ("5 km
-      (3.1 mi)") change in proportion. Kinds are the kinds of English WordNet; an unknown place is replaced by another unknown
-      place where the dataset has such a place. See `hfcf.systems._shared.plausible`.
+      deaths. Only names of the same kind change places, and an acronym follows its name. Kinds are the kinds of English WordNet; an
+      unknown place is replaced by another unknown place where the dataset has such a place. Where the dataset has no other value of
+      a form, a common value is drawn, such as another city. See `hfcf.systems._shared.plausible`.
     - *near*, on request (the paper has no such rule): a year changes by at most 50 years, a number at most ten times. A number or
       a year in a title stays, as does a place in the title that all pieces share. With another year, "2014 World Championship" is
       another subject. The years of a row stay in order, and parts and wholes ("27 of the 60") as they are. A place stays if
-      WordNet does not list it, or if it is named with the place around it ("Florence, Italy"). So do "one", "first" and a value
-      that is part of a name ("League 2", "University of Ohio").
+      WordNet does not list it, if it is named with the place around it ("Florence, Italy"), or if it may be a team ("plays for
+      Chelsea"). So do "one", "first" and a value that is part of a name ("League 2", "University of Ohio").
 
     - *not denied*: an entity that a negation covers stays, in the claim or in the evidence, since another value there refutes
       nothing ("not in Canada" for "not in Germany"). The paper has no such rule.
@@ -78,13 +80,14 @@ class EditEvidence(Stage):
     hfcf.core.stage.StageError: edit_evidence learns from the whole set (entities) and is not fitted: ...
     """
 
-    VERSION = "6"
+    VERSION = "8"
 
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT, "entities": schema.ENTITIES, "rationales": schema.RATIONALES}
     outputs: ClassVar = {
         "causal_entities": schema.ENTITIES, "edits": schema.EDITS,
         "edited_evidence": schema.EVIDENCE, "edited_entities": schema.ENTITIES,
     }  # fmt: skip
+    optional: ClassVar = {"unread": schema.INT}
     produced_by: ClassVar = {"entities": "race.tag_entities", "rationales": "race.explain"}
 
     edit: bool = True
@@ -116,7 +119,8 @@ class EditEvidence(Stage):
         if self.claimed and not causal:
             causal = [entity for entity in here if mentions(row["claim"], entity["text"])]
         if self.edit and not causal:
-            raise Reject("no entity of the types ORG, PERSON, DATE, GPE or NUM is in the token rationales")
+            cut = say_cut(row.get("unread"))
+            raise Reject(f"no entity of the types ORG, PERSON, DATE, GPE or NUM is in the token rationales{cut}")
         if not self.edit or row["label"] != SUPPORTS:
             return {"causal_entities": causal, "edits": [], "edited_evidence": row["evidence"], "edited_entities": causal}
         texts = {(field, piece): text for field, piece, text in evidence_texts(row)}
@@ -130,7 +134,7 @@ class EditEvidence(Stage):
         changed = _choose(row, edited_by) if self.claimed else next(edited_by)
         if not changed:
             reason = (
-                "no causal entity can be edited: there is no other value of its form in the dataset, and no second person or "
+                "no causal entity can be edited: there is no other value of its form that the row allows, and no second person or "
                 "organisation in another piece to swap with"
             )
             raise Reject(reason, causal_entities=causal)
@@ -176,7 +180,7 @@ class EditEvidence(Stage):
                 for old, new in _cycle(sort, pieces, rng):
                     for short in (*names[old], *([last] if people and (last := _last(old)) else ())):
                         changes.setdefault(short, _shorter(new, short, old) if people else new)
-        return convert(changes, texts, [entity["text"] for entity in here]) if self.plausible else changes
+        return convert(changes, texts, [entity["text"] for entity in here])
 
 
 def _choose(row: Mapping[str, Any], choices: Iterable[list[edits.Edit]]) -> list[edits.Edit]:
@@ -217,6 +221,10 @@ def _entity_table(sha: str, plausible: bool) -> EntityTable:
 _PART_OF = re.compile(r"(?<![\d.,])(\d[\d,.]{0,20}) of (?:the |its |their )?(\d[\d,.]{0,20})")
 
 
+_TEAM = r"(?:for|with|against|joined|beat|defeated)"
+"""A word before the name of a team, which taggers take for its place."""
+
+
 def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bool:
     """Whether a place is in the title that all pieces share, or a number or a year of a date in any."""
     if type_ == "GPE":
@@ -225,11 +233,11 @@ def _is_fixed(value: str, type_: str, titles: Iterable[str], subject: str) -> bo
 
 
 def _binds(value: str, type_: str, texts: Iterable[str]) -> bool:
-    """Whether other words would have to change too: "one", "Florence, Italy", "the Congo", "League 2"."""
+    """Whether other words would have to change too: "one", "Florence, Italy", "the Congo", "plays for Chelsea", "League 2"."""
     if type_ == "GPE" and not (place_kind(value) and value[0].isupper() and not value.isupper()):
         return True
     word = re.escape(value)
-    within = rf"{word}, [A-Z]|[A-Z]\w+, {word}|[A-Z]\w+ of {word}|[Tt]he {word}" if type_ == "GPE" else ""
+    within = rf"{word}, [A-Z]|[A-Z]\w+, {word}|[A-Z]\w+ of {word}|[Tt]he {word}|{_TEAM} {word}" if type_ == "GPE" else ""
     numbered = rf"[A-Z]\w+ {word}\b" if type_ == "NUM" else ""
     pattern = re.compile(rf"\b(?:{within or numbered})") if within or numbered else None
     return value.casefold() in ONE or (pattern is not None and any(pattern.search(text) for text in texts))

@@ -37,8 +37,8 @@ class Explain(Stage):
     """Find token and sentence rationales: by a trained CURE explainer, gradients of the verifier, or a language model.
 
     Input columns: `claim`, `evidence`, `label`. Output columns: `rationales`, the words of titles and texts that carry the label
-    (adjacent words joined), and `sentence_rationales`, the pieces that do, in reading order. Evidence past `max_length` has no
-    score and is never a rationale.
+    (adjacent words joined), `sentence_rationales`, the pieces that do, in reading order, and `unread`, the number of characters at
+    the end of the evidence that were not read. Evidence past `max_length` has no score and is never a rationale.
 
     - "cure" (Si et al. 2023), the paper's. The words and the pieces are chosen whose gate is open with a probability above ½, or
       else the likeliest piece. Scores are these probabilities (of joined words, the highest). It explains the verifier's
@@ -64,8 +64,9 @@ class Explain(Stage):
     ['rationales', 'sentence_rationales']
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
-    outputs: ClassVar = {"rationales": schema.RATIONALES, "sentence_rationales": SENTENCES}
+    outputs: ClassVar = {"rationales": schema.RATIONALES, "sentence_rationales": SENTENCES, "unread": schema.INT}
 
     engines: ClassVar = (Attribution, Cure)
 
@@ -116,7 +117,7 @@ class Explain(Stage):
         two_way = [i for i, row in enumerate(rows) if row["label"] != NOT_ENOUGH_INFO]
         score, mark = (self._gates, self._gated) if self.explainer == CURE else (self._scores, self._attributed)
         answers = dict(zip(two_way, score([(rows[i], *joined[i]) for i in two_way]), strict=True))
-        return [mark(joined[i][1], answers[i]) if i in answers else Reject(NO_LABEL) for i in range(len(rows))]
+        return [mark(*joined[i], answers[i]) if i in answers else Reject(NO_LABEL) for i in range(len(rows))]
 
     def _named(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
         """Ask a language model which words and pieces of the evidence decide each row's label."""
@@ -133,28 +134,40 @@ class Explain(Stage):
         requests = [[row["claim"], text, [list(part) for part in parts]] for row, text, parts in rows]
         return engine.run(requests)
 
-    def _gated(self, parts: Any, answer: dict[str, Any]) -> dict[str, Any] | Reject:
+    def _gated(self, text: str, parts: Any, answer: dict[str, Any]) -> dict[str, Any] | Reject:
         words, pieces = answer["words"], answer["pieces"]
+        unread = _unread(text, words)
         spans = _spans(parts, words, {n for n, word in enumerate(words) if exceeds(word[2], OPEN)}, max)
         if not spans:
-            return Reject("the explainer opens the gate of no word of the evidence")
+            return Reject(f"the explainer opens the gate of no word of the evidence{say_cut(unread)}")
         opened = [piece for piece in pieces if exceeds(piece[1], OPEN)] or [best(pieces, itemgetter(1), itemgetter(0))]
-        return {"rationales": spans, "sentence_rationales": [{"piece": n, "score": score} for n, score in opened]}
+        sentences = [{"piece": n, "score": score} for n, score in opened]
+        return {"rationales": spans, "sentence_rationales": sentences, "unread": unread}
 
     def _scores(self, rows: Sequence[tuple[dict[str, Any], str, Any]]) -> list[Any]:
         engine = Attribution(model=self.verifier, max_length=self.max_length, method=self.explainer)
         return engine.run([[row["claim"], text, row["label"]] for row, text, _ in rows])
 
-    def _attributed(self, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
+    def _attributed(self, text: str, parts: Any, words: Sequence[Sequence[Any]]) -> dict[str, Any] | Reject:
+        unread = _unread(text, words)
         shares, of_pieces = _shares(parts, words)
         if not of_pieces:
-            return Reject("the verifier's label rests on no word of the evidence")
+            return Reject(f"the verifier's label rests on no word of the evidence{say_cut(unread)}")
         chosen = _fewest(shares, self.token_share)
         pieces = list(of_pieces)
         fewest = sorted(_fewest(list(of_pieces.values()), self.sentence_share))
         sentences = [{"piece": pieces[i], "score": round(of_pieces[pieces[i]], 5)} for i in fewest]
         weighed = [(start, end, share) for (start, end, _), share in zip(words, shares, strict=True)]
-        return {"rationales": _spans(parts, weighed, chosen, add), "sentence_rationales": sentences}
+        return {"rationales": _spans(parts, weighed, chosen, add), "sentence_rationales": sentences, "unread": unread}
+
+
+def say_cut(unread: int | None) -> str:
+    """Say how much of the evidence was not read, to end the reason of a rejection; "" if all of it was."""
+    return f"; the evidence was cut: its last {unread:,} characters were not read" if unread else ""
+
+
+def _unread(text: str, words: Sequence[Sequence[Any]]) -> int:
+    return len(text[words[-1][1] if words else 0 :].strip())
 
 
 def _shares(parts: Any, words: Sequence[Sequence[Any]]) -> tuple[list[float], dict[int, float]]:
@@ -219,7 +232,8 @@ def _named_rationales(evidence: Sequence[Mapping[str, Any]], answer: Mapping[str
     order = sorted(places, key=lambda place: (place[0], place[1] == "evidence", *place[2:]))
     spans = [{"field": field, "piece": piece, "start": start, "end": end, "score": None} for piece, field, start, end in order]
     pieces = {piece for piece in answer["pieces"] if 0 <= piece < len(evidence)} or {piece for piece, *_ in places}
-    return {"rationales": spans, "sentence_rationales": [{"piece": piece, "score": None} for piece in sorted(pieces)]}
+    sentences = [{"piece": piece, "score": None} for piece in sorted(pieces)]
+    return {"rationales": spans, "sentence_rationales": sentences, "unread": 0}
 
 
 def _find(evidence: Sequence[Mapping[str, Any]], piece: int, words: str) -> tuple[int, str, int, int] | None:

@@ -12,7 +12,7 @@ from hfcf.engines.contradiction import why_compatible
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.lifetimes import find_years
 from hfcf.text.phrase_match import WORD_END, WORD_START, mentions
-from hfcf.text.slips import indefinite
+from hfcf.text.words import takes_an
 
 Row = Mapping[str, Any]
 FOLLOWED = "writer: follow"
@@ -74,7 +74,8 @@ def _with_article(claim: str, edit: Edit) -> Edit:
     """Include the indefinite article before a substitute in its edit."""
     if (article := _ARTICLE.search(claim[: edit["start"]])) is None:
         return edit
-    after = article[1] + indefinite(edit["after"])[1:] + claim[article.end() : edit["start"]] + edit["after"]
+    right = article[1] + ("n" if takes_an(edit["after"]) else "")
+    after = right + claim[article.end() : edit["start"]] + edit["after"]
     return {**edit, "start": article.start(), "before": claim[article.start() : edit["end"]], "after": after}
 
 

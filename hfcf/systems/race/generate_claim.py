@@ -26,6 +26,7 @@ from hfcf.text.check import text_problem
 from hfcf.text.evidence import evidence_texts, join
 from hfcf.text.normalise import dedup_key, normalise
 from hfcf.text.phrase_match import met
+from hfcf.text.quantities import why_out_of_proportion
 from hfcf.text.words import FUNCTION_WORDS
 
 PROMPT = "evidence_claims"
@@ -61,6 +62,8 @@ def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | No
             begins = normalise(" ".join(text.split()[:COPIED]))
             if rest.startswith(": ") or (rest[:1] in _MARKS and begins and normalise(rest).startswith(begins)):
                 return "is the title of a piece of evidence with its text after it"
+            if _DESCRIBED.match(rest):  # "Polonium the element named after Poland"
+                return "begins with a name and a description of it, without a comma between them"
         elif normalise(claim) == normalise(text) and (names := _names(title)) and names.isdisjoint(map(normalise, claim.split())):
             return "is a piece of evidence without its title"
     if _EMPTY.search(claim):
@@ -77,6 +80,7 @@ def _names(title: str) -> set[str]:
 
 COPIED = 2
 """How many words of a piece's text, after its title and a punctuation mark, show that a claim copies both."""
+_DESCRIBED = re.compile(r" (?:the|an?) [a-z]")
 _MARKS = tuple(",;–—-")
 _LEADS_ON = re.compile(r"\b(?:an?|the|and|or|of|in|on|at|by|to|for|with|from|as|was|were|is|are)[\s.,;]*$", re.IGNORECASE)
 _EMPTY = re.compile(r"\((?:\w+:)?\s*\)")
@@ -134,7 +138,7 @@ class GenerateClaim(Stage):
     30
     """
 
-    VERSION: ClassVar[str] = "5"
+    VERSION: ClassVar[str] = "6"
 
     inputs: ClassVar = {
         "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "entities": schema.ENTITIES, "edits": schema.EDITS,
@@ -286,6 +290,8 @@ class GenerateClaim(Stage):
         if self.exclude_malformed and (why := why_malformed(text, row["edited_evidence"])):
             return reject(candidate, self.name, why)
         if self.exclude_same and (why := _same_label(row, text)):
+            return reject(candidate, self.name, why)
+        if why := why_out_of_proportion(claim, text):
             return reject(candidate, self.name, why)
         if writer != FOLLOW and (why := self._why_unsupported(row, text)):
             return reject(candidate, self.name, why)

@@ -19,6 +19,7 @@ from hfcf.core.pairs import pair
 from hfcf.core.recipe import RecipeError
 from hfcf.studies.compare.contamination import START, list_models, mark_seen, models_of, unseen_rows
 from hfcf.studies.compare.recipe import Evaluation, parse_comparison
+from hfcf.studies.compare.run import dry_run
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, keep_correct, load_pairs, load_sets
 from hfcf.studies.human.export import export
 from hfcf.studies.human.ratings import RATED, read_ratings
@@ -100,6 +101,33 @@ def test_a_method_may_count_the_rows_of_its_models_alone(content: Content, tmp_p
     more = {**method, "settings": {"generator": str(tmp_path / "writer")}}
     mixed = kinds.opened({**content, "methods": {**content["methods"], "more": more}}, tmp_path)
     assert len(mixed.sets[0].rows) == 6, "another method does leave out what the writer has seen"
+
+
+def test_rows_in_columns_of_ones_own(content: Content, tmp_path: Path) -> None:
+    own = {"columns": {"claim": "statement", "evidence": "passage", "label": "verdict"}, "labels": {"yes": SUPPORTS, "no": REFUTES}}
+    for name, kind, numbers in (("mine", "Village", range(8)), ("theirs", "City", range(10, 15))):
+        made = [claim(i, kind=kind) for i in numbers]
+        lines = [
+            {
+                "statement": row["claim"],
+                "passage": row["evidence"][0]["text"],
+                "verdict": "yes" if row["label"] == SUPPORTS else "no",
+            }
+            for row in made
+        ]
+        Dataset.from_list(lines).to_csv(tmp_path / f"{name}.csv")
+    files = {name: {"path": "csv", "data_files": str(tmp_path / f"{name}.csv")} for name in ("mine", "theirs")}
+    evaluate = {"corpus": files["theirs"], "split": "train", "setting": "challenge", **own}
+    changed = {**content, "train": {"corpus": files["mine"], **own}, "evaluate": [evaluate], "methods": {"none": None}}
+    comparison = kinds.opened(changed, tmp_path)
+    assert len(comparison.samples[0].train) == 8
+    (test_set,) = comparison.sets
+    assert (test_set.name, len(test_set.rows)) == ("csv", 5)
+    assert set(test_set.rows["label"]) <= {SUPPORTS, REFUTES}
+    recipe = tmp_path / "absent.yaml"
+    evaluate["corpus"] = {"path": "csv", "data_files": str(tmp_path / "nowhere.csv")}
+    recipe.write_text(json.dumps({**changed, "evaluate": [evaluate]}), encoding="utf-8")
+    assert dry_run(recipe)["absent"] == [str(tmp_path / "nowhere.csv")]
 
 
 def test_without_a_row_nothing_is_compared(content: Content, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

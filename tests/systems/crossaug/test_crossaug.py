@@ -13,6 +13,7 @@ from offline_models import installed
 import hfcf
 from hfcf.core import offline
 from hfcf.core.model import Model
+from hfcf.core.stage import Reject
 from hfcf.core.task import apply_edits, revert_edits
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
@@ -395,3 +396,20 @@ def test_a_counterfactual_names_its_writer() -> None:
     row = {"claim": "a", "negative_claim": "b", "edits": []}
     [unnamed], [named] = (CrossPairs().row(row | own)["candidates"] for own in ({}, {"writer": "span filling"}))
     assert (unnamed["scores"], named["scores"]) == ([], [{"name": "writer: span filling", "value": 1.0}])
+
+
+def test_a_rejection_of_a_claim_says_that_its_evidence_was_cut(
+    monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], str]
+) -> None:
+    """The fact is at the end of 1,500 words, and the verifier reads 64 tokens."""
+    monkeypatch.setattr(Continuation, "run", lambda self, requests: [[]] * len(requests))
+    monkeypatch.setattr(
+        Classifier, "run", lambda self, requests: [{SUPPORTS: 0.0, REFUTES: 0.0, NOT_ENOUGH_INFO: 1.0}] * len(requests)
+    )
+    stage = GenerateNegativeClaim(generator=Model("writer"), verifier=Model(tiny_model("classifier")), max_length=64)
+    monkeypatch.setattr("hfcf.systems.crossaug.negative_claim.pair_prompt", lambda model: "{}")
+    row = {"claim": "It is 330 metres high.", "label": SUPPORTS, "fillings": ["It is 290 metres high."]}
+    texts = ["It is of no use here. " * 250 + "It is 330 metres high.", "It is 330 metres high."]
+    rows = [{**row, "id": str(i), "evidence": [{"title": "", "text": text}]} for i, text in enumerate(texts)]
+    reasons = [each.reason for each in stage.batch(rows) if isinstance(each, Reject)]
+    assert ["the evidence was cut" in reason for reason in reasons] == [True, False]

@@ -10,6 +10,7 @@ from hfcf.core import offline
 from hfcf.core.model import Model
 from hfcf.core.stage import Reject
 from hfcf.engines.cure import Cure
+from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.explain import Explain
 from hfcf.systems.race.system import RACE
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, SUPPORTS
@@ -49,6 +50,21 @@ def test_a_row_without_an_open_word_is_rejected(monkeypatch: pytest.MonkeyPatch)
     found = rationales(monkeypatch, [0.5] * 6, [0.9, 0.9])
     assert isinstance(found, Reject)
     assert "opens the gate of no word" in found.reason
+
+
+def test_rationales_say_how_much_was_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"id": "1", "claim": "Rome is old.", "label": SUPPORTS, "evidence": EVIDENCE, "entities": []}
+    assert rationales(monkeypatch, [0.9] * 6, [0.9, 0.9])["unread"] == 0
+    monkeypatch.setattr(Cure, "run", lambda self, requests: [{"words": [[0, 5, 0.9]], "pieces": [[0, 0.9]]}])
+    [found] = STAGE.batch([row])
+    assert found["unread"] == len("It is old. Dogs bark.")
+    with pytest.raises(Reject) as raised:
+        EditEvidence().row({**row, **found})
+    monkeypatch.setattr(Cure, "run", lambda self, requests: [{"words": [[0, 5, 0.1]], "pieces": [[0, 0.9]]}])
+    [closed] = STAGE.batch([row])
+    for each in (raised.value, closed):
+        assert isinstance(each, Reject)
+        assert "the evidence was cut: its last 21 characters" in each.reason
 
 
 def test_a_row_that_lacks_information_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

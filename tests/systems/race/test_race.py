@@ -254,7 +254,7 @@ def test_a_row_without_a_causal_entity_is_rejected(label: str) -> None:
 def test_a_row_without_a_substitute_is_rejected_with_its_entities() -> None:
     found = edit(row([("", "It rose 3.5 in 1994 and 2006.")], {"3.5": "NUM", "1994": "DATE", "2006": "DATE"}))
     assert found["status"] == {"accepted": False, "stage": "edit_evidence", "reason": found["status"]["reason"]}
-    assert "no other value of its form in the dataset" in found["status"]["reason"]
+    assert "no other value of its form" in found["status"]["reason"]
     assert [e["text"] for e in found["causal_entities"]] == ["3.5", "1994", "2006"]
 
 
@@ -573,6 +573,10 @@ def test_pieces_of_the_evidence_and_other_subjects_are_rejected(monkeypatch: pyt
         ("Kadish built cameras.", "George Kadish", "Kadish built cameras.", False),
         ("Then they left.", "", "Then they left.", False),
         ("Then they left the town.", "Fog", "Then they left.", False),
+        ("Polonium the element named after Poland won a prize.", "Polonium", "It is old.", True),
+        ("Polonium, the element named after Poland, won a prize.", "Polonium", "It is old.", False),
+        ("Winnie the Pooh is old.", "Winnie the Pooh", "It is old.", False),
+        ("Alexander the Great won.", "Alexander", "He won.", False),
         ("Rome ( ) is old.", "Rome", "It is old.", True),
         ("Rome (Latin: Roma is old.", "Rome", "It is old.", True),
         ("Rome is old and.", "Rome", "It is old.", True),

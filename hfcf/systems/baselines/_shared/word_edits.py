@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from hfcf.engines.wordnet import WordNet, wordnet
 from hfcf.text.check import opaque_spans
+from hfcf.text.words import takes_an
 
 _FUNCTION_WORDS = """
 i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
@@ -74,8 +75,8 @@ def article(text: str, start: int) -> str | None:
 
 
 def goes_with(word: str, article: str | None) -> bool:
-    """Say whether a word may follow an indefinite article, by its first letter; any may where there is none."""
-    return article is None or (word[0].lower() in "aeiou") == (article == "an")
+    """Say whether a word may follow an indefinite article, by its first letters; any may where there is none."""
+    return article is None or takes_an(word) == (article == "an")
 
 
 def _is_mark(text: str, i: int) -> bool:
