@@ -70,6 +70,8 @@ class System:
     chain: ClassVar[tuple[type[Stage] | BoundStage, ...]]
     """The classes of its stages, in order."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
+    sizes: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
+    """For a preset by name, what changes with its size, by the size's name."""
     """Named sets of settings. "paper" is what the paper used. "hub" has public checkpoints that need no training
     (`hfcf.core.public_models`). "offline" needs only models from the package registry."""
     defaults: ClassVar[Mapping[str, Any]] = {}
@@ -235,7 +237,8 @@ class System:
         Args:
             name: a key of `presets`.
             changes: settings that differ from the preset; `task` also chooses the defaults of that task. `size` is not a setting:
-                it chooses the chat model of the preset "hub", "1.5b" (the default) or "7b".
+                it chooses the models of a preset. "hub" has "1.5b" (the default) or "7b", its chat model; "offline" has "small"
+                (the default) or, in systems with `sizes`, "base": models of the papers' size.
 
         Raises:
             ValueError: the system does not have this preset, or the size is unknown.
@@ -246,7 +249,11 @@ class System:
         size = changes.pop(SIZE, None)
         check_names(cls.__name__, changes, cls.schema)
         preset = {**cls.by_task.get(changes.get("task", ""), {}), **cls.presets[name]}
-        if size is not None:
+        if size is not None and name in cls.sizes:
+            if size not in cls.sizes[name]:
+                raise ValueError(f"size must be one of {', '.join(cls.sizes[name])} for the preset {name}, got {size}")
+            preset |= cls.sizes[name][size]
+        elif size is not None:
             preset = sized(preset, str(size), f"the preset {name} of {cls.name}")
         for setting in cls.schema.values():
             mark = setting.marker(GoesWith)

@@ -80,8 +80,21 @@ OFFLINE: dict[str, Any] = {
 }
 """Settings of the offline preset: what the paper's BART writes unchecked, a small T5 writes for a verifier to choose from."""
 
+BASE: dict[str, Any] = {
+    "generator": Model("chat:offline:qwen"),
+    "num_candidates": 4,
+    "verifier": Model("offline:mpnet", adapter="hfcf:verifier_base"),
+    # Of other weights and other training rows: what fools one of them seldom fools both.
+    "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
+    "min_kept": 0.5,
+    # What only mended small models.
+    "exclusive": False,
+    "span_filling": False,
+}
+"""What is different at size "base": a language model of 1.5 B writes, a verifier of 109 M judges."""
+
 _CHAT = Model("llm:gpt-4o-mini")
-LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHAT, "min_kept": 0.5}
+LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHAT, "min_kept": 0.5, "exclude_same": True}
 """A language model behind `HFCF_LLM_URL` writes and verifies; no local model is left."""
 
 HUB: dict[str, Any] = {
@@ -92,14 +105,15 @@ HUB: dict[str, Any] = {
     "judges": (pinned(JUDGE),),
     "certainty": 0.7,
     "max_length": 512,
-    # The first claim that passes often changes more than it must.
+    # The first claim that passes often changes more than it must, and a synonym or a broader word refutes nothing.
     "best": True,
+    "exclude_same": True,
     "min_kept": 0.5,
     "replace_all": True,
     "unique": True,
 }
 """Public checkpoints that need no training: a chat model writes, two families verify. The certainty is unmeasured with them. What
-only mends small models is left out: a wide search, `span_filling`, `exclusive`, `exclude_same`, a `fluency_model`."""
+only mends small models is left out: a wide search, `span_filling`, `exclusive`, a `fluency_model`."""
 
 
 class CrossAug(System):
@@ -130,6 +144,7 @@ class CrossAug(System):
     )
     defaults: ClassVar = {"ner": None}
     presets: ClassVar = {"paper": {}, "hub": HUB, "offline": OFFLINE, "llm": LLM}
+    sizes: ClassVar = {"offline": {"small": {}, "base": BASE}}
     citation = """@inproceedings{lee-etal-2021-crossaug,
   title = {{CrossAug}: A Contrastive Data Augmentation Method for Debiasing Fact Verification Models},
   author = {Lee, Minwoo and Won, Seungpil and Kim, Juae and Lee, Hwanhee and Park, Cheoneum and Jung, Kyomin},

@@ -57,6 +57,21 @@ OFFLINE: dict[str, Any] = {
 }
 """Settings of the offline preset: small models that install from the package registry, with this project's adapters."""
 
+BASE: dict[str, Any] = {
+    "verifier": Model("offline:mpnet", adapter="hfcf:verifier_base"),
+    # Of other weights and other training rows: what fools one of them seldom fools both.
+    "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
+    "generator": Model("chat:offline:qwen"),
+    "encoder": Model("offline:mpnet"),
+    "num_candidates": 4,
+    # What only mended small models.
+    "corrector": None,
+    "min_log_probability": None,
+    "max_unsupported": None,
+    "restore_letters": False,
+}
+"""What is different at size "base": a language model of 1.5 B writes, a verifier of 109 M judges."""
+
 _CHAT = Model("llm:gpt-4o-mini")
 REMOTE: dict[str, Any] = {
     "verifier": _CHAT,
@@ -148,6 +163,7 @@ class RACE(System):
     task = "verification"
     chain = (TagEntities, Explain, EditEvidence, CheckEdit, GenerateClaim, CheckClaim, FilterClaim)
     presets: ClassVar = {"paper": {}, "hub": HUB, "offline": OFFLINE, "llm": REMOTE}
+    sizes: ClassVar = {"offline": {"small": {}, "base": BASE}}
     citation = """@inproceedings{zhu-etal-2023-explain,
   title = {{EXPLAIN, EDIT, GENERATE}: Rationale-Sensitive Counterfactual Data Augmentation for Multi-hop Fact Verification},
   author = {Zhu, Yingjie and Si, Jiasheng and Zhao, Yibo and Zhu, Haiyang and Zhou, Deyu and He, Yulan},
