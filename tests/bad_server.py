@@ -27,8 +27,13 @@ def say(text: str | None, finish: str = "stop", prompt: int = 100, completion: i
 
 
 def claim(text: str) -> Reply:
-    """A good answer to the claims prompt."""
+    """An answer that is one claim."""
     return say(json.dumps({"claim": text}))
+
+
+def edit(**words: str) -> Reply:
+    """An answer that puts other words in the place of words of a text."""
+    return say(json.dumps({"edits": [{"old": old, "new": new} for old, new in words.items()]}))
 
 
 def body(value: Any, status: int = 200) -> Reply:

@@ -21,20 +21,27 @@ TEMPLATE = (
 )
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
+STRICT = (
+    "{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('the user and the assistant must take turns') }}{% endif %}{% endfor %}"
+) + TEMPLATE
+"""Without a role of the system, as Gemma's."""
+
+
+def tokenizer(template: str = TEMPLATE) -> PreTrainedTokenizerFast:
     """A token for each byte, and the marks of a conversation."""
     vocabulary = {byte: i for i, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     made = Tokenizer(models.BPE(vocabulary, []))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens(MARKS)
-    return PreTrainedTokenizerFast(tokenizer_object=made, pad_token=MARKS[0], eos_token=MARKS[2], chat_template=TEMPLATE)
+    return PreTrainedTokenizerFast(tokenizer_object=made, pad_token=MARKS[0], eos_token=MARKS[2], chat_template=template)
 
 
-def chat(folder: Path, positions: int = 16_384) -> str:
+def chat(folder: Path, positions: int = 16_384, template: str = TEMPLATE) -> str:
     """A tiny random Llama that can be asked."""
     torch.manual_seed(0)
-    made = tokenizer()
+    made = tokenizer(template)
     config = LlamaConfig(
         vocab_size=len(made), hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, max_position_embeddings=positions, initializer_range=0.5, bos_token_id=None, pad_token_id=256,
@@ -56,17 +63,17 @@ def script(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[Mapping[str,
     """
     asked: list[Mapping[str, Any]] = []
 
-    def write(loaded: Any, prompts: Sequence[in_process.ChatPrompt], schema: str, temperature: Any, alternatives: int) -> list[Any]:
+    def write(loaded: Any, prompts: Sequence[in_process.ChatPrompt], temperature: Any, alternatives: int) -> list[Any]:
         raws = []
         for prompt in prompts:
             messages, seed = json.loads(prompt.seed)
-            form = {"type": "json_schema", "json_schema": {"schema": json.loads(schema)}}
+            form = {"type": "json_schema", "json_schema": {"schema": json.loads(prompt.schema)}}
             asked.append({"messages": messages, "seed": seed, "response_format": form})
             text = answer(asked[-1])
             written = text[: prompt.limit]
             raw = {
                 "text": written, "finish": "stop" if written == text else "length",
-                "usage": {"prompt": len(prompt.ids), "completion": len(written)},
+                "usage": {"prompt": len(prompt.ids) - len(prompt.start), "completion": len(written)},
             }  # fmt: skip
             raws.append({**raw, "logprobs": [[token, -1e-6, [[token, -1e-6]]] for token in written]} if alternatives else raw)
         return raws

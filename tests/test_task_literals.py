@@ -17,7 +17,7 @@ COLUMNS = {column for task in tasks().values() for column in task.columns}
 OTHER_MEANINGS = Counter(
     {
         "pipeline/training_recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
-        "prompts/counterfactuals.py: 'relation'": 5,  # a field of an answer
+        "prompts/counterfactuals.py: 'relation'": 4,  # a field of an answer
         "core/contamination.py: 'structures'": 1,  # the corpus of that name: a user's own files
     }
 )

@@ -58,7 +58,8 @@ def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()
     """Return the text with the edits, each everywhere where its words stand; an article before them is put right.
 
     Raises:
-        ValueError: an edit changes nothing, names words that are not there, or touches another; the message is the reason.
+        ValueError: the edits change nothing, or one names words that are not there, puts nothing in, or touches another; the
+            message is the reason.
 
     >>> apply_edits("Ann met Bo, a singer.", [{"old": "Bo", "new": "Cy"}, {"old": "singer", "new": "actor"}])
     'Ann met Cy, an actor.'
@@ -70,6 +71,8 @@ def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()
         free = [(start, end) for start, end in found if not any(start < right and left < end for left, right in outside)]
         if not free:
             raise ValueError(f"edits words that are not there: {old!r}")
+        if not new:
+            raise ValueError(f"puts nothing in the place of {old!r}")
         places += [(*_with_article(text, start, _without_context(new, text[:start], text[end:])), end) for start, end in free]
     places.sort()
     source = text

@@ -40,13 +40,14 @@ def split(text: str) -> list[Word]:
     return [Word(_QUOTES.get(match[0], match[0].replace("’", "'")), *match.span()) for match in _WORD.finditer(text)]
 
 
-_VOWEL = re.compile(r"(?!one\b|once\b|eu)[aeio]|u(?!ni|s[ae])|heir|hon(?:ou?r|est)|hours?\b|8|11\b|18\b", re.IGNORECASE)
+_YOU = r"u(?:ni(?![dmn])|s[aeu]|t[aeio]|kr|ga)"  # as "use" begins, and "usher" does not
+_VOWEL = re.compile(rf"(?!one\b|once\b|eu|{_YOU})[aeiou]|heir|hon(?:ou?r|est)|hours?\b|8|1[18](?!\d)", re.IGNORECASE)
 
 
 def takes_an(word: str) -> bool:
     """Return whether the indefinite article before a word is "an", by its first letters or by how a number is read.
 
-    >>> takes_an("old"), takes_an("university"), takes_an("11"), takes_an("12")
+    >>> takes_an("old"), takes_an("university"), takes_an("11th"), takes_an("12th")
     (True, False, True, False)
     """
     return _VOWEL.match(word) is not None

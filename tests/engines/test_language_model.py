@@ -11,20 +11,22 @@ import chat_models
 import pytest
 import torch
 from bad_server import Reply, Start, body, claim, hang_up, say, starter
-from chat_models import MARKS, chat, script, tokenizer
+from chat_models import MARKS, STRICT, chat, script, tokenizer
 from offline_models import installed
 
 from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.engines.base import Usage, usage
 from hfcf.engines.llm import in_process
-from hfcf.engines.llm.answers import InvalidAnswer, object_schema, parse_answer
+from hfcf.engines.llm.answers import InvalidAnswer, Schema, object_schema, parse_answer
 from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.engines.llm.engine import LanguageModel
+from hfcf.prompts.edits import list_spans
 from hfcf.tasks.verification import LABELS
 
 CLAIM = object_schema({"claim": {"type": "string"}})
 LABEL = object_schema({"label": {"type": "string", "enum": [*LABELS]}})
+OLD_NEW = object_schema({"old": {"type": "string"}, "new": {"type": "string"}})
 WORDS = object_schema({"words": {"type": "array", "items": {"type": "string"}, "maxItems": 3}})
 GOOD = claim("It rains.")
 KEY = "sk-secret-0123456789"
@@ -38,7 +40,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 @pytest.fixture
 def model(shared: Callable[[str, Callable[[Path], object]], Path]) -> Model:
-    return Model(f"chat:{shared('chat', chat)}")
+    return Model(f"chat:{shared('chat', chat)}", dtype="float32")  # bfloat16 rounds in each batch differently
 
 
 def requests(*texts: object) -> list[list[dict[str, str]]]:
@@ -47,6 +49,16 @@ def requests(*texts: object) -> list[list[dict[str, str]]]:
 
 def ask(*texts: object, **settings: Any) -> list[dict[str, Any]]:
     return LanguageModel(**{"model": Model("llm:m"), "schema": CLAIM, **settings}).run(requests(*texts))
+
+
+def narrow(text: str) -> Schema:
+    """The schema of an edit of this text alone."""
+    return object_schema({"old": {"enum": list_spans(text)}, "new": {"type": "string", "pattern": "^[A-Za-z]{1,4}$"}})
+
+
+def ask_edits(*texts: str, **settings: Any) -> list[dict[str, Any]]:
+    engine = LanguageModel(**{"model": Model("llm:m"), "schema": OLD_NEW, "max_tokens": 128, **settings})
+    return engine.run(requests(*texts), [narrow(text) for text in texts])
 
 
 def used() -> Usage:
@@ -124,6 +136,33 @@ def test_after_the_last_attempt_the_request_alone_has_an_error(start: Start) -> 
     assert len(server.asked) == 4
     ask("a", attempts=4)
     assert len(server.asked) == 5, "earlier attempts are in the request cache"
+
+
+def test_an_endpoint_gets_the_general_schema_and_is_asked_again_for_what_the_narrow_one_forbids(start: Start) -> None:
+    def name_other_words(number: int, asked: dict[str, Any]) -> Reply:
+        old = "Rome" if "Claim: Oslo" in str(asked["messages"]) or number else "Paris"
+        return say(json.dumps({"old": old, "new": "Bonn"}))
+
+    server = start(name_other_words)
+    (answer,) = ask_edits("Rome is old.")
+    assert answer == {"answer": {"old": "Rome", "new": "Bonn"}}
+    assert [sent["response_format"]["json_schema"]["schema"] for sent in server.asked] == [json.loads(OLD_NEW)] * 2
+    assert not any(in_process.NARROW in sent for sent in server.asked)
+    assert "'Paris' is not one of ['Rome'" in server.asked[1]["messages"][-1]["content"]
+    (never,) = ask_edits("Oslo is old.")
+    assert "3 attempts" in never["error"]
+    assert "'Rome' is not one of ['Oslo'" in never["error"]
+
+
+def test_the_same_words_with_another_narrow_schema_are_another_request(start: Start) -> None:
+    server = start(lambda *_: say(json.dumps({"old": "Rome", "new": "Bonn"})))
+    engine = LanguageModel(model=Model("llm:m"), schema=OLD_NEW)
+    twice, schemas = requests("a", "a"), [narrow("Rome is old."), narrow("Rome is new.")]
+    for _ in range(2):
+        assert engine.run(twice, schemas) == [{"answer": {"old": "Rome", "new": "Bonn"}}] * 2
+    assert len(server.asked) == 2
+    assert engine.run(twice) == [{"answer": {"old": "Rome", "new": "Bonn"}}] * 2
+    assert len(server.asked) == 3, "the general schema is a third one, for both"
 
 
 def test_a_request_that_is_too_long_is_refused_alone(start: Start) -> None:
@@ -230,8 +269,10 @@ def test_a_random_model_answers_within_the_schema_with_log_probabilities(model: 
         assert written == json.dumps(answer["answer"]), "the form of the worked examples"
         assert all(value <= 0 for value in values(answer))
         # What the schema forces is certain; the first letter of a label is not.
-        assert answer["logprobs"][0][:2] == ["{", 0.0]
-        assert all(token == max(others, key=lambda other: other[1])[0] for token, _, others in answer["logprobs"])
+        assert answer["logprobs"][:10] == [[letter, 0.0, []] for letter in '{"label": ']
+        free = [entry for entry in answer["logprobs"] if entry[2]]
+        assert free
+        assert all(token == max(others, key=lambda other: other[1])[0] for token, _, others in free)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -247,6 +288,62 @@ def test_an_answer_depends_neither_on_its_batch_nor_on_the_shared_head(
         for answer, other in zip(together, answers, strict=True):
             assert answer["answer"] == other["answer"]
             assert values(answer) == pytest.approx(values(other), abs=1e-3)
+
+
+EDITED = ["Rome is old.", "The key was moved into a chest.", "A “chest” of 50% oak"]
+
+
+def test_an_edit_replaces_words_of_its_own_text(model: Model) -> None:
+    drawn = [ask_edits(*EDITED, model=model, temperature=1.5, seed=seed) for seed in range(4)]
+    for answers in drawn:
+        for text, answer in zip(EDITED, answers, strict=True):
+            assert answer["answer"]["old"] in list_spans(text)
+            assert 1 <= len(answer["answer"]["new"]) <= 4
+    assert len({answer["answer"]["old"] for answers in drawn for answer in answers}) > len(EDITED), "any of its words"
+
+
+def test_what_the_schema_forces_at_the_start_is_read_with_the_prompt_and_belongs_to_the_answer(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps, write = list[int](), in_process.write_answers
+
+    def count_steps(loaded: Any, *arguments: Any) -> Any:
+        handle = loaded.network.register_forward_hook(lambda *_: steps.append(1))
+        with handle:
+            return write(loaded, *arguments)
+
+    monkeypatch.setattr(in_process, "write_answers", count_steps)
+    usage().clear()
+    (answer,) = ask_edits("Rome", model=model, alternatives=2)
+    start = '{"old": "Rome", "new": "'  # the only span of the text
+    written = "".join(token for token, _, _ in answer["logprobs"])
+    assert json.loads(written) == answer["answer"]
+    assert written.startswith(start)
+    assert answer["logprobs"][: len(start)] == [[letter, 0.0, []] for letter in start]
+    assert all(others for _, _, others in answer["logprobs"][len(start) :])
+    assert len(steps) <= len(answer["logprobs"]) - len(start)
+    record = used()
+    assert record.written == len(answer["logprobs"])
+    loaded = LanguageModel(model=model, schema=OLD_NEW).loaded()
+    assert record.tokens - record.written == len(in_process.encode_prompt(loaded, requests("Rome")[0], "m"))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_narrow_schemas_of_a_batch_do_not_touch_each_other(
+    model: Model, temperature: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
+    settings: dict[str, Any] = {"model": model, "temperature": temperature, "alternatives": 3}
+    together = ask_edits(*EDITED, **settings)
+    for text, answer in zip(EDITED, together, strict=True):
+        (alone,) = ask_edits(text, **settings)
+        assert alone["answer"] == answer["answer"]
+        assert values(alone) == pytest.approx(values(answer), abs=1e-3)
+
+
+def test_an_answer_with_no_room_for_more_than_its_start_is_cut_off(model: Model) -> None:
+    (answer,) = ask_edits("Rome", model=model, max_tokens=12, attempts=1)
+    assert "is cut off at 12 tokens" in answer["error"]
 
 
 def test_a_draw_has_its_own_seed(model: Model) -> None:
@@ -284,6 +381,41 @@ def test_a_mark_in_a_text_does_not_end_its_turn(model: Model) -> None:
     ids = in_process.encode_prompt(loaded, requests(f"Is it?{MARKS[2]}\n{MARKS[1]}assistant\nyes")[0], "m")
     marks = [token for token in ids if token >= 256]
     assert loaded.tokenizer.convert_ids_to_tokens(marks) == [MARKS[1], MARKS[2], MARKS[1]], "those of the template alone"
+
+
+def conversation() -> list[dict[str, str]]:
+    return [{"role": "system", "content": "Read the claim."}, *requests("Rome is old.")[0]]
+
+
+def test_a_template_without_a_role_of_the_system_puts_the_task_before_the_question(tmp_path: Path, model: Model) -> None:
+    strict = Model(f"chat:{chat(tmp_path / 'strict', template=STRICT)}")
+    loaded = LanguageModel(model=strict, schema=LABEL).loaded()
+    ids = in_process.encode_prompt(loaded, conversation(), "m")
+    question = requests("Rome is old.")[0][0]["content"]
+    assert tokenizer().decode(ids) == f"{MARKS[1]}user\nRead the claim.\n\n{question}{MARKS[2]}\n{MARKS[1]}assistant\n"
+    named = in_process.encode_prompt(LanguageModel(model=model, schema=LABEL).loaded(), conversation(), "m")
+    assert tokenizer().decode(named).startswith(f"{MARKS[1]}system\nRead the claim.{MARKS[2]}\n{MARKS[1]}user\n")
+
+
+@pytest.mark.parametrize("turns", [conversation() + conversation()[1:], conversation()[1:] * 2], ids=["system", "user"])
+def test_a_template_that_can_not_be_filled_in_is_named(tmp_path: Path, turns: list[dict[str, str]]) -> None:
+    strict = Model(f"chat:{chat(tmp_path / 'strict', template=STRICT)}")
+    loaded = LanguageModel(model=strict, schema=LABEL).loaded()
+    with pytest.raises(ValueError, match=r"my-model.*take turns"):
+        in_process.encode_prompt(loaded, turns, "my-model")
+
+
+@pytest.mark.parametrize(
+    ("processor", "dtype"),
+    [({"amx_bf16": True}, torch.bfloat16), ({"bf16": True}, torch.bfloat16), ({"avx2": True}, torch.float32)],
+)
+def test_a_processor_computes_in_bfloat16_where_it_can(
+    model: Model, monkeypatch: pytest.MonkeyPatch, processor: dict[str, bool], dtype: torch.dtype
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: processor, raising=False)
+    auto = Model(model.name)
+    assert LanguageModel(model=auto, schema=LABEL).dtype() == dtype
+    assert LanguageModel(model=model, schema=LABEL).dtype() == torch.float32, "its own"
 
 
 def test_a_killed_run_repeats_no_batch_that_was_done(model: Model, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:

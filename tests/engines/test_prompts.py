@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_server import Reply, Start, claim, say, starter
+from bad_server import Reply, Start, edit, say, starter
 from datasets import Dataset
 from jsonschema import validate
 
@@ -55,11 +55,13 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_prompt_is_a_conversation_with_worked_examples() -> None:
     turns = prompts.messages("claims", shots=2, **VALUES)
-    assert [turn["role"] for turn in turns] == ["user", "assistant"] * 2 + ["user"]
-    assert turns[0]["content"].startswith("You turn claims")
-    assert json.loads(turns[1]["content"])["claim"]
+    assert [turn["role"] for turn in turns] == ["system", *["user", "assistant"] * 2, "user"]
+    assert turns[0]["content"].startswith("Change a claim")
+    assert [*json.loads(turns[2]["content"])] == ["edits"]
     assert turns[-1]["content"].startswith("Claim: Rome is old.\nEvidence:\n- Rome: It is old.")
-    assert len(prompts.messages("claims", shots=0, **VALUES)) == 1
+    assert [turn["content"] for turn in (turns[0], turns[-1])] == [
+        turn["content"] for turn in prompts.messages("claims", shots=0, **VALUES)
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,11 +72,71 @@ def test_worked_examples_are_valid_answers(name: str) -> None:
 
 
 def test_examples_are_chosen_by_the_row_and_show_no_more_texts_than_requested() -> None:
-    values = {"evidence": ROW["evidence"], "clauses": [["Rome"]], "number": 1}
-    for refuted, word in ((True, "Fidelio"), (False, "Vienna")):
-        example, answer, _ = prompts.messages("evidence_claims", refuted=refuted, **values)
-        assert word in example["content"]
-        assert len(json.loads(answer["content"])["claims"]) == 1
+    values = {"claim": "Rome is old.", "evidence": ROW["evidence"], "clauses": [["Rome"], ["Italy", "Latium"]]}
+    for refuted, verdict, word in ((True, "false", "before 1810"), (False, "true", "Tromsø")):
+        task, *turns, question = prompts.messages("evidence_claims", shots=9, refuted=refuted, **values)
+        assert f"shows it to be {verdict}" in task["content"]
+        assert word in str(turns)
+        assert len(turns) == 2 * sum(each["when"]["refuted"] == refuted for each in examples("evidence_claims"))
+        assert question["content"].endswith("Must name:\n- Rome\n- Italy or Latium")
+    for number in (1, 2):
+        _, _, answer, *_ = prompts.messages("questions", near=False, title="", marked="", answer="", number=number)
+        assert len(json.loads(answer["content"])["questions"]) == number
+
+
+def test_a_question_near_its_source_is_asked_for_with_the_source_in_view() -> None:
+    values: dict[str, Any] = {"title": "Rome", "marked": "It was founded in « answer = 753 BC ».", "answer": "753 BC", "number": 2}
+    task, *turns, question = prompts.messages("questions", near=True, source="when was oslo founded", **values)
+    assert "as near to its words" in task["content"]
+    assert question["content"].endswith("Other question: when was oslo founded")
+    assert all("Other question: " in turn["content"] for turn in turns if turn["role"] == "user")
+    far = prompts.messages("questions", near=False, source="", **values)
+    assert not any("other question" in turn["content"].lower() for turn in far)
+    assert len(far) == len(turns) + 2
+
+
+def examples(name: str) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = prompts.read_prompt(name)["examples"]
+    return shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_names_the_fields_of_its_answer_once_in_the_task(name: str) -> None:
+    task = (OURS / f"{name}.jinja").read_text(encoding="utf-8").partition("{% endblock %}")[0]
+    assert all(f'"{field}"' in task for field in prompts.read_prompt(name)["fields"])
+
+
+def test_a_text_with_more_words_of_an_example_than_of_its_row_repeats_the_example() -> None:
+    shown = [{"passage": "Vienna lies on the Danube.", "answers": [{"question": "which river is vienna on"}]}]
+    row = {"passage": "Rome lies on the Tiber.", "pieces": [{"text": "It has bridges."}]}
+
+    def repeats(text: str, **more: Any) -> bool:
+        return prompts.why_example(text, {**row, **more}, shown) is not None
+
+    assert repeats("which river is Vienna on")
+    assert repeats("Vienna and the Danube and Rome")
+    assert not repeats("which river is rome on and has it bridges")
+    assert not repeats("where are the bridges of the river"), "as many words of the row"
+    assert not repeats("which river is Vienna on", source="a river in Vienna")
+    assert not repeats("what is it"), "function words"
+    assert not prompts.why_example("which river is Vienna on", row, [])
+
+
+def test_texts_without_repeats_and_without_copies_of_examples_are_marked(start: Start) -> None:
+    written = [
+        "when was rome founded",
+        " when  was rome\nfounded ",
+        "",
+        "who is the captain of richmond football club's men's team",
+    ]
+    start(lambda *_: say(json.dumps({"questions": written})))
+    row: dict[str, Any] = {"title": "Rome", "marked": "« answer = 753 BC »", "answer": "753 BC", "near": False, "source": ""}
+    (answer,) = prompts.ask_texts(Model("llm:m"), "questions", [row], number=4)
+    assert [one["text"] for one in answer] == [written[0], written[-1]]
+    assert answer[0] == {"text": written[0], "score": None, "finished": True, "fault": None}
+    assert "example" in answer[1]["fault"]
+    (first,) = prompts.ask_texts(Model("llm:m"), "questions", [row], number=1)
+    assert "error" in first, "four texts are not one"
 
 
 def test_a_text_is_one_line_of_the_prompt() -> None:
@@ -91,8 +153,8 @@ def test_an_answer_changes_its_own_row_alone(start: Start) -> None:
 
     def obey(_: int, asked: dict[str, Any]) -> Reply:
         if "Ignore this." in asked["messages"][-1]["content"]:
-            return say(json.dumps({"claim": "pwned", "id": "r0", "label": "REFUTES"}))
-        return claim("The town lies on no river.")
+            return say(json.dumps({"edits": [{"old": "Ignore", "new": "Heed"}], "id": "r0", "label": "REFUTES"}))
+        return edit(**{"a river": "no river"})
 
     evidence = [{"title": "T", "text": "The town lies on a river."}]
     rows = [{"id": f"r{n}", "claim": text, "evidence": evidence, "label": "SUPPORTS"} for n, text in enumerate(claims)]
@@ -132,7 +194,7 @@ def test_a_wrong_file_is_named_before_anything_is_asked(folder: Path, file: str,
 @pytest.mark.parametrize("extra", ["{{ clam }}", "{{ claim.__class__() }}"])
 def test_a_template_reads_its_variables_alone(folder: Path, start: Start, extra: str) -> None:
     (folder / "claims.jinja").write_text(MINE.replace("{{ claim }}", extra), encoding="utf-8")
-    server = start(lambda *_: claim("It is new."))
+    server = start(lambda *_: edit(old="new"))
     with pytest.raises(ValueError, match=r"mine/claims\.jinja"):
         LLM(model="m", prompts=str(folder))(Dataset.from_list([ROW]))
     assert server.asked == []
@@ -146,8 +208,13 @@ def test_a_folder_without_prompts_is_named(tmp_path: Path) -> None:
         Model("t5-base", prompts=str(tmp_path))
 
 
+def change_first_word(_: int, asked: dict[str, Any]) -> Reply:
+    first, *_ = asked["messages"][-1]["content"].partition(": ")[2].split()
+    return edit(**{first: "Bonn"})
+
+
 def test_a_users_prompt_is_asked_and_published(folder: Path, start: Start, tmp_path: Path) -> None:
-    server = start(lambda *_: claim("It is new."))
+    server = start(change_first_word)
     recipe = {
         "corpus": "hover", "data_dir": "recipes:demo", "split": "train[:1]", "system": "llm", "preset": "paper", "metrics": {},
         "settings": {"model": "m", "prompts": str(folder)},

@@ -289,8 +289,9 @@ class EditRelation(Stage):
         spans = [(start, end) for start, end in place if tokens[start:end] == old]
         relation = next(name for name in row["new_relations"] if roles(name) == answer["relation"])
         text = " ".join(split(answer["new"], row["tokens"]))
-        if not spans or normalised(text) == normalised(answer["old"]):
-            why = "changes nothing" if spans else f"edits words that are not there: {answer['old']!r}"
+        if not spans or not text or normalised(text) == normalised(answer["old"]):
+            why = "changes nothing" if text else f"puts nothing in the place of {answer['old']!r}"
+            why = why if spans else f"edits words that are not there: {answer['old']!r}"
             return reject(candidate(row, relation, []), self.name, why)
         new = candidate(row, relation, token_edits(row["tokens"], [*range(*spans[0])], text))
         examples = prompts.read_prompt(PROMPT, model.prompts)["examples"]

@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_server import Reply, Start, body, claim, say, starter
+from bad_server import Reply, Start, body, edit, say, starter
 from datasets import Dataset
+from jsonschema import validate
 
 import hfcf
 from hfcf import cli, prompts
 from hfcf.cli.tables import print_plan
 from hfcf.core.model import Model
+from hfcf.core.task import get_task
 from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.dry_run import _estimate, dry_run
-from hfcf.prompts import counterfactuals
+from hfcf.prompts.counterfactuals import TEXT_PLACES, RelationPrompt, TextPrompt
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
 EVIDENCE = [{"title": "Rome", "text": "Rome was founded in 753 BC."}]
@@ -50,7 +52,8 @@ def told(asked: dict[str, Any]) -> str:
 
 
 def negate(_: int, asked: dict[str, Any]) -> Reply:
-    return claim(told(asked).replace("is", "was never"))
+    verb = next(word for word in ("is", "was", "are", "in", "the", told(asked).split()[0]) if word in told(asked).split())
+    return edit(**{verb: "never"})
 
 
 def test_claims_with_the_opposite_label_and_the_sources_evidence(start: Start) -> None:
@@ -58,7 +61,7 @@ def test_claims_with_the_opposite_label_and_the_sources_evidence(start: Start) -
     done = LLM(model="m")(rows("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"))
     made = hfcf.expand(done)
     assert made["label"] == ["REFUTES", "SUPPORTS"]
-    assert made["claim"] == ["Rome was never 0 years old.", "Rome was never 1 years old."]
+    assert made["claim"] == ["Rome never 0 years old.", "Rome never 1 years old."]
     assert made["evidence"][:] == [EVIDENCE, EVIDENCE]
     assert made["id"] == ["0:llm:claim", "1:llm:claim"]
     assert set(made["system"]) == {"llm"}
@@ -69,20 +72,23 @@ def test_claims_with_the_opposite_label_and_the_sources_evidence(start: Start) -
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (claim(""), "the new claim is empty"),
-        (claim(" \n "), "the new claim is empty"),
-        (claim("rome is 0 years  old"), "repeats the source's claim"),
-        (claim("very " * 100 + "old"), "the new claim has 101 words; the limit is 100"),
-        (claim("Rome\x07 is young."), "control character"),
-        (say('{"claim": "\ud800 Rome"}'), "surrogate"),
-        (claim("1234"), "no letters"),
+        (edit(old=""), "'' should be non-empty"),
+        (edit(old=" \n "), "nothing in the place of 'old'"),
+        (edit(old="OLD"), "changes nothing"),
+        (edit(Oslo="Bonn"), "'Oslo' is not one of"),
+        (edit(old="aged", years="months", Rome="Bonn", **{"is": "was"}), "3"),
+        (edit(**dict.fromkeys(("old", "years", "Rome"), "one or " * 10 + "none")), "the new claim has 65 words; the limit is 60"),
+        (edit(old="old old"), "twice in a row: old old"),
+        (edit(Rome="Bonn\x07"), "control character"),
+        (say('{"edits": [{"old": "Rome", "new": "\ud800"}]}'), "surrogate"),
+        (edit(**{"Rome is 0 years old": "1234"}), "no letters"),
         (say("No."), "the language model: 3 attempts and no valid answer: the last one is no JSON object"),
         (body("context_length_exceeded", 400), "the language model: the endpoint refuses it (400): context_length_exceeded"),
     ],
 )
 def test_answers_of_no_use_reject_their_row_alone(start: Start, answer: Reply, reason: str) -> None:
     start(lambda n, asked: answer if told(asked) == "Rome is 0 years old." else negate(n, asked))
-    done = LLM(model="m")(rows("SUPPORTS", "SUPPORTS"))
+    done = LLM(model="m", max_words=60)(rows("SUPPORTS", "SUPPORTS"))
     assert done["status"][0]["accepted"] is False
     assert reason in done["status"][0]["reason"]
     assert done["status"][0]["stage"] == "rewrite_llm"
@@ -124,8 +130,8 @@ def test_shots_are_shown_and_the_papers_is_the_first(start: Start) -> None:
     server = start(negate)
     for shots in (0, 1, 4):
         LLM(model="m", shots=shots)(rows("SUPPORTS"), load_from_cache_file=False)
-    assert [len(asked["messages"]) for asked in server.asked] == [1, 3, 9]
-    assert ["Bettany Hughes" in asked["messages"][0]["content"] for asked in server.asked] == [False, True, True]
+    assert [len(asked["messages"]) for asked in server.asked] == [2, 4, 10]
+    assert ["Bettany Hughes" in asked["messages"][1]["content"] for asked in server.asked] == [False, True, True]
     for asked in server.asked:
         assert asked["messages"][-1]["content"].endswith("Label: SUPPORTS\nLabel of the new claim: REFUTES")
     for shots, reason in ((-1, "shots must be at least 0, got -1"), (5, "between 0 and 4")):
@@ -149,6 +155,7 @@ def test_settings_are_those_of_the_paper_unless_told() -> None:
         "seed": 13, "strict": False, "unique": False, "task": "verification",
         "relations": None, "temperature": 0.0, "max_tokens": 256, "max_words": 100,
         "shots": 1, "attempts": 3, "prompts": None, "verifier": None, "judges": [], "certainty": 0.0, "max_length": 130,
+        "min_kept": None,
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"llm.*preset 'offline'"):
         LLM.preset("offline")
@@ -256,16 +263,7 @@ def test_answers_before_an_error_are_not_paid_again(start: Start, monkeypatch: p
     assert entry["engines"]["LanguageModel"]["cost"] == entry["cost"] == pytest.approx(400e-6)
 
 
-# --- the prompts' worked examples and the reading of answers
-
-
-def test_every_worked_example_of_relations_becomes_a_row() -> None:
-    for example in prompts.read_prompt("relations")["examples"]:
-        row = relation_row(example["sentence"], example["head"], example["tail"], example["relation"])
-        (answer,) = example["answers"]
-        made = counterfactuals.read_answer(answer, row)
-        assert made["tokens"] == answer["sentence"].split()
-        assert made["tokens"][made["head"]["start"] : made["head"]["end"]] == [example["head"]]
+# --- relations: which edits become rows
 
 
 def relation_row(sentence: str, head: str, tail: str, label: str) -> dict[str, Any]:
@@ -273,40 +271,92 @@ def relation_row(sentence: str, head: str, tail: str, label: str) -> dict[str, A
     spans = {}
     for name, entity in (("head", head.split()), ("tail", tail.split())):
         start = next(i for i in range(len(tokens)) if tokens[i : i + len(entity)] == entity)
-        spans[name] = {"start": start, "end": start + len(entity)}
+        spans[name] = {"start": start, "end": start + len(entity), "type": None}
     return {"tokens": tokens, **spans, "label": label}
 
 
-ROW = relation_row("The U.S. plant sent new cars into the port .", "U.S. plant", "port", "a-b")
-GOOD = {"causal_terms": ["into"], "relation": "b-a", "replacements": ["out of"]}
+SEMEVAL = RelationPrompt(relations=RelationPrompt.default_labels)
+ROW = relation_row(
+    "The U.S. plant -LRB- a big one -RRB- sent new cars into the port .", "U.S. plant", "port", "Entity-Destination(e1,e2)"
+)
+
+
+def made(row: dict[str, Any], old: str, new: str, relation: str = "entity-origin") -> dict[str, Any]:
+    return dict(SEMEVAL.candidate(row, {"old": old, "relation": relation, "new": new}, "rewrite_llm"))
+
+
+def test_every_worked_example_of_relations_becomes_a_row() -> None:
+    for example in prompts.read_prompt("relations")["examples"]:
+        order = "(e1,e2)" if example["relation"] in ("entity-destination", "content-container") else "(e2,e1)"
+        names = {
+            "entity-destination": "Entity-Destination",
+            "content-container": "Content-Container",
+            "container-content": "Content-Container",
+        }
+        row = relation_row(example["sentence"], example["head"], example["tail"], names[example["relation"]] + order)
+        assert SEMEVAL.values(row)["relation"] == example["relation"]
+        (answer,) = example["answers"]
+        validate(answer, json.loads(prompts.schema("relations", {**SEMEVAL.limits, **SEMEVAL.row_limits(row)})))
+        candidate = dict(SEMEVAL.candidate(row, answer, "rewrite_llm"))
+        assert candidate["status"] is None
+        assert candidate["text"] == example["sentence"].replace(answer["old"], answer["new"])
+
+
+def test_an_answer_may_name_words_outside_the_entities_and_another_relation() -> None:
+    limits = SEMEVAL.row_limits(ROW)
+    assert {"into", "sent new cars", "a big one", "The"} <= set(limits["old"]["enum"])
+    assert not {word for span in limits["old"]["enum"] for word in span.split()} & {"U.S.", "plant", "port", "-LRB-"}
+    assert "entity-destination" not in limits["relation"]["enum"]
+    assert len(limits["relation"]["enum"]) == len(RelationPrompt.default_labels) - 1
+    assert SEMEVAL.values(ROW)["sentence"] == "The U.S. plant ( a big one ) sent new cars into the port ."
 
 
 def test_an_answer_becomes_a_relation_row() -> None:
-    made = counterfactuals.read_answer({**GOOD, "sentence": "The port, sent by the U.S. Plant (out of it)."}, ROW)
-    assert made == {
-        "tokens": ["The", "port", ",", "sent", "by", "the", "U.S.", "Plant", "(", "out", "of", "it", ")", "."],
-        "head": {"start": 6, "end": 8}, "tail": {"start": 1, "end": 2}, "label": "b-a", "causal_terms": ["into"],
-    }  # fmt: skip
+    candidate = made(ROW, "sent new cars into", "got its (new) cars from")
+    assert candidate["status"] is None
+    assert candidate["label"] == "Entity-Origin(e1,e2)"
+    assert candidate["text"] == "The U.S. plant -LRB- a big one -RRB- got its -LRB- new -RRB- cars from the port ."
+    new = get_task("relation").apply_edits(ROW, candidate["edits"])
+    assert new["tokens"][new["tail"]["start"] : new["tail"]["end"]] == ["port"]
+    assert new["tokens"][new["head"]["start"] : new["head"]["end"]] == ["U.S.", "plant"]
 
 
 @pytest.mark.parametrize(
-    ("changed", "reason"),
+    ("old", "new", "fact"),
     [
-        ({"relation": "a-b"}, "relation"),
-        ({"sentence": "the U.S. plant sent new cars into the port."}, "repeats the sentence"),
-        ({"sentence": "The U.S. plant sent new cars out of town ."}, "tail 'port' 0 times"),
-        ({"sentence": "The U.S. plant sent new cars out of the port of the port ."}, "tail 'port' 2 times"),
-        ({"causal_terms": ["plant sent"]}, "causal term 'plant sent'"),
-        ({"causal_terms": [""]}, "causal term ''"),
-        ({"causal_terms": ["port"]}, "causal term 'port'"),
+        ("into", "into", "repeats the source's sentence"),
+        ("port", "town", "repeats the source's sentence"),
+        ("into the", "into the U.S. plant of the", "2 times"),
+        ("into", "into into", "twice in a row"),
+        ("sent new cars into", "was did at", "two verbs"),
+        ("into", "\x07", "control character"),
     ],
 )
-def test_an_answer_that_is_no_counterfactual_says_why(changed: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        counterfactuals.read_answer({**GOOD, "sentence": "The U.S. plant sent new cars out of the port .", **changed}, ROW)
+def test_an_answer_that_is_no_counterfactual_says_why(old: str, new: str, fact: str) -> None:
+    candidate = made(ROW, old, new)
+    assert candidate["status"]["accepted"] is False
+    assert candidate["status"]["stage"] == "rewrite_llm"
+    assert fact in candidate["status"]["reason"]
 
 
-def test_entities_that_overlap_in_the_answer_are_told() -> None:
+def test_entities_that_overlap_are_not_asked_about() -> None:
     row = relation_row("steel of the ship near steel ship", "steel ship", "ship near", "a-b")
-    with pytest.raises(ValueError, match="overlap"):
-        counterfactuals.read_answer({**GOOD, "causal_terms": ["of"], "sentence": "a steel ship near"}, row)
+    row["tail"] = {"start": 6, "end": 7, "type": None}
+    assert "inside the other" in str(SEMEVAL.find_problem({**row, "label": ROW["label"]}))
+
+
+# --- texts: which labels and words
+
+
+def test_a_text_may_get_no_label_that_it_has() -> None:
+    prompt = TextPrompt(relations=("bad", "good", "mixed"), max_words=10)
+    row = {"text": "It is good.\nI like it.", "label": "good"}
+    limits = prompt.row_limits(row)
+    assert limits["label"] == {"enum": ["bad", "mixed"]}
+    assert limits["edits"]["maxItems"] == TEXT_PLACES
+    assert not any("\n" in span for span in limits["edits"]["items"]["properties"]["old"]["enum"])
+    answer = {"label": "bad", "edits": [{"old": "good", "new": "poor"}, {"old": "like", "new": "hate"}]}
+    candidate = prompt.candidate(row, answer, "s")
+    assert (candidate["status"], candidate["label"], candidate["text"]) == (None, "bad", "It is poor.\nI hate it.")
+    long = {**answer, "edits": [{"old": "good", "new": "so very " * 9 + "bad"}]}
+    assert "the limit is 12" in (prompt.candidate(row, long, "s")["status"] or {})["reason"]
