@@ -12,7 +12,6 @@ import random
 import re
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -23,10 +22,7 @@ from hfcf.core import offline
 from hfcf.core.candidates import Candidate, reject
 from hfcf.core.model import Model
 from hfcf.core.paths import cache_dir
-from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.task import task_of
-from hfcf.engines.continuation import Continuation
-from hfcf.engines.llm.answers import InvalidAnswer, parse_answer
 from hfcf.engines.masked import MaskFiller
 from hfcf.engines.perplexity import Perplexity
 from hfcf.prompts.counterfactuals import SEMEVAL
@@ -36,7 +32,7 @@ from hfcf.tasks.rewriting import rewriting_of
 from hfcf.tasks.verification import LABELS, TASK, opposite, rewritten
 
 Row = dict[str, Any]
-SMOLLM, MASKED = Model("offline:smollm2"), Model("hfcf:mlm")
+SMOLLM, CHAT, MASKED = Model("offline:smollm2"), Model("chat:offline:smollm2"), Model("hfcf:mlm")
 
 # --- Polyjuice's recipe
 
@@ -100,33 +96,20 @@ def _keep_fluent(rows: Sequence[Row], made: Sequence[list[Candidate]]) -> list[l
 # --- a language model that is asked
 
 
-BEGINNINGS = {"verification": '{"claim": "', "relation": '{"causal_terms": ["'}
-"""How the answer begins: written for the model, which seldom finds the form of an answer on its own."""
-
-
 def prompted(rows: Sequence[Row]) -> list[list[Candidate]]:
-    """Ask the offline language model with the prompt of the baseline `llm`; an answer that can't be read is no candidate."""
-    task = task_of(rows[0]).name
-    prompt, beginning = resolve_name(rewriting_of(task).prompt)(relations=SEMEVAL, max_words=100), BEGINNINGS[task]
-    chat = partial(read_tokenizer(SMOLLM).apply_chat_template, tokenize=False, add_generation_prompt=True)
+    """Ask the offline language model with the prompt of the baseline `llm`; a row without a valid answer has no candidate."""
+    prompt = resolve_name(rewriting_of(task_of(rows[0]).name).prompt)(relations=SEMEVAL, max_words=100)
     readable = [row for row in rows if prompt.find_problem(row) is None]
-    engine = Continuation(model=SMOLLM, num_beams=1, max_new_tokens=64 if task == "verification" else 128, max_length=2048)
-    written = engine.run([chat(prompts.messages(prompt.template, shots=1, **prompt.values(row))) + beginning for row in readable])
-    answers = {row["id"]: read_answer(beginning, texts, prompt) for row, texts in zip(readable, written, strict=True)}
-    return [[prompt.candidate(row, answer, "prompted") for answer in answers.get(row["id"], ())] for row in rows]
-
-
-def read_answer(beginning: str, texts: Sequence[Any] | None, prompt: Any) -> list[Any]:
-    """Read the answer that goes on from a beginning; a claim ends at its closing quotation mark, whatever the model adds."""
-    for generated in texts or ():
-        text = beginning + generated["text"]
-        if prompt.template == "claims" and '"' in generated["text"]:
-            text = beginning + generated["text"].partition('"')[0] + '"}'
-        try:
-            return [parse_answer(text, prompts.schema(prompt.template, prompt.limits))]
-        except InvalidAnswer:
-            return []
-    return []
+    answers = prompts.ask(
+        CHAT, prompt.template, [prompt.values(row) for row in readable], shots=1, limits=prompt.limits,
+        row_limits=[prompt.row_limits(row) for row in readable], max_tokens=128,
+    )  # fmt: skip
+    made = {
+        row["id"]: [prompt.candidate(row, answer["answer"], "prompted")]
+        for row, answer in zip(readable, answers, strict=True)
+        if "error" not in answer
+    }
+    return [made.get(row["id"], []) for row in rows]
 
 
 # --- TextAttack

@@ -9,6 +9,7 @@ from typing import Any
 
 from bad_server import Reply, say
 
+from hfcf.prompts.edits import list_spans
 from hfcf.text.phrase_match import mentions
 
 
@@ -17,28 +18,29 @@ def answer_to(asked: Mapping[str, Any]) -> dict[str, Any]:
     fields = asked["response_format"]["json_schema"]["schema"]["properties"]
     (kind, *_) = fields
     question = asked["messages"][-1]["content"].partition("\n\nAttempt ")[0].rpartition("\n\n")[2]
-    return {"claims": _claims, "words": _words, "label": _label, "terms": _terms, "texts": _texts}[kind](question, fields)
+    seed = asked.get("seed", 13)
+    # Each draw and each attempt picks other words.
+    turn = seed // 1000 + seed % 1000 - 13
+    return {"edits": _edits, "words": _words, "label": _label, "old": _relation, "texts": _texts}[kind](question, turn)
 
 
 def reply(_: int, asked: dict[str, Any]) -> Reply:
     return say(json.dumps(answer_to(asked)))
 
 
-def _claims(question: str, fields: Any) -> dict[str, Any]:
-    number = fields["claims"]["maxItems"]
-    if "Must name:" in question:
-        clauses = re.findall(r"^- (.*)$", question.partition("Must name:")[2], re.MULTILINE)
-        names = [clause.split(" or ")[0] for clause in clauses] or ["Nobody"]
-        return {
-            "claims": [f"{lead} {' and '.join(names)}." for lead in ("People speak of", "Books tell of", "We know of")[:number]]
-        }
-    claim = _part(question, "Claim")
-    evidence = question.partition("Evidence:")[2]
-    words = [word for word in re.findall(r"\w+", claim) if len(re.findall(rf"\b{word}\b", evidence)) == 1]
-    return {"claims": [re.sub(rf"\b{word}\b", "Zembla", claim, count=1) for word in reversed(words or [claim])][:number]}
+def _edits(question: str, turn: int) -> dict[str, Any]:
+    claim, (evidence, _, clauses) = _part(question, "Claim"), question.partition("Evidence:")[2].partition("Must name:")
+    words = [word for word in list_spans(claim, 1) if word[0].isupper() or word[0].isdigit()]
+    if not clauses:
+        told = [word for word in words if mentions(evidence, word)] or words
+        return {"edits": [{"old": told[-1 - turn % len(told)], "new": "Zembla"}]}
+    names = [name for clause in re.findall(r"^- (.*)$", clauses, re.MULTILINE) for name in clause.split(" or ")]
+    untold = [word for word in words if not mentions(evidence, word)] or words
+    new = next((name for name in names if not mentions(claim, name)), names[0])
+    return {"edits": [{"old": untold[-1 - turn % len(untold)], "new": new}]}
 
 
-def _words(question: str, fields: Any) -> dict[str, Any]:
+def _words(question: str, turn: int) -> dict[str, Any]:
     pieces = re.findall(r"^(\d+)\. (.*)$", question, re.MULTILINE)
     words = [
         {"piece": int(number), "text": name} for number, text in pieces for name in re.findall(r"[A-Z]\w+(?: [A-Z]\w+)*|\d+", text)
@@ -46,7 +48,7 @@ def _words(question: str, fields: Any) -> dict[str, Any]:
     return {"words": [*words, {"piece": 99, "text": "Nowhere"}], "pieces": [int(number) for number, _ in pieces]}
 
 
-def _label(question: str, fields: Any) -> dict[str, Any]:
+def _label(question: str, turn: int) -> dict[str, Any]:
     if "Sentence: " in question:
         cues = {" from ": "entity-origin", " to ": "entity-destination", "into": "entity-destination", " in ": "content-container"}
         return {"label": next((name for cue, name in cues.items() if cue in _part(question, "Sentence")), "other")}
@@ -55,13 +57,15 @@ def _label(question: str, fields: Any) -> dict[str, Any]:
     return {"label": "SUPPORTS" if all(mentions(evidence, name) for name in names) else "REFUTES"}
 
 
-def _terms(question: str, fields: Any) -> dict[str, Any]:
-    if "May be named: " in question:
-        return {"terms": [*_part(question, "May be named").split(), "nowhere"]}
-    return {"terms": _part(question, "Known terms").split("; ")[: fields["terms"]["maxItems"]]}
+def _relation(question: str, turn: int) -> dict[str, Any]:
+    sentence = _part(question, "Sentence")
+    first, second = sorted(sentence.index(_part(question, f"{name} entity")) for name in ("First", "Second"))
+    words = list_spans(sentence[first:second], 1)[1:]
+    name, term = re.findall(r"^- (\S+)(?: \(such as: ([^;)]*))?", question.partition("New relations:")[2], re.MULTILINE)[0]
+    return {"old": words[turn % len(words)] if words else "", "relation": name, "new": term or "is part of"}
 
 
-def _texts(question: str, fields: Any) -> dict[str, Any]:
+def _texts(question: str, turn: int) -> dict[str, Any]:
     return {"texts": [f"Indeed, {_part(question, 'Text')}"]}
 
 

@@ -123,7 +123,7 @@ def use(shared: Callable[[str, Callable[[Path], object]], Path], monkeypatch: py
 def answer_by_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a rule answer what chat models are asked: a random one writes nothing of use."""
 
-    def run(engine: LanguageModel, requests: Sequence[Sequence[Mapping[str, str]]]) -> list[dict[str, Any]]:
+    def run(engine: LanguageModel, requests: Sequence[Sequence[Mapping[str, str]]], schemas: Any = None) -> list[dict[str, Any]]:
         form = {"json_schema": {"schema": json.loads(engine.schema)}}
         usage().setdefault("LanguageModel", Usage()).calls += len(requests)
         return [{"answer": _answer({"messages": messages, "response_format": form})} for messages in requests]
@@ -135,4 +135,4 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
     fields = set(asked["response_format"]["json_schema"]["schema"]["properties"])
     if "questions" in fields:
         return {"questions": ["who is the captain with 8 letters", "who is it"]}
-    return (every_slot if fields & {"claims", "words", "label", "terms", "texts"} else scripted_llm).answer_to(asked)
+    return (every_slot if fields & {"edits", "words", "label", "old", "texts"} else scripted_llm).answer_to(asked)

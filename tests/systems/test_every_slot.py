@@ -52,7 +52,7 @@ def make(request: pytest.FixtureRequest, tiny_model: Callable[[str], str], spacy
     if not installed("wordnet"):
         pytest.skip("the offline WordNet is not installed")
     sentences = hfcf.load("relations", data_dir=recipe.folder() / "demo_relations", split="train", on_error="reject")
-    ccg = hfcf.CCG.preset("llm", indicator=CHAT, editor=CHAT, verifier=CHAT, parser=None)
+    ccg = hfcf.CCG.preset("llm", editor=CHAT, verifier=CHAT, tagger=None, language_model=None)
     return lambda: (ccg, sentences.select(range(16)))
 
 
@@ -85,7 +85,8 @@ def test_a_run_has_counterfactuals_and_counts_and_asks_nothing_twice(make: Make,
     assert (record.attempts, record.tokens, record.written) == (len(server.asked), 110 * len(server.asked), 10 * len(server.asked))
     assert record.cost == pytest.approx(120e-6 * len(server.asked))
     assert list(run(make)) == list(done)
-    assert record.attempts == len(server.asked) == record.calls  # the second run asked nothing
+    assert record.attempts == len(server.asked), "the second run asked nothing"
+    assert record.calls == sum(asked["seed"] % 1000 == 13 for asked in server.asked), "first attempts"
 
 
 @fewer_systems
@@ -114,7 +115,7 @@ def misbehave(number: int, asked: dict[str, Any]) -> Reply:
     if number % 5 == 1:
         return (body({"error": "slow down"}, 429), body("oops", 500), hang_up)[number % 3]
     answer = every_slot.answer_to(asked)
-    wrong: dict[str, Any] = {"label": "MAYBE", "claims": [3], "terms": "into", "words": [{"piece": "0"}], "texts": None}
+    wrong: dict[str, Any] = {"label": "MAYBE", "edits": [3], "old": "Nowhere", "words": [{"piece": "0"}], "texts": None}
     faults = {
         1: say("I can't help with that."), 2: say(json.dumps(answer)[:-4], finish="length"),
         3: say(json.dumps({**answer, **{name: wrong[name] for name in answer if name in wrong}})),
@@ -187,35 +188,6 @@ def test_a_local_verifier_can_be_explained_by_a_language_model() -> None:
     race = hfcf.RACE.preset("offline", explainer="llm", explainer_model="llm:m")
     assert race.explain.language_model == CHAT
     assert not is_remote(race.check_claim.verifier)
-
-
-def untrue(_: int, asked: dict[str, Any]) -> Reply:
-    answer = every_slot.answer_to(asked)
-    return say(json.dumps({"claims": ["Nobody knows."]} if "claims" in answer else answer))
-
-
-def test_race_rejects_claims_that_miss_the_constraints(spacy_ner: Ner, demo: Dataset, start: Start, tiny_model: Any) -> None:
-    start(untrue)
-    race = hfcf.RACE.preset("llm", verifier=CHAT, generator=CHAT, encoder=tiny_model("classifier"), ner=spacy_ner)
-    done = race(demo.select(range(6)))
-    claims = [candidate for row in done for candidate in row["candidates"] or [] if candidate["change"] == "claim"]
-    assert claims
-    assert {claim["status"]["reason"] for claim in claims} == {"names no causal entity of every piece of evidence"}
-
-
-def test_ccg_accepts_only_terms_of_the_new_relation(start: Start) -> None:
-    def invent(_: int, asked: dict[str, Any]) -> Reply:
-        answer = every_slot.answer_to(asked)
-        return say(json.dumps({"terms": ["quite unlike"]} if "Known terms" in asked["messages"][-1]["content"][-400:] else answer))
-
-    if not installed("wordnet"):
-        pytest.skip("the offline WordNet is not installed")
-    start(invent)
-    sentences = hfcf.load("relations", data_dir=recipe.folder() / "demo_relations", split="train", on_error="reject")
-    done = hfcf.CCG.preset("llm", indicator=CHAT, editor=CHAT, parser=None)(sentences.select(range(24)))
-    written = [candidate for row in done for candidate in row["candidates"] or [] if "quite unlike" in candidate["text"]]
-    assert written
-    assert {candidate["status"]["reason"] for candidate in written} == {"the editor wrote no causal term of the new relation"}
 
 
 def test_a_run_names_the_model_and_its_cost(start: Start, tmp_path: Any) -> None:

@@ -28,6 +28,7 @@ from hfcf.engines.ner import Ner
 from hfcf.metrics.flip_rate import ask_verifier
 from hfcf.systems.baselines.llm import LLM
 from hfcf.systems.baselines.paraphrase import Paraphrase
+from hfcf.systems.ccg import edit_relation
 from hfcf.tasks.structures import TASK
 from hfcf.training.verifier import TRAINER
 
@@ -61,8 +62,8 @@ def few_words(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rewrite(asked: Mapping[str, Any]) -> dict[str, Any]:
-    told = asked["messages"][-1]["content"].rpartition("Claim: ")[2].split("\n")[0]
-    return {"claim": f"It is not so that {told}"}
+    first, *_ = asked["messages"][-1]["content"].rpartition("Claim: ")[2].split()
+    return {"edits": [{"old": first, "new": "Zembla"}]}
 
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("race", "checkwhy")]
@@ -83,7 +84,7 @@ def system(
         return lambda m: (hfcf.CrossAug.preset("llm", generator=m, verifier=m, **LONG), claims), rule
     if request.param == "ccg":
         rows = sentences(8)
-        return lambda m: (hfcf.CCG.preset("llm", indicator=m, editor=m, verifier=m, parser=None), rows), rule
+        return lambda m: (hfcf.CCG.preset("llm", editor=m, verifier=m, tagger=None, language_model=None), rows), rule
     if request.param == "paraphrase":
         return lambda m: (Paraphrase(generator=m, verifier=m, **LONG), claims), rule
     if request.param == "llm":
@@ -103,6 +104,7 @@ def test_a_chat_model_makes_the_rows_of_an_endpoint(
     system: tuple[Make, Answer], model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, answer = system
+    monkeypatch.setattr(edit_relation, "LONGEST", 400)
     with starter(monkeypatch, CONCURRENCY="1") as start:
         server = start(lambda _, asked: say(json.dumps(answer(asked))))
         served, rows = make(Model("llm:m"))

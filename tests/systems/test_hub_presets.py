@@ -29,7 +29,7 @@ from hfcf.core.task import get_task
 from hfcf.engines.base import usage
 from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.ner import Ner
-from hfcf.engines.parser import Constituents, Parser
+from hfcf.engines.parser import Parser
 from hfcf.pipeline.run import make_system
 from hfcf.systems import system_class
 
@@ -38,12 +38,11 @@ pytestmark = pytest.mark.skipif(
 )
 SPACY = Model("offline:spacy")
 NER, PARSER = Ner(backend="spacy", model=SPACY), Parser(backend="spacy", model=SPACY)
-TREES = Constituents(backend="spacy", model=SPACY)
 # Random verifiers and readers are sure of nothing: no floor may hide what the stages after them do.
 LOOSE: dict[str, Any] = {"certainty": 0.0}
 NO_FLOORS = {"no_answer_margin": None, "min_probability": 0.0, "min_vote": 0.0, "elsewhere": None}
 HERE: dict[str, dict[str, Any]] = {
-    "race": {"ner": NER, **LOOSE}, "crossaug": LOOSE, "ccg": {"parser": TREES},
+    "race": {"ner": NER, **LOOSE}, "crossaug": LOOSE, "ccg": {"tagger": PARSER},
     "checkwhy": {"parser": PARSER, "distractors": (2, 3), "max_tokens": 48, "attempts": 1},
     "rgf": {"phrases": SPACY, "k": 3, "agree": 1, **NO_FLOORS},
     "paraphrase": {}, "masked_lm": {}, "back_translation": {"max_new_tokens": 8, "num_beams": 2},

@@ -68,8 +68,11 @@ def test_labels_stay_where_words_are_replaced(rows: Dataset) -> None:
 
 def revise(_: int, asked: dict[str, Any]) -> Reply:
     question = asked["messages"][-1]["content"].rpartition("Text: ")[2]
-    text, label = question.split("\n")[0], question.split("Other labels: ")[1].split("\n")[0].split(", ")[0]
-    return say(json.dumps({"label": label, "text": text.replace("wonderful", "awful").replace("dull", "gripping")}))
+    words, label = question.split("\n")[0].split(), question.split("Other labels: ")[1].split("\n")[0].split(", ")[0]
+    old = next((word for word in words if word in ("wonderful", "dull")), words[0])
+    return say(
+        json.dumps({"label": label, "edits": [{"old": old, "new": {"wonderful": "awful", "dull": "gripping"}.get(old, old)}]})
+    )
 
 
 def test_a_language_model_is_asked_for_another_of_the_rows_labels(start: Start, rows: Dataset) -> None:
@@ -77,14 +80,14 @@ def test_a_language_model_is_asked_for_another_of_the_rows_labels(start: Start, 
     done = hfcf.LLM(model="m")(rows)
     cf = hfcf.expand(done)
     assert {row["source_id"]: (row["text"], row["label"]) for row in cf} == {
-        "0": ("The film was a awful surprise.", "negative"),
+        "0": ("The film was an awful surprise.", "negative"),
         "1": ("A gripping story with terrible music.", "positive"),
     }
     shown = [asked["messages"][-1]["content"] for asked in server.asked]  # in no order
     assert any("Label: positive\nOther labels: negative" in text for text in shown)
     reasons = {row["source_id"]: row["reason"] for row in hfcf.rejected(done, system="llm") if row["level"] == "row"}
     assert reasons["unlabelled"] == "the row has no label"
-    assert "repeats the source's text" in reasons["2"]
+    assert "changes nothing" in reasons["2"]
 
 
 def test_a_negation_has_the_other_of_two_labels(rows: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from datasets import Dataset
 
 from hfcf.core.candidates import reject
 from hfcf.core.model import Model
-from hfcf.prompts.counterfactuals import ClaimPrompt
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK, rewritten
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -133,14 +132,3 @@ def test_a_blank_gets_the_best_other_words(script: Callable[[str], ModuleType]) 
     assert rewriters.filled(claim, (8, 11), ["Old", "new", "big", "far", "red"]) == ["Rome is new.", "Rome is big.", "Rome is far."]
     drawn = rewriters.blanks(claim, Random(1))
     assert [claim[start:end] for start, end in drawn] == ["Rome", "is", "old"]
-
-
-def test_a_claim_ends_at_its_quotation_mark(script: Callable[[str], ModuleType]) -> None:
-    rewriters, prompt = script("rewriters"), ClaimPrompt(max_words=100)
-
-    def read(text: str) -> list[Any]:
-        return rewriters.read_answer(rewriters.BEGINNINGS["verification"], [{"text": text}], prompt)
-
-    assert read('Rome is new.", "label": "REF') == [{"claim": "Rome is new."}]
-    assert read("Rome is new, and") == []
-    assert rewriters.read_answer("", None, prompt) == []

@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 PROMPT = "relation_terms"
 SHOTS, MAX_SHOWN = 3, 4
 """Worked examples of the prompt, and the known terms of a relation that a language model is shown, the commonest first."""
+LONGEST = 64
+"""Tokens of a language model's answer."""
 OTHERS = 4
 """A new term must not be known of any of the first so many retrieved relations; the released code's number."""
 
@@ -255,7 +257,7 @@ class EditRelation(Stage):
             }
             for i, row_values in zip(asked, values, strict=True)
         ]  # fmt: skip
-        answers = sample(model, PROMPT, values, limits, self.num_candidates, shots=SHOTS, max_tokens=64, seed=self.seed)
+        answers = sample(model, PROMPT, values, limits, self.num_candidates, shots=SHOTS, max_tokens=LONGEST, seed=self.seed)
         written = dict(zip(asked, zip(values, answers, strict=True), strict=True))
         results: list[dict[str, Any] | Reject] = []
         for i, (row, place) in enumerate(zip(rows, places, strict=True)):

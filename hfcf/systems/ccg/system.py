@@ -67,9 +67,8 @@ class CCG(System):
 
     Its stages define its settings. The ablations of the paper are `method="gradient"` (w/o MII), `parser=None`, `order="pooled"`
     (w/o LCA), `order="random"` (w/o WBR) and `use_editor=False`. `judge_folds`, `language_model`, `tagger` and `verifier` check
-    candidates; the paper has no such checks. `indicator`, `editor` and `verifier` may be "llm:NAME", a language model behind an
-    endpoint. `hfcf.engines.llm.engine.LanguageModel` has its environment variables. The preset "llm" has such a model for the first
-    two.
+    candidates; the paper has no such checks. `editor` and `verifier` may be "llm:NAME", a language model behind an endpoint.
+    `hfcf.engines.llm.engine.LanguageModel` has its environment variables. The preset "llm" has such a model as editor.
 
     >>> ccg = CCG.preset("offline", seed=7)
     >>> [stage.name for stage in ccg.stages]

@@ -301,9 +301,11 @@ class GenerateClaim(Stage):
         return candidate
 
     def _why_unsupported(self, row: Mapping[str, Any], text: str) -> str | None:
+        if self.max_unsupported is None:
+            return None
         # What a language model leaves as it is, is the source's.
         texts = [*_texts(row), *([row["claim"]] if is_prompted(self.generator) else ())]
-        if self.max_unsupported is None or len(places := unsupported(text, texts)) <= self.max_unsupported:
+        if len(places := unsupported(text, texts)) <= self.max_unsupported:
             return None
         words = ", ".join(text[start:end] for start, end in places)
         return f"says what the evidence does not mention: {words}"
