@@ -113,11 +113,9 @@ def peek(
     rows: Annotated[int, typer.Option(help="How many rows; with --config rejected, how many sources.", min=1)] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
     best: Annotated[int | None, typer.Option(help="Only the best N: close to the source, not copied, and certain.", min=1)] = None,
-    worst: Annotated[int | None, typer.Option(help="Only the worst N.", min=1)] = None,
-    random: Annotated[int | None, typer.Option(help="N at random.", min=1)] = None,
-    find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
-    stage: Annotated[str | None, typer.Option(help="With --config rejected: only what this stage rejected.")] = None,
-    reason: Annotated[str | None, typer.Option(help="With --config rejected: only reasons that hold this text.")] = None,
+    find: Annotated[
+        str | None, typer.Option(help="Only rows with all these words, in stage and reason too.")
+    ] = None,
     funnel: Annotated[bool, typer.Option("--funnel", help="The funnel instead of rows.")] = False,
     set_: Set = None,
 ) -> None:
@@ -146,12 +144,7 @@ def peek(
         print_lines(reader.rows_of_corpus(ds, rows, find))
         return
     if not funnel:
-        print_lines(
-            reader.peek(
-                what, config=config, rows=rows, best=best, worst=worst, random=random, find=find, stage=stage,
-                reason=reason, marks=_marks(),
-            )
-        )  # fmt: skip
+        print_lines(reader.peek(what, config=config, rows=rows, best=best, find=find, marks=_marks()))
     elif run_report := read_run(Path(what)):
         print_funnel(run_report)
     else:
