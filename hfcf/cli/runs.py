@@ -113,9 +113,7 @@ def peek(
     rows: Annotated[int, typer.Option(help="How many rows; with --config rejected, how many sources.", min=1)] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
     best: Annotated[int | None, typer.Option(help="Only the best N: close to the source, not copied, and certain.", min=1)] = None,
-    find: Annotated[
-        str | None, typer.Option(help="Only rows with all these words, in stage and reason too.")
-    ] = None,
+    find: Annotated[str | None, typer.Option(help="Only rows with all these words, in stage and reason too.")] = None,
     funnel: Annotated[bool, typer.Option("--funnel", help="The funnel instead of rows.")] = False,
     set_: Set = None,
 ) -> None:
