@@ -15,6 +15,7 @@ from hfcf.core.model import Model, commit, named, named_part
 from hfcf.core.recipe import locate
 from hfcf.core.safe_yaml import read_yaml
 from hfcf.core.task import get_task
+from hfcf.engines.verifier_inputs import CLAIM_FIRST
 from hfcf.hub.render import citation, render, render_text
 from hfcf.hub.source import read_restriction, read_source
 
@@ -24,6 +25,7 @@ _ANY_KIND = {
     "repeats": "a claim or their evidence",
     "imports": "from hfcf.core.model import Model",
     "example": "",
+    "pipeline": "",
     "scores": "",
 }
 """What `model_kinds.yaml` need not repeat."""
@@ -79,7 +81,8 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
             {"half": recipe.get("half"), **source, "title": info.title, "licence": info.licence}
             for source, info in zip(recipe["data"], infos, strict=True)
         ],
-        model=start.name, commit=commit(start), adapter=named_part(start.adapter) if start.adapter else None,
+        model=start.name, inputs=start.inputs or CLAIM_FIRST,
+        commit=commit(start), adapter=named_part(start.adapter) if start.adapter else None,
         small=start.name.startswith("offline:"), full=full, report=report, scores=list(_flatten(report["scores"])),
         forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
         citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],

@@ -24,6 +24,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.safe_yaml import front_matter
 from hfcf.core.task import get_task, task_of
 from hfcf.corpora import builder_class, names
+from hfcf.engines.classifier import Classifier
 from hfcf.hub.dataset_card import dataset_card
 from hfcf.hub.errors import HubError
 from hfcf.hub.folder import configs
@@ -306,7 +307,7 @@ def test_the_card_of_a_trained_model_has_its_data_settings_and_scores(hub: Local
     assert card.data.datasets == ["fever/fever"]
     for part in (
         "## Intended use", "| held out: fever, 2-way, verifier | ", "hfcf train mine.yaml", "learning_rate",
-        "trained on 900 rows", citation(), 'Model("PATH_OR_REPOSITORY")',
+        "trained on 900 rows", citation(), 'pipeline("text-classification", model="PATH_OR_REPOSITORY"',
     ):  # fmt: skip
         assert part in card.content, part
 
@@ -374,9 +375,24 @@ def test_a_verifiers_card_shows_how_to_ask_it_and_what_it_starts_from(tmp_path: 
     assert "small model, `offline:minilm` with the adapter `hfcf:nli`, trained on 9 rows" in card
     asked: dict[str, Any] = {}
     exec(card.split("```python\n")[1].split("```")[0].replace("PATH_OR_REPOSITORY", str(weights)), asked)
-    assert asked["evidence"] == "Rome: Rome is the capital of Italy."
-    assert sum(asked["verdicts"][0].values()) == pytest.approx(1, abs=1e-4)
+    answer = {one["label"]: one["score"] for one in asked["verdict"]}
+    assert set(answer) == set(LABELS)
+    ours = Classifier(model=Model(weights, inputs="claim-evidence"), max_length=130).run([[asked["claim"], asked["evidence"]]])
+    assert answer == pytest.approx(ours[0], abs=1e-4), "the pipeline reads what this library reads"
     assert "SUPPORTS" in capsys.readouterr().out
+
+
+def test_a_verifier_that_reads_the_evidence_first_or_an_adapter(tiny_model: Any) -> None:
+    weights = tiny_model("classifier")
+    card = training_card(Model("me/base", inputs="evidence-claim"), tune="full")
+    asked: dict[str, Any] = {}
+    exec(card.split("```python\n")[1].split("```")[0].replace("PATH_OR_REPOSITORY", str(weights)), asked)
+    ours = Classifier(model=Model(weights, inputs="evidence-claim"), max_length=130).run([[asked["claim"], asked["evidence"]]])
+    assert {one["label"]: one["score"] for one in asked["verdict"]} == pytest.approx(ours[0], abs=1e-4)
+    for other in (training_card(Model("offline:minilm"), tune="lora"), training_card(Model("me/b", inputs="{claim} / {evidence}"))):
+        code = other.split("```python\n")[1].split("```")[0]
+        assert "Classifier(model=model" in code
+        assert "pipeline" not in code
 
 
 def test_models_are_named_with_their_commits(hub: LocalHub, monkeypatch: pytest.MonkeyPatch) -> None:
