@@ -129,7 +129,7 @@ def peek(
         from hfcf.pipeline.run import load_rows
 
         content = recipes.apply_changes({"corpus": what}, set_ or [])
-        print_lines(reader.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find))
+        print_lines(reader.rows_of_corpus(load_rows(recipes.parse_recipe(RowsRecipe, content, "--set")), rows, find))
         return
     if Path(what).is_file():
         from hfcf.corpora.custom.columns import LayoutError

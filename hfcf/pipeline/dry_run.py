@@ -11,7 +11,8 @@ from typing import Any
 from hfcf import corpora
 from hfcf.core.funnel import funnel, short
 from hfcf.core.model_facts import ENDPOINT, ModelFacts, list_models
-from hfcf.core.system import System, check_limit
+from hfcf.core.runner import check_limit
+from hfcf.core.system import System
 from hfcf.core.task import task_of
 from hfcf.engines.llm.endpoint import concurrency
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics

@@ -17,8 +17,8 @@ from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import command as command_line
 from hfcf.core.redact import redact, redact_values
+from hfcf.core.runner import check_limit
 from hfcf.core.splits import group_safe_split
-from hfcf.core.system import check_limit
 from hfcf.hub.model_card import model_card
 from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, write_record
 from hfcf.pipeline import training_recipes as kinds
