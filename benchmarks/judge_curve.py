@@ -68,7 +68,7 @@ def held_out(folder: str, models: Sequence[Model]) -> Dataset:
     for model in models:
         if load_seen(model) is None:
             raise SystemExit(f"{model.name} + {model.adapter}: nothing says what it was trained on, so no row is held out from it")
-    content = recipe.read_recipe(recipe.find("train_verifier"), ["preset=offline", f"data_dir={folder}"])
+    content = recipe.read_recipe(recipe.find_recipe("train_verifier"), ["preset=offline", f"data_dir={folder}"])
     parsed = recipes.parse_train({key: value for key, value in content.items() if key != "half"})
     assert isinstance(parsed, recipes.VerifierRecipe)
     rows, _ = select_rows(parsed)

@@ -36,7 +36,6 @@ from hfcf.core import offline, recipe
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
 from hfcf.core.paths import cache_dir
-from hfcf.core.recipe import parse
 from hfcf.corpora.passages import PassageSource
 from hfcf.engines.generator import Generator
 from hfcf.engines.ner import Ner
@@ -139,7 +138,7 @@ def demo_recipe(tiny_model: Callable[[str], str], spacy_ner: Ner) -> dict[str, A
         "ner": {"backend": "spacy", "model": "offline:spacy"}, "num_beams": 3, "num_candidates": 2, "max_new_tokens": 8,
         "max_length": 96, "explainer": "gradient_x_input", "fluency_model": tiny_model("gpt2"),
     }  # fmt: skip
-    return {**recipe.read_recipe(recipe.find("demo")), "data_dir": str(recipe.folder() / "demo"), "settings": settings}
+    return {**recipe.read_recipe(recipe.find_recipe("demo")), "data_dir": str(recipe.folder() / "demo"), "settings": settings}
 
 
 @pytest.fixture(scope="session")
@@ -189,7 +188,7 @@ def no_passages(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def read_keys(settings: Any, data_dir: str | None = None, where: str = "passages") -> Passages:
         content = settings if isinstance(settings, dict) else {"data_files": settings}
-        for row in parse(PassageSource, content, where).rows or ():
+        for row in recipe.parse_recipe(PassageSource, content, where).rows or ():
             corpora.builder_class(row["corpus"])
         return Passages("0" * 64)
 

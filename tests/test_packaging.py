@@ -72,6 +72,23 @@ def test_setup_finds_every_package() -> None:
     assert set(setuptools.find_packages(str(ROOT), include=["hfcf*"])) == there
 
 
+def test_an_editable_installation_is_found_beside_a_clone_of_its_name(tmp_path: Path) -> None:
+    """Python takes the clone, `hfcf/`, for a namespace package, unless the installation is a folder of the path."""
+    clone, site = tmp_path / "hfcf", tmp_path / "site"
+    (clone / "hfcf").mkdir(parents=True)
+    site.mkdir()
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "hfcf/__init__.py"):
+        shutil.copy(ROOT / name, clone / name)
+    built = run(sys.executable, "-c", WHEEL.replace("build_wheel", "build_editable"), site, cwd=clone)
+    assert built.returncode == 0, built.stderr
+    [wheel] = site.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    code = f"import sys, site; site.addsitedir({str(site)!r}); import hfcf; print(hfcf.__file__)"
+    shown = run(sys.executable, "-S", "-c", code, cwd=tmp_path, env={})
+    assert shown.stdout.strip() == str(clone / "hfcf" / "__init__.py"), shown.stderr
+
+
 def test_the_package_of_the_adapters_is_a_link_to_them() -> None:
     link = ROOT / "offline" / "hfcf_offline" / "adapters"
     assert os.readlink(link) == "../../hfcf/adapters"

@@ -109,7 +109,7 @@ def recipes_table(kind: str) -> str:
     """List the shipped recipes of a kind: what each does, the data that it reads and its presets; then their commands."""
     rows, commands_of = [], []
     for name in recipe.names():
-        lines = recipe.find(name).read_text(encoding="utf-8").splitlines()
+        lines = recipe.find_recipe(name).read_text(encoding="utf-8").splitlines()
         content = yaml.safe_load("\n".join(lines))
         if kind == kind_of(content):
             command, *comment = (line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines))

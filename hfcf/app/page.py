@@ -126,7 +126,7 @@ def _tab(task: Task, preset: str) -> None:
     )
     chosen.input(partial(_choose, task), [system, chosen], [needs, settings, of], **private)
     results = [made, steps, go, downloads, rows, pasted]
-    go.click(partial(_show, runs.Run(), busy=True), None, results, queue=False, **private).then(
+    go.click(partial(_show, runs.ShownRun(), busy=True), None, results, queue=False, **private).then(
         partial(_run, task),
         [system, chosen, settings, of, *entries],
         results,
@@ -182,7 +182,7 @@ def _run(task: Task, system: str, preset: str, lines: str, of: str, *values: str
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _show(run: runs.Run, *, busy: bool, files: tuple[Path, ...] = ()) -> list[Any]:
+def _show(run: runs.ShownRun, *, busy: bool, files: tuple[Path, ...] = ()) -> list[Any]:
     """Return how a run stands, and the buttons for it."""
     import gradio as gr
 

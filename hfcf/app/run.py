@@ -19,7 +19,7 @@ from hfcf.core.errors import explain
 from hfcf.core.expand import expand, rejected
 from hfcf.core.form import read_pieces, write_pieces
 from hfcf.core.names import check_names
-from hfcf.core.preflight import check
+from hfcf.core.preflight import check_system
 from hfcf.core.prepare import prepare
 from hfcf.core.redact import hide
 from hfcf.core.safe_yaml import read_yaml
@@ -46,7 +46,7 @@ LEARN = "learn"
 
 
 @dataclass(kw_only=True)
-class Step:
+class ShownStep:
     """A stage of a run, or what comes before the first, and what it did."""
 
     name: str
@@ -64,12 +64,12 @@ class Step:
 
 
 @dataclass(kw_only=True)
-class Run:
+class ShownRun:
     """How a run stands."""
 
     state: str = "waiting"
     """waiting, running, failed or done."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ShownStep] = field(default_factory=list)
     made: Sequence[Row] = ()
     """Cards of the counterfactuals."""
     lost: dict[str, list[Row]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def tasks_with_forms() -> list[Task]:
 
 def demo_recipe(task: Task) -> RunRecipe:
     """Return the recipe that ships with rows of a task."""
-    return recipes.parse(RunRecipe, recipes.read_recipe(recipes.find(task.demo)), task.demo)
+    return recipes.parse_recipe(RunRecipe, recipes.read_recipe(recipes.find_recipe(task.demo)), task.demo)
 
 
 @lru_cache
@@ -201,7 +201,7 @@ def describe_needs(system: str, preset: str, task: Task) -> str:
     return f"It learns from a whole set: from {rows}, and from yours." if learns else ""
 
 
-def run(task: Task, texts: Mapping[str, str], system: str, preset: str, lines: str) -> Iterator[Run]:
+def run(task: Task, texts: Mapping[str, str], system: str, preset: str, lines: str) -> Iterator[ShownRun]:
     """Run a system on a pasted row, stage by stage; yield how the run stands before each stage and at the end.
 
     Args:
@@ -211,7 +211,7 @@ def run(task: Task, texts: Mapping[str, str], system: str, preset: str, lines: s
         preset: one of its presets.
         lines: settings; see `read_settings`.
     """
-    state = Run(state="running")
+    state = ShownRun(state="running")
     try:
         yield from _run(state, task, texts, system, preset, lines)
         state.state = "done"
@@ -220,16 +220,16 @@ def run(task: Task, texts: Mapping[str, str], system: str, preset: str, lines: s
     yield state
 
 
-def _run(state: Run, task: Task, texts: Mapping[str, str], system: str, preset: str, lines: str) -> Iterator[Run]:
+def _run(state: ShownRun, task: Task, texts: Mapping[str, str], system: str, preset: str, lines: str) -> Iterator[ShownRun]:
     ds = read_one([task.read_form(texts)], task.name)
     if why := find_problem(ds[0]):
         raise ValueError(why)
     pieces = {entry.name: read_pieces(texts[entry.name]) for entry in task.form if entry.setting}
     known = {name: Dataset.from_list(items) for name, items in pieces.items() if items and name in system_class(system).schema}
     made = make_system(system, preset, task, {**known, **read_settings(lines)})
-    check(made)
+    check_system(made)
     learning = any(stage.fit_inputs for stage in made.stages)
-    state.steps = [Step(name=name) for name in [LEARN] * learning + [stage.name for stage in made.stages]]
+    state.steps = [ShownStep(name=name) for name in [LEARN] * learning + [stage.name for stage in made.stages]]
     if learning:
         with_rows = _only_canonical(demo_rows(task.name), task)
         if all(made.values[instead] is not None for instead in made.trainings().values()):
@@ -268,7 +268,7 @@ def say(error: Exception) -> str:
     return f"the program has an error ({type(error).__name__}): the log of hfcf app has the traceback"
 
 
-def _describe_step(step: Step, task: Task, stage: Stage, before: Row, row: Row) -> None:
+def _describe_step(step: ShownStep, task: Task, stage: Stage, before: Row, row: Row) -> None:
     """Write into a step what its stage did."""
     step.note, status = describe_outcome(row, stage), row["status"] or {}
     if status.get("accepted") is False:

@@ -234,7 +234,7 @@ def _describe_metric(name: str) -> ListEntry:
 def _describe_recipe(name: str) -> ListEntry:
     from hfcf.core import recipe as recipes
 
-    path = recipes.find(name)
+    path = recipes.find_recipe(name)
     lines = path.read_text(encoding="utf-8").rstrip().splitlines()
     sections = {("Text", str(path.name)): [("", line) for line in lines]}
     return ListEntry(summary=lines[0].removeprefix("# "), note="a recipe", sections=sections)

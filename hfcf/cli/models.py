@@ -34,7 +34,7 @@ def train(
     from hfcf.core import recipe as recipes
     from hfcf.pipeline.train import train as train_recipe
 
-    path = recipes.find(recipe)
+    path = recipes.find_recipe(recipe)
     content = recipes.read_recipe(path, set_ or [])
     if dry_run:
         from hfcf.pipeline.train import plan_training

@@ -113,11 +113,7 @@ def peek(
     rows: Annotated[int, typer.Option(help="How many rows; with --config rejected, how many sources.", min=1)] = 5,
     config: Annotated[str, typer.Option(help="default or rejected.")] = "default",
     best: Annotated[int | None, typer.Option(help="Only the best N: close to the source, not copied, and certain.", min=1)] = None,
-    worst: Annotated[int | None, typer.Option(help="Only the worst N.", min=1)] = None,
-    random: Annotated[int | None, typer.Option(help="N at random.", min=1)] = None,
-    find: Annotated[str | None, typer.Option(help="Only rows with all these words.")] = None,
-    stage: Annotated[str | None, typer.Option(help="With --config rejected: only what this stage rejected.")] = None,
-    reason: Annotated[str | None, typer.Option(help="With --config rejected: only reasons that hold this text.")] = None,
+    find: Annotated[str | None, typer.Option(help="Only rows with all these words, in stage and reason too.")] = None,
     funnel: Annotated[bool, typer.Option("--funnel", help="The funnel instead of rows.")] = False,
     set_: Set = None,
 ) -> None:
@@ -133,7 +129,7 @@ def peek(
         from hfcf.pipeline.run import load_rows
 
         content = recipes.apply_changes({"corpus": what}, set_ or [])
-        print_lines(reader.rows_of_corpus(load_rows(recipes.parse(RowsRecipe, content, "--set")), rows, find))
+        print_lines(reader.rows_of_corpus(load_rows(recipes.parse_recipe(RowsRecipe, content, "--set")), rows, find))
         return
     if Path(what).is_file():
         from hfcf.corpora.custom.columns import LayoutError
@@ -146,12 +142,7 @@ def peek(
         print_lines(reader.rows_of_corpus(ds, rows, find))
         return
     if not funnel:
-        print_lines(
-            reader.peek(
-                what, config=config, rows=rows, best=best, worst=worst, random=random, find=find, stage=stage,
-                reason=reason, marks=_marks(),
-            )
-        )  # fmt: skip
+        print_lines(reader.peek(what, config=config, rows=rows, best=best, find=find, marks=_marks()))
     elif run_report := read_run(Path(what)):
         print_funnel(run_report)
     else:

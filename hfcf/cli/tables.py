@@ -194,15 +194,12 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
         Column("stage", overflow="fold"), *(Column(key, justify="right", no_wrap=True) for key in columns),
         title=f"{plan['rows']} rows of {plan['corpus']}, estimated from the first {plan['tried']}",
     )  # fmt: skip
-    used: dict[str, list[Mapping[str, Any]]] = {}
+    everything = {key: _total(plan["stages"], key) for key in columns if key not in ("calls", "tokens")}
     for entry in plan["stages"]:
-        _add_rows(table, entry["stage"], entry, entry["engines"], columns)
-        for name, cost in entry["engines"].items():
-            used.setdefault(name, []).append(cost)
+        table.add_row(entry["stage"], *(_amount(entry, key) for key in columns))
     table.add_section()
-    engines = {name: {key: _total(costs, key) for key in columns} for name, costs in used.items()}
-    everything = {key: _total(plan["stages"], key) for key in columns}
-    _add_rows(table, "all", everything, engines, columns, style="bold")
+    # A tagger's texts and a language model's are not added up.
+    table.add_row("all", *(_amount(everything, key) if key in everything else "" for key in columns), style="bold")
     console.out.print(table)
     if "seconds" in plan:
         from hfcf.core.progress import duration
@@ -210,7 +207,7 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
         loading = f", and {plan['loading']:.0f} s to load the models" if plan["loading"] >= 1 else ""
         text = f"all rows take {duration(plan['seconds'])} in one process on this machine{loading}"
         print_hanging(Text(text, style="bold"))
-    if any(cost.get("tokens") is None for entry in plan["stages"] for cost in entry["engines"].values()):
+    if any(entry["tokens"] is None for entry in plan["stages"]):
         console.out.print(Text("–: all answers were in the cache, which costs nothing", style="dim"))
     if plan["rejected"]:
         rejected = f"rejected while loading: {plan['rejected']} of {plan['rows']} rows, most often because "
@@ -225,17 +222,6 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
             print_lines(pair_lines(pair, example["row"].get("label"), (), marks=marks))
         if not pairs:
             console.out.print()
-
-
-def _add_rows(
-    table: Table, name: str, cost: Mapping[str, Any], engines: Mapping[str, Mapping[str, Any]], columns: Sequence[str],
-    style: str = "",
-) -> None:  # fmt: skip
-    """Add a row, and below it one for each of several engines: a tagger's texts and a language model's are counted apart."""
-    apart = ("calls", "tokens") if len(engines) > 1 else ()
-    table.add_row(name, *("" if key in apart else _amount(cost, key) for key in columns), style=style)
-    for engine, usage in engines.items() if apart else ():
-        table.add_row(f"  {engine}", *(_amount(usage, key) for key in columns), style="dim")
 
 
 def _amount(entry: Mapping[str, Any], key: str) -> str:

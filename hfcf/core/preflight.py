@@ -32,7 +32,7 @@ HEAD = 1000  # rows of a stream whose language is looked at
 CURE = "hfcf.from_dataset(ds, columns={…}, labels={…}) makes such rows of yours; in a recipe, the keys columns and labels do"
 
 
-def check(system: Any, folders: Iterable[str | Path] = ()) -> None:
+def check_system(system: Any, folders: Iterable[str | Path] = ()) -> None:
     """Raise for everything that would stop a system after its start, for any rows."""
     check_disk(folders)
     check_models(system)

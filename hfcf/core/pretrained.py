@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,10 +33,10 @@ class UnsafeModel(ValueError):
     """A model's folder or repository needs code of its own, or has its weights in a pickle; the message has the cure."""
 
 
-def read_weights(auto: Any, model: Model, **settings: Any) -> Any:
-    """Return the network of a model's weights, from safetensors alone; its adapter is not read."""
+def read_weights(auto: Any, model: Model, *, report: bool = True, **settings: Any) -> Any:
+    """Return the network of a model's weights, from safetensors alone; its adapter is not read. `report` missing weights."""
     refuse_pickles(model.source(), model.name)
-    with _refuse_code(model.name):
+    with _refuse_code(model.name), quiet_weights(report=report):
         return auto.from_pretrained(
             model.source(), revision=model.revision, trust_remote_code=False, use_safetensors=True, **settings
         )
@@ -110,6 +111,33 @@ def refuse_pickles(source: str, name: str) -> None:
     if not pickles or any(path.suffix in _SAFE for path in paths):
         return
     raise UnsafeModel(f"{name}: its weights are a pickle ({pickles[0].name}), which may run code when it is read; {_CURE}")
+
+
+@contextmanager
+def quiet_weights(*, report: bool) -> Iterator[None]:
+    """Hide Transformers' progress bars for reading and writing weights and, unless `report`, its table of missing weights.
+
+    A base lacks the head that its adapter has, so the table's advice to train the head would be wrong. Download bars stay.
+    """
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging
+
+    level, bars, downloads = logging.get_verbosity(), logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
+    logging.disable_progress_bar()
+    if downloads:
+        enable_progress_bars()
+    if not report:
+        logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            with warnings.catch_warnings():  # of HF_HUB_DISABLE_PROGRESS_BARS, by which a user has no bars of downloads
+                warnings.filterwarnings("ignore", "Cannot enable progress bars", UserWarning)
+                logging.enable_progress_bar()
+        if not downloads:
+            disable_progress_bars()
 
 
 @contextmanager

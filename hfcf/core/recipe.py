@@ -103,7 +103,7 @@ def takes(config: type[Any], *, without: Sequence[str] = ()) -> Callable[[type[R
     return decorate
 
 
-def parse(model: type[R], content: Any, where: str) -> R:
+def parse_recipe(model: type[R], content: Any, where: str) -> R:
     """Make the model of a recipe from its content."""
     try:
         return model.model_validate(content)
@@ -111,7 +111,7 @@ def parse(model: type[R], content: Any, where: str) -> R:
         raise RecipeError(explain_invalid(error, content, where)) from error
 
 
-def find(name: str) -> Path:
+def find_recipe(name: str) -> Path:
     """Find the file of a recipe: a path, or the name of a recipe that ships with this library ("race_hover")."""
     if Path(name).is_file():
         return Path(name)

@@ -54,7 +54,7 @@ def blocks(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
     return groups
 
 
-class Span(NamedTuple):
+class DiffSpan(NamedTuple):
     """A stretch of a text: what it is beside the text of the source, and the mark that it lies in."""
 
     kind: str
@@ -67,28 +67,28 @@ class Span(NamedTuple):
     """The sign of its mark."""
 
 
-def find_spans(before: str, after: str, old: Sequence[Mark] = (), new: Sequence[Mark] = ()) -> list[Span]:
+def find_spans(before: str, after: str, old: Sequence[Mark] = (), new: Sequence[Mark] = ()) -> list[DiffSpan]:
     """Cut two texts into what stays, goes and comes, and at the edges of their marks.
 
     >>> [tuple(span[:2]) for span in find_spans("a red box", "a blue box")]
     [('same', 'a'), ('out', ' red'), ('in', ' blue'), ('same', ' box')]
     """
     if before == after and not new:
-        return [Span("same", after)] if after else []
-    spans: list[Span] = []
+        return [DiffSpan("same", after)] if after else []
+    spans: list[DiffSpan] = []
     i = j = 0
     for kind, text in [("same", after)] if before == after else diff(before, after):
         start, marks = (i, old) if kind == "out" else (j, new)
         edges = {start, start + len(text)} | {edge for mark in marks for edge in mark[:2] if start < edge < start + len(text)}
         for left, right in pairwise(sorted(edges)):
             mark = next((mark for mark in marks if mark.start <= left and right <= mark.end), Mark(0, 0, ""))
-            spans.append(Span(kind, text[left - start : right - start], mark.name, mark.sign))
+            spans.append(DiffSpan(kind, text[left - start : right - start], mark.name, mark.sign))
         i += len(text) * (kind != "in")
         j += len(text) * (kind != "out")
     return spans
 
 
-def bracket(spans: Iterable[Span]) -> Iterator[tuple[Span, str]]:
+def bracket(spans: Iterable[DiffSpan]) -> Iterator[tuple[DiffSpan, str]]:
     """Yield each span with its text, in brackets and followed by its sign where it is marked."""
     for (mark, sign), group in groupby(spans, key=itemgetter(2, 3)):
         marked = list(group)
@@ -109,8 +109,8 @@ class Block(NamedTuple):
 
     name: str
     """As "claim" or "evidence 0"."""
-    title: Sequence[Span]
-    spans: Sequence[Span]
+    title: Sequence[DiffSpan]
+    spans: Sequence[DiffSpan]
     old: Sequence[Segment]
     """The source's."""
     new: Sequence[Segment]
@@ -147,7 +147,7 @@ def compare_texts(before: Iterable[Segment], after: Iterable[Segment]) -> list[B
     compared: list[Block] = []
     for name in dict.fromkeys([*old, *new]):
         sides = [{part.field: part for part in side.get(name, ())} for side in (old, new)]
-        spans: dict[bool, list[Span]] = {True: [], False: []}
+        spans: dict[bool, list[DiffSpan]] = {True: [], False: []}
         for field in dict.fromkeys([*sides[0], *sides[1]]):
             was, now = (side.get(field) or Segment(field, -1, "", name) for side in sides)
             spans[now.is_title] += find_spans(was.text, now.text, was.marks, now.marks)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import MISSING, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING
 from functools import partial
-from numbers import Integral
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self
 
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
 from hfcf.core.bound_stage import BoundStage, collect_settings, merged, signature
 from hfcf.core.columns import without_format
 from hfcf.core.dedup import reject_duplicates
-from hfcf.core.mapping import first_rows, map_stage
+from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.core.names import check_names, did_you_mean
-from hfcf.core.preflight import CURE, check, check_rows, warn_of_language
+from hfcf.core.preflight import CURE, check_rows, check_system, warn_of_language
 from hfcf.core.prepare import clear_outputs, prepare
 from hfcf.core.progress import lines_of_log
 from hfcf.core.public_models import SIZE, sized
 from hfcf.core.recipe import locate
+from hfcf.core.runner import FitStep, Runner, Watch, check_limit, run_now
 from hfcf.core.settings import Flat, GoesWith, Setting, TrainedBy, Trains, settings_of, to_builtin
 from hfcf.core.stage import Stage, StageError
 from hfcf.core.task import get_task, task_of, tasks
@@ -303,7 +302,7 @@ class System:
         system = self._for_rows(ds)
         ds = prepare(ds, system)
         filled = [name for name in system._stages if _is_filled(ds, system._stages[name])]
-        return system._fit_steps(ds, _run_now, Runner(), map_kwargs, filled)[0]
+        return system._fit_steps(ds, run_now, Runner(), map_kwargs, filled)[0]
 
     def __call__(
         self, ds: Any, *, limit: int | None = None, watch: Watch | None = None, runner: Runner | None = None, checked: bool = False,
@@ -319,7 +318,7 @@ class System:
             limit: the number of rows to work on; fitting reads all rows, unless `limit_before_fit` is true.
             watch: called with each stage and the function that runs it, to time it.
             runner: divides the rows over processes or machines; by default everything runs in this process.
-            checked: whether `hfcf.core.preflight.check` was called for the system.
+            checked: whether `hfcf.core.preflight.check_system` was called for the system.
             map_kwargs: arguments of `Dataset.map`.
 
         Returns:
@@ -335,10 +334,10 @@ class System:
             return type(ds)({split: self(part, checked=checked or i > 0, **options) for i, (split, part) in enumerate(ds.items())})
         if not isinstance(ds, Dataset | IterableDataset):
             raise StageError(f"rows must be a Dataset, a DatasetDict or an IterableDataset, got {type(ds).__name__}: {CURE}")
-        ds, watch, runner = without_format(ds), watch or _run_now, runner or Runner()
+        ds, watch, runner = without_format(ds), watch or run_now, runner or Runner()
         system = self._for_rows(ds)
         if not checked:
-            check(system)
+            check_system(system)
         check_rows(system, ds)
         ds = clear_outputs(prepare(ds, system), system.stages)
         if runner.main:
@@ -360,7 +359,7 @@ class System:
             for stage in unfitted:
                 if not waiting[stage.name]:
                     trains = any(setting.marker(Trains) for setting in settings_of(type(stage)).values())
-                    timed = partial(watch, FitStep(f"fit {stage.name}")) if trains else _call
+                    timed = partial(watch, FitStep(f"fit {stage.name}")) if trains else partial(run_now, stage)
                     with lines_of_log(partial("fit {}".format, stage.name)):
                         system = system._with({stage.name: runner.once(partial(timed, partial(stage.fit, ds)))})
             if todo := min((names for names in waiting.values() if names), key=len, default=[]):
@@ -390,53 +389,3 @@ def _is_filled(ds: Any, stage: Stage) -> bool:
     """Return whether a stage has filled a column in the first 1,000 rows."""
     rows = first_rows(ds.select_columns(list(stage.outputs)), 1000)
     return any(value is not None for row in rows for value in row.values())
-
-
-@dataclass(frozen=True)
-class FitStep:
-    """The fitting of a stage as a step that is timed: "fit edit_evidence"."""
-
-    name: str
-
-
-Watch = Callable[[Stage | FitStep, Callable[[], Any]], Any]
-T = TypeVar("T")
-
-
-def _call(run: Callable[[], Any]) -> Any:
-    return run()
-
-
-def _run_now(stage: Stage | FitStep, run: Callable[[], Any]) -> Any:
-    return run()
-
-
-class Runner:
-    """Run the steps of a system in this process; subclasses divide the rows over processes or machines."""
-
-    main = True
-    """Whether this process writes the files that all processes share: fitted files and the result."""
-
-    def first(self) -> AbstractContextManager[None]:
-        """Let one process run a block first; the other processes then find its files in the caches."""
-        return nullcontext()
-
-    def once(self, step: Callable[[], T]) -> T:
-        """Run a step in one process, and return its result in all processes."""
-        return step()
-
-    def map(self, ds: Any, stages: Sequence[Stage], watch: Watch, map_kwargs: Mapping[str, Any]) -> Any:
-        """Map stages over rows in sequence; return all rows in order."""
-        for stage in stages:
-            ds = watch(stage, partial(map_stage, ds, stage, map_kwargs))
-        return ds
-
-    def costs(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Add up the costs of the stages over all processes."""
-        return list(entries)
-
-
-def check_limit(limit: Any) -> None:
-    """Raise `ValueError` unless a limit is None or a positive number of rows."""
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 1):
-        raise ValueError(f"limit must be an integer of at least 1, got {limit!r}")

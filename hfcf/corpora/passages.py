@@ -35,7 +35,7 @@ from pydantic import Field, model_validator
 from hfcf import corpora
 from hfcf.core import passage_store
 from hfcf.core.passage_store import Passages, passage_problem, recall, remember, store
-from hfcf.core.recipe import Files, Recipe, RecipeError, Text, locate, parse, resolve_folder
+from hfcf.core.recipe import Files, Recipe, RecipeError, Text, locate, parse_recipe, resolve_folder
 from hfcf.core.splits import part
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.custom import tables
@@ -210,7 +210,7 @@ def from_recipe(settings: Any, data_dir: str | None = None, where: str = "passag
     if isinstance(settings, Dataset):
         return Passages.of(settings)
     content = settings if isinstance(settings, Mapping) else {"data_files": settings}
-    source = parse(PassageSource, content, where)
+    source = parse_recipe(PassageSource, content, where)
     if source.rows is None:
         place = {name: value for name in ("data_files", "data_dir") if (value := getattr(source, name)) is not None}
         return Passages.of(load_passages(**locate(place, data_dir), on_error=source.on_error))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import torch
 
 from hfcf.core.model import Model, find_file
-from hfcf.core.pretrained import PEFT, read_adapter, read_tuned_config, read_weights
+from hfcf.core.pretrained import PEFT, quiet_weights, read_adapter, read_tuned_config, read_weights
 
 PEFT_HEADS = ("classifier", "score", "qa_outputs")
 """Last layers that PEFT stores whole for tasks with a head, whatever its configuration says."""
@@ -32,8 +32,7 @@ def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...]
     kwargs: dict[str, Any] = {}
     if adapter:
         kwargs["config"] = read_tuned_config(model)
-    with quiet_weights(report=adapter is None):
-        network, loading = read_weights(auto, model, dtype=dtype, output_loading_info=True, **kwargs)
+    network, loading = read_weights(auto, model, report=adapter is None, dtype=dtype, output_loading_info=True, **kwargs)
     _check_complete([name for name in loading["missing_keys"] if not name.startswith(unread)], adapter, model)
     if adapter:
         with quiet_peft():
@@ -70,31 +69,6 @@ def _local(adapter: str | None) -> str | None:
     from huggingface_hub import snapshot_download
 
     return snapshot_download(adapter, allow_patterns=["*.json", "*.safetensors"])
-
-
-@contextmanager
-def quiet_weights(*, report: bool) -> Iterator[None]:
-    """Hide Transformers' progress bars for reading and writing weights and, unless `report`, its table of missing weights.
-
-    A base lacks the head that its adapter has, so the table's advice to train the head would be wrong. Download bars stay.
-    """
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-    from transformers.utils import logging
-
-    level, bars, downloads = logging.get_verbosity(), logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
-    logging.disable_progress_bar()
-    if downloads:
-        enable_progress_bars()
-    if not report:
-        logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-        if not downloads:
-            disable_progress_bars()
 
 
 @contextmanager
@@ -213,9 +187,7 @@ def load_whole(
     path = find_file(model.source(), file, model.revision)
     if path is None:
         raise ValueError(f"{model.name} is not {kind}: it has no {file}; train one by `{training}`")
-    with quiet_weights(report=True):
-        encoder = read_weights(AutoModel, model, dtype=dtype)
-    network = make(encoder)
+    network = make(read_weights(AutoModel, model, dtype=dtype))
     missing, unknown = network.load_state_dict(load_file(path), strict=False)
     if unknown or any(not name.startswith("encoder.") for name in missing):
         raise ValueError(f"{model.name}: the weights in {file} do not fit {kind}")

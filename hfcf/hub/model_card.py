@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import EvalResult, ModelCardData
+from huggingface_hub import ModelCardData
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 
 from hfcf.core.model import Model, commit, named, named_part
 from hfcf.core.recipe import locate
 from hfcf.core.safe_yaml import read_yaml
 from hfcf.core.task import get_task
-from hfcf.hub.dataset_card import numbers
+from hfcf.engines.verifier_inputs import CLAIM_FIRST
 from hfcf.hub.render import citation, render, render_text
 from hfcf.hub.source import read_restriction, read_source
 
@@ -26,6 +25,7 @@ _ANY_KIND = {
     "repeats": "a claim or their evidence",
     "imports": "from hfcf.core.model import Model",
     "example": "",
+    "pipeline": "",
     "scores": "",
 }
 """What `model_kinds.yaml` need not repeat."""
@@ -41,17 +41,10 @@ _PIPELINES = {
     "structure_verifier": "text-generation",  # unless its recipe names a classifier or a graph
 }  # fmt: skip
 """The Hub's task of a model by the kind of training; every other kind is a model of its task."""
-_METRICS = {"accuracy": "accuracy", "macro_f1": "f1", "micro_f1": "f1", "bleu": "bleu", "chrf": "chrf"}
-"""The Hub's names of metrics; other metrics keep their names."""
-_NO_RESULTS = {
-    "majority", "claim only", "without evidence", "copy", "as shipped", "random token", "trained on", "sentences", "cloze",
-    "calibration",
-}  # fmt: skip
-"""Scores of baselines, and counts: the card's table has them, `model-index` does not."""
 
 
-def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, Any], command: str, name: str = "") -> str:
-    """Write the front matter that the Hub reads, with the scores as `model-index`, and training data, settings and scores."""
+def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, Any], command: str) -> str:
+    """Write the front matter that the Hub reads, and training data, settings and scores."""
     from hfcf.corpora import builder_class
 
     kind = recipe["train"]
@@ -65,15 +58,13 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     self_contained = kind in _SELF_CONTAINED or own_head
     base, full = _find_base(start.name), self_contained or settings.tune == "full"
     pipeline = _PIPELINES.get(recipe.get("kind", kind), task.hub.categories[0])
-    results = _list_results(recipe, report["scores"], pipeline)
     languages = {info.language for info in infos if info.release != "yours"}
     front = ModelCardData(
         license=_licence({info.licence for info in infos}, start.name), language=sorted(languages) or None, base_model=base,
         base_model_relation=None if base is None else "finetune" if full else "adapter", pipeline_tag=pipeline,
         library_name="hfcf" if own_head or {kind, recipe.get("kind")} & {*_OWN} else "transformers" if full else "peft",
         datasets=sorted({info.hub_id for info in infos if info.hub_id and "/" in info.hub_id}) or None,
-        tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"], eval_results=results or None,
-        model_name=(name or recipe.get("name") or f"hfcf-{kind}") if results else None,
+        tags=[task.hub.tag, "hfcf", f"hfcf-{kind}"],
     )  # fmt: skip
     unused = {"model", *(("tune", "rank") if self_contained else ())}
     unused |= {"epochs"} if settings.max_steps else set()
@@ -82,7 +73,7 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
     shown |= {**(recipe.get("explainer") or {}), **(recipe.get("open_domain") or {})}
     shown |= {"mask": recipe["mask"]} if "mask" in recipe else {}
     values = dict(  # noqa: C408
-        front=front.to_yaml() + "\n", kind=kind, task=task.name, shared=task.shared,
+        front=front.to_yaml() + "\n", name=recipe.get("name"), kind=kind, task=task.name, shared=task.shared,
         ways=recipe.get("ways") or 3, view=recipe.get("task", 3), form=recipe.get("kind", "seq2seq"), derived="derive" in recipe,
         prefixed=recipe.get("prefixed", False), pairs=recipe.get("pairs"), judge=_name_judge(recipe.get("judge")),
         wordnet=bool(recipe.get("wordnet")), command=command, settings=shown, exclude=recipe.get("exclude"),
@@ -90,10 +81,9 @@ def model_card(recipe: Mapping[str, Any], settings: Any, report: Mapping[str, An
             {"half": recipe.get("half"), **source, "title": info.title, "licence": info.licence}
             for source, info in zip(recipe["data"], infos, strict=True)
         ],
-        model=start.name, commit=commit(start), adapter=named_part(start.adapter) if start.adapter else None,
+        model=start.name, inputs=start.inputs or CLAIM_FIRST,
+        commit=commit(start), adapter=named_part(start.adapter) if start.adapter else None,
         small=start.name.startswith("offline:"), full=full, report=report, scores=list(_flatten(report["scores"])),
-        bias=_list_bias(report["scores"]),
-        probes=[(", ".join(path), value) for path, value in numbers(report.get("bias") or {})],
         forbidden=list(dict.fromkeys(info.title for info in infos if not info.republish)),
         citations=[*dict.fromkeys(info.citation.strip() for info in infos if info.citation), citation()],
     )  # fmt: skip
@@ -115,43 +105,6 @@ def _find_base(name: str) -> str | None:
     except HFValidationError:
         return None
     return None if Path(name).exists() else name
-
-
-def _list_results(recipe: Mapping[str, Any], scores: Mapping[str, Any], pipeline: str) -> list[EvalResult]:
-    """List the model's own scores in the form of the Hub's `model-index`, by the set that it was scored on."""
-    from hfcf.corpora import builder_class, corpus_name, names
-
-    evaluated = [*recipe.get("evaluate", ()), *([recipe["dev"]] if recipe.get("dev") else ())]
-    sources = {source.get("name") or corpus_name(source["corpus"]): source for source in evaluated}
-    results = []
-    for (where, *path), value in numbers(scores):
-        if isinstance(value, int) or not math.isfinite(value) or _NO_RESULTS & {where, *path}:
-            continue
-        part, _, corpus = where.partition(": ")
-        source = {"corpus": corpus} if part == "held out" and corpus else sources.get(where, {})
-        info = builder_class(source["corpus"]).INFO if source.get("corpus") in names() else None
-        *within, metric = path or [where]
-        within = [part for part in within if part not in ("model", "trained", recipe["train"])]
-        results.append(EvalResult(
-            task_type=pipeline, dataset_type=(info and info.hub_id) or corpus_name(source.get("corpus") or "held-out"),
-            dataset_name=f"{info.title}, {where}" if info else where, dataset_config=where,
-            dataset_split="held_out" if where.startswith("held out") else source.get("split"),
-            metric_type=_METRICS.get(metric, metric.replace(" ", "_")), metric_name=", ".join([metric, *within]),
-            metric_value=value,
-        ))  # fmt: skip
-    return results
-
-
-def _list_bias(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List how much the claims alone reveal: scores of the model, of the same model without the evidence, and of the majority."""
-    rows = []
-    for where, ways in scores.items():
-        for classes, engines in ways.items():
-            if isinstance(engines, Mapping) and "claim only" in engines:
-                model, claim_only = engines["verifier"], engines["claim only"]["accuracy"]
-                row = {"model": model["accuracy"], "claim_only": claim_only, "majority": model["majority"]}
-                rows.append({"where": f"{where}, {classes}", **row})
-    return rows
 
 
 def _name_judge(judge: Mapping[str, Any] | None) -> str | None:

@@ -28,19 +28,12 @@ class ExistingResultError(ValueError):
     """The folder holds the result of another recipe, or files that this library did not write."""
 
 
-def write_record(out: Path, content: Mapping[str, Any], command: str, paths: str | None = None) -> None:
-    """Write a recipe and its command into the folder of its result. It may be published: paths are shortened, and hashed in full.
-
-    Args:
-        out: the folder.
-        content: the recipe.
-        command: what ran it.
-        paths: the hash to keep, where the content comes from a record and its full paths are unknown.
-    """
+def write_record(out: Path, content: Mapping[str, Any], command: str) -> None:
+    """Write a recipe and its command into its result's folder, which may be published: paths are shortened, and hashed in full."""
     text = yaml.safe_dump(short_paths(dict(content)), sort_keys=False, allow_unicode=True)
     command = redact(command.replace("\n", " "), content)
     with replace_file(out / RECORD) as part:
-        part.write_text(f"# {command}\n{_PATHS}{paths or hash_paths(content)}\n{hide(text)}", encoding="utf-8")
+        part.write_text(f"# {command}\n{_PATHS}{hash_paths(content)}\n{hide(text)}", encoding="utf-8")
 
 
 def hash_paths(content: Mapping[str, Any]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 from hfcf import corpora
 from hfcf.core.funnel import funnel, short
 from hfcf.core.model_facts import ENDPOINT, ModelFacts, list_models
-from hfcf.core.system import System, check_limit
+from hfcf.core.runner import check_limit
+from hfcf.core.system import System
 from hfcf.core.task import task_of
 from hfcf.engines.llm.endpoint import concurrency
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
@@ -77,7 +78,7 @@ def dry_run(
     for name, entry in {entry["stage"]: entry for entry in clock.stages}.items():
         if (stage := by_name.get(name)) is None:  # a training
             cost = {"calls": entry["calls"], "tokens": entry["tokens"], **_times(entry["seconds"])}
-            stages.append({"stage": name, "reads": "", "fills": "", **cost, "engines": {}})
+            stages.append({"stage": name, "reads": "", "fills": "", **cost})
             continue
         on_all = name in system.before_fit and not system.limit_before_fit
         tried = len(fitted) if on_all else len(batch)
@@ -96,7 +97,7 @@ def dry_run(
         source = {name: row[name] for name in ds.column_names}
         text, counterfactuals = task.segments(row)[0].text, row.get("counterfactuals") or []
         examples.append({"id": row["id"], "text": text, "row": source, "stages": outcomes, "counterfactuals": counterfactuals})
-    loading = round(sum(map(loading_seconds, clock.stages)), 1)
+    loading = round(sum(entry.get("loading", 0.0) for entry in clock.stages), 1)
     return {
         "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(batch), "stages": stages, "examples": examples,
         "rejected": total - len(good), "reason": next(iter(reasons), None), "models": models, "loading": loading,
@@ -109,54 +110,19 @@ def _rejects(status: Mapping[str, Any] | None) -> bool:
 
 
 def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
-    """Estimate the cost of a stage in the whole run from its cost in the dry run, of each engine by itself.
-
-    What a stage does outside its models counts as well: encoding, a search's tables, looking words up.
-    """
-    engines = {
-        name: _estimate_engine(counts, times) for name, counts in entry["engines"].items() if counts["calls"] + counts["cached"]
-    }
-    total = _add_engines(list(engines.values()))
-    outside = working_seconds(entry) - sum(counts["model_seconds"] for counts in entry["engines"].values())
-    if total["seconds"] is not None:
-        total |= _times(total["seconds"] + max(0.0, outside) * times)
-    return {**total, "engines": engines}
-
-
-def loading_seconds(entry: Mapping[str, Any]) -> float:
-    """Return the seconds in which a stage's engines loaded weights."""
-    return float(sum(counts.get("loading", 0.0) for counts in entry.get("engines", {}).values()))
-
-
-def working_seconds(entry: Mapping[str, Any]) -> float:
-    """Return the seconds of a stage without the seconds in which its engines loaded weights."""
-    return max(0.0, (entry.get("seconds") or 0.0) - loading_seconds(entry))
+    """Estimate the cost of a stage on all rows from its cost in the dry run, where answers from the cache cost nothing."""
+    calls, answered = entry["calls"], entry["calls"] + entry["cached"]
+    if answered and not calls:
+        return {"calls": round(answered * times), "tokens": None, "minutes": None, "seconds": None}
+    each = times * answered / calls if calls else times
+    outside = entry["seconds"] - entry.get("loading", 0.0) - entry["model_seconds"]  # encoding, a search's tables, looking words up
+    remote = {name: round(entry[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in entry}
+    seconds = entry["model_seconds"] * each + max(0.0, outside) * times
+    return {"calls": round(answered * times), "tokens": round(entry["tokens"] * each), **_times(seconds), **remote}
 
 
 def _times(seconds: float) -> dict[str, float]:
     return {"seconds": seconds, "minutes": round(seconds / 60, 1)}
-
-
-def _estimate_engine(counts: Mapping[str, Any], times: float) -> dict[str, Any]:
-    answered = counts["calls"] + counts["cached"]
-    if counts["cached"] and not counts["calls"]:
-        return {"calls": round(answered * times), "tokens": None, "minutes": None, "seconds": None}
-    each = times * answered / counts["calls"] if counts["calls"] else times
-    remote = {name: round(counts[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in counts}
-    return {
-        "calls": round(answered * times), "tokens": round(counts["tokens"] * each), **_times(counts["model_seconds"] * each),
-        **remote,
-    }  # fmt: skip
-
-
-def _add_engines(engines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up the minutes, attempts and cost of engines; calls and tokens are not added up: a tagger counts characters."""
-    total: dict[str, Any] = dict.fromkeys(("calls", "tokens", "minutes", "seconds"), None if engines else 0)
-    for key in (*total, "attempts", "cost"):
-        amounts = [engine[key] for engine in engines if engine.get(key) is not None]
-        if amounts and (len(engines) == 1 or key not in ("calls", "tokens")):
-            total[key] = round(sum(amounts), 4)
-    return total
 
 
 def describe_outcome(row: Mapping[str, Any], stage: Any) -> str:

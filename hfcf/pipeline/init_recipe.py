@@ -76,7 +76,7 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     preset = chosen if named else _preset(cls, settings)
     source = {"corpus": corpus, "data_files": str(data), **layout.keys()}
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
-    recipes.parse(RunRecipe, content, "the recipe")
+    recipes.parse_recipe(RunRecipe, content, "the recipe")
     reasons = Counter(status["reason"] for status in ds["status"] if status and status["accepted"] is False)
     if reasons.total() == len(ds):
         first = next(iter(reasons))

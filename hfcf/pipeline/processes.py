@@ -16,8 +16,8 @@ from accelerate import PartialState
 from torch import distributed
 
 from hfcf.core.errors import LostProcessError
+from hfcf.core.runner import Runner, T, Watch
 from hfcf.core.stage import Stage
-from hfcf.core.system import Runner, T, Watch
 from hfcf.core.workers import process_number
 from hfcf.engines.base import process_device
 from hfcf.pipeline.shards import WORK, Pieces, Shards, divide, map_pieces, piece_size

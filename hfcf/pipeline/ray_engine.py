@@ -20,8 +20,8 @@ from datasets.table import InMemoryTable
 
 from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
+from hfcf.core.runner import Runner, Watch
 from hfcf.core.stage import Stage, StageError
-from hfcf.core.system import Runner, Watch
 from hfcf.pipeline.recipes import ActorResources, RayResources
 from hfcf.pipeline.shards import ROWS, WORK, Pieces, Shards, add_columns, divide
 from hfcf.pipeline.timing import Clock, add_costs

@@ -15,10 +15,11 @@ from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, named
 from hfcf.core.paths import hold_folder
-from hfcf.core.preflight import check
+from hfcf.core.preflight import check_system
 from hfcf.core.public_models import SIZE
+from hfcf.core.runner import Runner, Watch, check_limit
 from hfcf.core.settings import models_in
-from hfcf.core.system import Runner, System, Watch, check_limit
+from hfcf.core.system import System
 from hfcf.core.task import Task, task_of
 from hfcf.core.workers import launched_processes
 from hfcf.corpora.custom.columns import LayoutError
@@ -164,12 +165,12 @@ def _check_push(recipe: RunRecipe, restrictions: Mapping[str, Any]) -> None:
 def read_recipe(recipe: str | Path | Mapping[str, Any], changes: Sequence[str] = ()) -> RunRecipe:
     """Read a run's recipe with its preset and the changes applied; see `run` for the arguments."""
     if isinstance(recipe, Mapping):
-        return recipes.parse(RunRecipe, recipes.apply_changes(deepcopy(dict(recipe)), changes), "the recipe")
-    path = recipes.find(str(recipe))
+        return recipes.parse_recipe(RunRecipe, recipes.apply_changes(deepcopy(dict(recipe)), changes), "the recipe")
+    path = recipes.find_recipe(str(recipe))
     content = recipes.read_recipe(path, changes)
     if other := next((key for key in ("train", "compare") if key in content), None):
         raise recipes.RecipeError(f"{path.name}: this is a recipe of hfcf {other}, not of hfcf run")
-    return recipes.parse(RunRecipe, content, path.name)
+    return recipes.parse_recipe(RunRecipe, content, path.name)
 
 
 def load_inputs(
@@ -195,7 +196,7 @@ def load_inputs(
 def _system(recipe: RunRecipe, task: Task, folders: Sequence[str | Path], first: Callable[[System], None]) -> System:
     system = make_system(recipe.system, preset=recipe.preset, seed=recipe.seed, settings=recipe.settings, task=task.system_task)
     first(system)
-    check(system, folders=folders)
+    check_system(system, folders=folders)
     return system
 
 

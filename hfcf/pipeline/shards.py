@@ -20,8 +20,8 @@ from datasets.table import InMemoryTable
 
 from hfcf.core.mapping import map_stage
 from hfcf.core.paths import replace_file
+from hfcf.core.runner import Runner, Watch
 from hfcf.core.stage import Stage
-from hfcf.core.system import Runner, Watch
 from hfcf.pipeline.timing import add_costs
 
 log = logging.getLogger(__name__)

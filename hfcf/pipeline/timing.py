@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hfcf.core.runner import FitStep
 from hfcf.core.stage import Stage
-from hfcf.core.system import FitStep
 from hfcf.engines.base import usage
 
 Entry = dict[str, Any]

@@ -5,31 +5,29 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.contamination import save_seen, seen_rows
-from hfcf.core.model import SEEN, Model, named
+from hfcf.core.contamination import save_seen
 from hfcf.core.model_checks import check_weights
 from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check_disk
-from hfcf.core.recipe import apply_changes, parse
 from hfcf.core.recipe import command as command_line
 from hfcf.core.redact import redact, redact_values
+from hfcf.core.runner import check_limit
 from hfcf.core.splits import group_safe_split
-from hfcf.core.system import check_limit
 from hfcf.hub.model_card import model_card
-from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, read_paths, read_record, write_record
+from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, write_record
 from hfcf.pipeline import training_recipes as kinds
-from hfcf.pipeline.trainings import CALIBRATION, TRAININGS, calibrate_verifier, source_arguments, with_nei
+from hfcf.pipeline.trainings import TRAININGS, source_arguments
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
 from hfcf.training.classifier import classes_of
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.steps import count_steps, read_steps
-from hfcf.training.trainer import CHECKPOINTS, WEIGHTS, remove_checkpoints, trained_model
+from hfcf.training.trainer import CHECKPOINTS, WEIGHTS, remove_checkpoints
 from hfcf.training.verifier import two_way
 
 log = logging.getLogger(__name__)
@@ -74,7 +72,10 @@ def _train(
     scores = _train_and_score(parsed, training, held_out, out)
     report |= {"training": read_steps(out), "scores": scores}
     report["seconds"] = round(time.perf_counter() - start)
-    _write_report(content, parsed, report, command, out)
+    card = model_card({**content, "ways": parsed.ways}, parsed.hyperparameters(), report, command)
+    (out / "README.md").write_text(redact(card, content), encoding="utf-8")
+    scores_text = json.dumps(redact_values(report, content), indent=1, ensure_ascii=False)
+    (out / "scores.json").write_text(scores_text + "\n", encoding="utf-8")
     return report
 
 
@@ -144,58 +145,3 @@ def divide_rows(recipe: kinds.TrainRecipe) -> tuple[Dataset, Dataset, int]:
     # Salted: the halves of `half` are chosen with the same seed.
     split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, salt="held out:")
     return split["train"], split["validation"], dropped
-
-
-def calibrate_trained(out: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
-    """Calibrate a verifier that `train` stored without `calibrate`, on the rows that its recipe holds out; write its card again.
-
-    Args:
-        out: its folder, with the recipe.
-        changes: "key=value" each, as `--set` takes them: the recipe in the folder has only the last part of a path, so give
-            "data_dir=/home/me/fever" here.
-
-    Returns:
-        The content of `scores.json` in `out`, with the calibration.
-
-    Raises:
-        RecipeError: the recipe in the folder does not train a verifier, or holds out no rows.
-        ValueError: the folder has no recipe, or it is calibrated already. Also if the rows that are held out now are not the rows
-            that were held out of its training; or see `hfcf.training.calibration.calibrate`.
-    """
-    if (record := read_record(out)) is None or not (out / "scores.json").is_file():
-        raise ValueError(f"{out} holds no finished training: there is no {RECORD} and no scores.json in it")
-    command, content = record
-    content = {**(apply_changes(content, changes) if changes else content), "calibrate": True}
-    parsed = parse(kinds.VerifierRecipe, content, str(out / RECORD))
-    report = json.loads((out / "scores.json").read_text(encoding="utf-8"))
-    if CALIBRATION in report["scores"]:
-        raise ValueError(f"{out} is calibrated already: a second temperature would hide what the first one changed")
-    held_out = divide_rows(parsed)[1]
-    _check_unseen(held_out, trained_model(parsed.hyperparameters(), out))
-    held_out = with_nei(held_out, parsed.nei, parsed.hyperparameters().seed)
-    report["scores"] = {**report["scores"], CALIBRATION: calibrate_verifier(parsed, held_out, out)}
-    write_record(out, content, command, read_paths(out))
-    _write_report(content, parsed, report, command, out)
-    return report
-
-
-def _check_unseen(held_out: Dataset, model: Model) -> None:
-    """Raise where a model was trained on rows that its recipe holds out now: the data changed, or how rows are held out."""
-    if (seen := seen_rows(held_out, model)) is None:
-        raise ValueError(
-            f"calibrate: {named(model)} has no record of its training rows ({SEEN}), so no row is known to be held out"
-        )
-    if any(seen):
-        raise ValueError(
-            f"calibrate: {named(model)} was trained on the group or a text of {sum(seen)} of the {len(seen)} rows that its recipe "
-            "holds out now: train it again with calibrate: true"
-        )
-
-
-def _write_report(
-    content: Mapping[str, Any], recipe: kinds.TrainRecipe, report: Mapping[str, Any], command: str, out: Path
-) -> None:
-    card = model_card({**content, "ways": recipe.ways}, recipe.hyperparameters(), report, command)
-    (out / "README.md").write_text(redact(card, content), encoding="utf-8")
-    scores = json.dumps(redact_values(report, content), indent=1, ensure_ascii=False)
-    (out / "scores.json").write_text(scores + "\n")

@@ -306,4 +306,4 @@ def parse_train(content: Mapping[str, Any], where: str = "the recipe") -> TrainR
     if not isinstance(kind, str) or kind not in TRAININGS:
         near = recipes.did_you_mean(str(kind), TRAININGS)
         raise RecipeError(f"{where}: train must be one of {', '.join(TRAININGS)}, got {kind!r}{near}")
-    return recipes.parse(TRAININGS[kind], content, where)
+    return recipes.parse_recipe(TRAININGS[kind], content, where)

@@ -44,8 +44,6 @@ from hfcf.training.verifier import add_nei, evaluate_verifier, train_verifier
 
 log = logging.getLogger(__name__)
 
-CALIBRATION = "calibration"
-"""The key of `scores` of a verifier's calibration."""
 DEV = "dev, which chose the epoch"
 Scores = dict[str, Any]
 
@@ -148,12 +146,6 @@ def with_nei(rows: Dataset, names: Sequence[str], seed: int) -> Dataset:
     return concatenate_datasets(extended) if extended else rows
 
 
-def calibrate_verifier(recipe: kinds.VerifierRecipe, held_out: Dataset, out: Path) -> Scores:
-    """Calibrate the verifier in a folder on held-out rows."""
-    hp = recipe.hyperparameters()
-    return calibrate(trained_model(hp, out), out, held_out, max_length=hp.max_length)
-
-
 def _model(recipe: kinds.TrainRecipe, out: Path) -> Model:
     return trained_model(recipe.hyperparameters(), out)
 
@@ -167,10 +159,12 @@ def _train_verifier(recipe: kinds.VerifierRecipe, rows: Rows, out: Path) -> Scor
     if recipe.calibrate:
         check_held_out(rows.held_out, labels)  # before hours of training
     train_verifier(rows.training, hp, out, labels=labels)
-    calibration = {CALIBRATION: calibrate_verifier(recipe, rows.held_out, out)} if recipe.calibrate else {}
+    scores: Scores = {}
+    if recipe.calibrate:
+        scores["calibration"] = calibrate(_model(recipe, out), out, rows.held_out, max_length=hp.max_length)
     if recipe.baselines:
         train_verifier(rows.training, hp, out / "claim-only", labels=labels, claim_only=True)
-    return calibration
+    return scores
 
 
 def _evaluate_verifier(recipe: kinds.VerifierRecipe, name: str, rows: Dataset, out: Path) -> Scores:

@@ -8,7 +8,7 @@ from itertools import groupby
 from markupsafe import Markup, escape
 from rich.text import Text
 
-from hfcf.core.segments import Block, Span, bracket
+from hfcf.core.segments import Block, DiffSpan, bracket
 from hfcf.text.check import CONTROL
 
 SIDES = {"before": ("same", "out"), "after": ("same", "in")}
@@ -18,7 +18,7 @@ _STYLES = {"out": "red", "in": "bold green"}
 _SIGNS = {"out": ("[-", "-]"), "in": ("{+", "+}")}
 
 
-def html(spans: Iterable[Span], kinds: Iterable[str] = ("same", "out", "in"), *, hints: bool = False) -> Markup:
+def html(spans: Iterable[DiffSpan], kinds: Iterable[str] = ("same", "out", "in"), *, hints: bool = False) -> Markup:
     """Write spans as HTML, everything in them escaped.
 
     Args:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from rich.text import Text
 
 from hfcf.core import schema
 from hfcf.core.funnel import short
-from hfcf.core.names import did_you_mean
 from hfcf.core.segments import compare_texts
 from hfcf.core.task import find_problem, nearest_task, task_of
 from hfcf.hub.run_folder import list_files, number_columns, read_rows, read_run
@@ -23,59 +20,39 @@ from hfcf.report.markup import printable, terminal
 from hfcf.report.measures import measures, ordered, pair_score
 from hfcf.report.rows import changed_blocks, is_changed, labels_of, list_texts, outcome_of, rejected_row, source_of
 
-SEED = 13
 CANDIDATES = 3
 """Rejected candidates of a source that are shown for each reason."""
 
 
 def peek(
-    folder: str | Path,
-    *,
-    config: str = "default",
-    rows: int = 5,
-    best: int | None = None,
-    worst: int | None = None,
-    random: int | None = None,
-    find: str | None = None,
-    stage: str | None = None,
-    reason: str | None = None,
+    folder: str | Path, *, config: str = "default", rows: int = 5, best: int | None = None, find: str | None = None,
     marks: bool = False,
-) -> Iterator[Text]:
-    """Yield lines about rows of a run, without control characters: the first rows, the best, the worst or some at random.
+) -> Iterator[Text]:  # fmt: skip
+    """Yield lines about rows of a run, without control characters: the first rows, or the best.
 
     A counterfactual is shown with its source; rejected candidates are shown under their source, by stage and reason.
 
     Args:
         folder: of the run.
         config: "default", the counterfactuals, or "rejected".
-        rows: how many rows, unless one of the next three is given; with "rejected", how many sources.
+        rows: how many rows, unless `best` is given; with "rejected", how many sources.
         best: how many of the best by `hfcf.report.measures.pair_score`: closeness to the source × (1 − excess copy rate) ×
             certainty. The pairs whose main text did not change come last.
-        worst: how many of the worst.
-        random: how many at random, the same rows each time.
-        find: words that a row's texts, id or reason must all hold, in any case.
-        stage: with "rejected", the stage that rejected.
-        reason: with "rejected", a part of the reason, in any case.
+        find: words that a row's texts and id must all hold, in any case; with "rejected" also its stage and reason.
         marks: put `[-what went-]` and `{+what came+}` into the texts, where colours don't show.
 
     Raises:
         FileNotFoundError: the folder is not a run's.
-        ValueError: a configuration or a stage that the run does not have, fewer than one
-            row, or two ways to choose them.
+        ValueError: a configuration that the run does not have, or fewer than one row.
 
     >>> list(peek("/nowhere"))
     Traceback (most recent call last):
     FileNotFoundError: there is no folder /nowhere, and no corpus of that name (hfcf list corpora)
     """
-    ways = {name: n for name, n in (("best", best), ("worst", worst), ("random", random)) if n is not None}
-    if len(ways) > 1:
-        raise ValueError(f"{' and '.join(f'--{name}' for name in ways)}: give one of them")
-    if low := [name for name, n in {"rows": rows, **ways}.items() if n < 1]:
-        raise ValueError(f"--{low[0]} must be at least 1, got {ways.get(low[0], rows)}")
-    if config != "rejected" and (stage or reason):
-        raise ValueError("--stage and --reason choose among rejected rows: add --config rejected")
-    if config == "rejected" and (best or worst):
-        raise ValueError(f"--best and --worst rank counterfactuals: leave --config {config} out")
+    if low := next((name for name, n in (("rows", rows), ("best", best)) if n is not None and n < 1), None):
+        raise ValueError(f"--{low} must be at least 1, got {rows if low == 'rows' else best}")
+    if config == "rejected" and best:
+        raise ValueError(f"--best ranks counterfactuals: leave --config {config} out")
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}, and no corpus of that name (hfcf list corpora)")
@@ -84,20 +61,20 @@ def peek(
         raise ValueError(f"{folder} has no rows of the configuration {config!r}; it has {', '.join(files) or 'none'}")
     paths = files.get(config, [])
     if config == "rejected":
-        stages = [entry["stage"] for entry in run.get("funnel", [])]
-        if stage and stages and stage not in stages:
-            raise ValueError(f"--stage {stage}: the stages are {', '.join(stages)}{did_you_mean(stage, stages)}")
-        lines = _rejected(paths, rows, random, find, stage, reason, marks)
+        lines = _rejected(paths, rows, find, marks)
     elif paths and "source_id" not in next(read_rows(paths, 1), {"source_id": ""}):
         lines = _other_rows(paths, rows, find)
     else:
         columns = ordered(number_columns(paths), run.get("metrics") or ())
-        chosen = _choose(paths, rows, ways, find)
+        matching = (
+            row for row in read_rows(paths)
+            if _holds(find, row["id"], [*_texts(row), *(edit["before"] for edit in row["edits"] or [])])
+        )  # fmt: skip
+        chosen = heapq.nsmallest(best, matching, key=_rank) if best else list(islice(matching, rows))
         labels = labels_of(files, {row["source_id"] for row in chosen})
         lines = (line for row in chosen for line in pair_lines(row, labels.get(row["source_id"]), columns, marks=marks))
     if (first := next(lines, None)) is None:
-        narrowed = find or stage or reason
-        yield Text(f"no row of {config} is like this" if narrowed else f"{config} has no rows (--funnel shows why)", style="dim")
+        yield Text(f"no row of {config} is like this" if find else f"{config} has no rows (--funnel shows why)", style="dim")
         return
     yield first
     yield from lines
@@ -132,28 +109,10 @@ def _other_rows(paths: Sequence[Path], rows: int, find: str | None) -> Iterator[
                 yield printable(Text.assemble((f"  {name}: ", "dim"), str(value)))
 
 
-def _choose(paths: Sequence[Path], rows: int, ways: Mapping[str, int], find: str | None) -> list[dict[str, Any]]:
-    """Choose counterfactuals: ranked, at random, or the first."""
-    matching = (
-        row for row in read_rows(paths)
-        if _holds(find, row["id"], [*_texts(row), *(edit["before"] for edit in row["edits"] or [])])
-    )  # fmt: skip
-    if not ways:
-        return list(islice(matching, rows))
-    [(way, n)] = ways.items()
-    if way == "random":
-        return heapq.nsmallest(n, matching, key=lambda row: _draw(json.dumps(row, default=str)))
-    return heapq.nsmallest(n, matching, key=lambda row: _rank(row, -1 if way == "best" else 1))
-
-
-def _rank(row: Mapping[str, Any], turn: int = -1) -> tuple[bool, float, str]:
-    """Order pairs by their score, the best first, or the worst with `turn` 1; equal pairs by id; last pairs without a score."""
+def _rank(row: Mapping[str, Any]) -> tuple[bool, float, str]:
+    """Order pairs by their score, the best first; equal pairs by id; last pairs without a score."""
     score = pair_score(row)
-    return score is None, turn * (score or 0.0), str(row["id"])
-
-
-def _draw(key: str) -> float:
-    return Random(f"{SEED}:{key}").random()
+    return score is None, -(score or 0.0), str(row["id"])
 
 
 def _texts(row: Mapping[str, Any]) -> list[str]:
@@ -165,20 +124,15 @@ def _holds(find: str | None, row_id: Any, texts: Iterable[str]) -> bool:
     return all(word in text for word in (find or "").casefold().split())
 
 
-def _rejected(
-    paths: Sequence[Path], n: int, random: int | None, find: str | None, stage: str | None, reason: str | None, marks: bool
-) -> Iterator[Text]:
-    """Yield lines about what was rejected of some sources, the first sources or some at random."""
+def _rejected(paths: Sequence[Path], n: int, find: str | None, marks: bool) -> Iterator[Text]:
+    """Yield lines about what was rejected of the first sources."""
 
     def matches(row: Mapping[str, Any]) -> bool:
-        if stage not in (None, row["stage"]) or (reason or "").casefold() not in (row["reason"] or "").casefold():
-            return False
-        texts = [row["reason"] or "", *_texts(row["source"]), *_texts(rejected_row(row["source"], row["candidate"]))]
-        return _holds(find, row["source_id"], texts)
+        texts = [*_texts(row["source"]), *_texts(rejected_row(row["source"], row["candidate"]))]
+        return _holds(find, row["source_id"], [row["stage"], row["reason"] or "", *texts])
 
-    sources = ((source, list(rows)) for source, rows in groupby(filter(matches, read_rows(paths)), key=itemgetter("source_id")))
-    chosen = heapq.nsmallest(random, sources, key=lambda pair: _draw(str(pair[0]))) if random else islice(sources, n)
-    return (line for _, rejections in chosen for line in rejected_lines(rejections, marks=marks))
+    sources = groupby(filter(matches, read_rows(paths)), key=itemgetter("source_id"))
+    return (line for _, rejections in islice(sources, n) for line in rejected_lines(list(rejections), marks=marks))
 
 
 def row_lines(row: Mapping[str, Any], *, why: str | None = None, texts: bool = True, end: bool = True) -> Iterator[Text]:

@@ -24,7 +24,6 @@ from hfcf.core.trainer import Evaluation
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import is_rbert
-from hfcf.engines.networks import quiet_weights
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
@@ -66,8 +65,7 @@ def train_relation(
         raise ValueError(f"labels must have every label of the rows, got {', '.join(labels)} without {unknown[0]!r}: add it")
     set_seed(hp.seed)  # the new head's weights too
     tokenizer = load_tokenizer(hp.model)
-    with quiet_weights(report=True):
-        encoder = read_weights(AutoModel, hp.model, dtype=torch.float32)
+    encoder = read_weights(AutoModel, hp.model, dtype=torch.float32)
     network = RBert(encoder, labels)
     most = longest(encoder.config, tokenizer, hp.max_length)
     classes = {label: i for i, label in enumerate(labels)}

@@ -12,7 +12,7 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hfcf.metrics.scores.structures import DISTRACTORS, PRESETS, STEPS, Encoder, compare, group_of
+from hfcf.metrics.scores.structures import DISTRACTORS, PRESETS, STEPS, SentenceEncoder, compare, group_of
 from hfcf.tasks.structures.model import Step, Structure
 from hfcf.tasks.task_inputs import distractors
 from hfcf.text.evidence import join
@@ -69,7 +69,7 @@ class StructureScorer:
     }  # fmt: skip
     compared: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "ss", "es")
 
-    encoder: Encoder = PRESETS["offline"]
+    encoder: SentenceEncoder = PRESETS["offline"]
 
     @property
     def note(self) -> str:

@@ -17,13 +17,13 @@ from hfcf.hub.render import render
 TASKS = runs.tasks_with_forms()
 
 
-def finish(task: str, system: str = "eda", preset: str = "paper", settings: str = "", **changes: str) -> runs.Run:
+def finish(task: str, system: str = "eda", preset: str = "paper", settings: str = "", **changes: str) -> runs.ShownRun:
     texts = {**runs.example(get_task(task), 0), **changes}
     *_, last = runs.run(get_task(task), texts, system, preset, settings)
     return last
 
 
-def write_html(run: runs.Run) -> str:
+def write_html(run: runs.ShownRun) -> str:
     return "".join(render("run.html.jinja", package="hfcf.app", part=part, run=run) for part in ("made", "steps"))
 
 

@@ -140,7 +140,7 @@ def test_an_unknown_name_leads_to_the_nearest(arguments: list[str], told: str) -
 
 def entry(stage: str, **amounts: Any) -> dict[str, Any]:
     cost = {"calls": 1_234_567, "tokens": 123_456_789, "minutes": 1234.5, **amounts}
-    return {"stage": stage, "reads": "", "fills": "", **cost, "engines": {"RelationClassifier": cost}}
+    return {"stage": stage, "reads": "", "fills": "", **cost}
 
 
 def test_a_funnel_fits(printed: Callable[..., str]) -> None:
@@ -160,12 +160,8 @@ def test_a_plan_fits_and_has_totals(printed: Callable[..., str]) -> None:
     plan = {"corpus": "hover", "rows": 9, "tried": 3, "stages": stages, "rejected": 2, "reason": LONG, "examples": [example]}
     text = printed(print_plan, plan, marks=True)
     [total] = [line for line in text.splitlines() if line.startswith("│ all")]
-    assert total.replace("│", "").split() == ["all", "4,938,268", "370,370,367", "3,703.5", "3,703,701", "37.0368"]
+    assert total.replace("│", "").split() == ["all", "3,703.5", "3,703,701", "37.0368"]
     assert "costs nothing" in text
-    stages[0] = {**stages[0], "engines": {**stages[0]["engines"], "Ner": stages[0]["engines"]["RelationClassifier"]}}
-    lines = [line.replace("│", "").split() for line in printed(print_plan, plan, marks=True).splitlines()]
-    assert ["all", "3,703.5", "3,703,701", "37.0368"] in lines
-    assert ["Ner", "1,234,567", "123,456,789", "1,234.5", "1,234,567", "12.3456"] in lines
     assert text.count("0:made:claim  the claim changed: SUPPORTS → REFUTES") == 1
     assert "it must say (312) It was founded in {+2006+}." in " ".join(text.split())
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 
-from hfcf.core.system import check_limit
+from hfcf.core.runner import check_limit
 from hfcf.core.task import find_problem, get_task
 from hfcf.systems.race.edit import _ends, _last, _moved
 from hfcf.systems.race.follow import edits_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ import pytest
 import tiny
 from huggingface_hub import constants
 from transformers import AutoModelForSequenceClassification, BertModel
+from transformers.utils import logging
 
 from hfcf.core import model_checks
 from hfcf.core.model import Model, named
 from hfcf.core.model_checks import check_weights, is_whole, longest_input
+from hfcf.core.pretrained import quiet_weights, read_weights
 from hfcf.engines.classifier import Classifier
-from hfcf.engines.networks import quiet_peft, quiet_weights
+from hfcf.engines.networks import quiet_peft
 from hfcf.tasks.verification import LABELS
 
 Tiny = Callable[[str], str]
@@ -160,3 +163,14 @@ def test_a_folder_of_prompts_is_in_the_key_of_its_model(tmp_path: Path, monkeypa
     before = Model("llm:m", prompts="~/mine").key()
     (tmp_path / "mine" / "claims.jinja").write_text("another", encoding="utf-8")
     assert Model("llm:m", prompts="~/mine").key() != before
+
+
+def test_weights_are_read_without_bars_of_other_libraries(tiny_model: Tiny, capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        logging.enable_progress_bar()
+    try:
+        read_weights(BertModel, Model(tiny_model("classifier")))
+        assert logging.is_progress_bar_enabled(), "as the user had it"
+        assert "Loading" not in capsys.readouterr().err
+    finally:
+        logging.disable_progress_bar()

@@ -11,7 +11,7 @@ from datasets import Dataset, Features, List, Value
 
 import hfcf
 from hfcf.core.pairs import pair, pair_within, sources
-from hfcf.core.recipe import parse
+from hfcf.core.recipe import parse_recipe
 from hfcf.core.task import get_task
 from hfcf.pipeline.recipes import RowsRecipe
 from hfcf.pipeline.run import load_rows
@@ -114,7 +114,7 @@ def test_python_and_the_command_line_give_rows_the_same_ids(tmp_path: Path) -> N
     claims = [{"claim": f"Tower {i} is tall.", "evidence": f"Tower {i} is 300 metres tall.", "label": "SUPPORTS"} for i in range(3)]
     file = tmp_path / "mine.jsonl"
     file.write_text("\n".join(map(json.dumps, claims)))
-    in_recipe = load_rows(parse(RowsRecipe, {"corpus": "jsonl", "data_files": str(file)}, "test"))
+    in_recipe = load_rows(parse_recipe(RowsRecipe, {"corpus": "jsonl", "data_files": str(file)}, "test"))
     read = hfcf.from_dataset(Dataset.from_list(claims))
     assert in_recipe["id"][:] == read["id"][:]
     assert len(set(read["id"])) == 3

@@ -47,14 +47,14 @@ def without(*columns: str) -> Dataset:
 
 
 def test_good_rows_pass() -> None:
-    preflight.check(race())
+    preflight.check_system(race())
     preflight.check_rows(race(), Dataset.from_list([ROW]))
 
 
 def test_rows_in_another_language_are_counted_once_a_run(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     german = {"claim": "Rom ist eine alte Stadt.", "evidence": [{"title": "Rom", "text": "Rom ist die Hauptstadt von Italien."}]}
     rows = Dataset.from_list([ROW, {**ROW, **german, "id": "de"}, {**ROW, "id": "3", "claim": None}])
-    monkeypatch.setattr("hfcf.core.system.map_stage", lambda ds, *_: ds)
+    monkeypatch.setattr("hfcf.core.runner.map_stage", lambda ds, *_: ds)
     for ds, limit, counted in (
         (rows, None, "1 of 3 rows"),
         (rows.to_iterable_dataset(), None, "1 of the first 3 rows"),
@@ -82,7 +82,7 @@ FOREIGN = Dataset.from_list([{**ROW, "label": "entailment"}, {**ROW, "id": "2", 
     ids=["a column of the last stage", "two columns", "a text", "no dataset", "labels", "labels of a stream"],
 )
 def test_rows_are_refused_before_the_first_stage_runs(rows: Any, named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hfcf.core.system.map_stage", lambda *_: pytest.fail("a stage ran"))
+    monkeypatch.setattr("hfcf.core.runner.map_stage", lambda *_: pytest.fail("a stage ran"))
     with pytest.raises(StageError) as error:
         race()(rows)
     assert all(name in str(error.value) for name in named), str(error.value)
@@ -127,7 +127,7 @@ def test_a_verifier_whose_classes_mean_nothing_known_is_refused(tmp_path: Path) 
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match=r"labels=.*LABEL_0"):
-        preflight.check(race(verifier=str(tmp_path)))
+        preflight.check_system(race(verifier=str(tmp_path)))
 
 
 def test_one_good_label_among_others_is_enough() -> None:
@@ -139,7 +139,7 @@ def test_a_missing_folder_is_an_error_with_the_command_that_trains_it(tmp_path: 
         verifier=str(tmp_path / "verifier"), generator="out/no-such-generator", explainer_model="out/gates", ner=race().ner
     )
     with pytest.raises(ValueError, match="trained first") as error:
-        preflight.check(system)
+        preflight.check_system(system)
     assert "hfcf train train_generator --out out/no-such-generator" in str(error.value)
     assert "hfcf train train_explainer --out out/gates" in str(error.value)
     assert f"hfcf train train_verifier --out {tmp_path / 'verifier'}" in str(error.value)
@@ -150,7 +150,7 @@ def test_the_offline_preset_is_a_cure_only_where_there_is_one(system: str, told:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     given = {"generator": "me/generator", "verifier": "me/verifier"} if told else {"generator": "me/generator"}
     with pytest.raises(ValueError, match="offline") as error:
-        preflight.check(system_class(system).preset("paper", **given))
+        preflight.check_system(system_class(system).preset("paper", **given))
     assert ("preset=offline" in str(error.value)) == told
 
 
@@ -169,19 +169,19 @@ def test_the_package_of_the_adapters_is_checked_before_anything_loads(preset: st
     monkeypatch.setattr(offline, "folder", lambda name: pytest.fail(f"{name} is converted"))
     system = system_class(preset).preset("offline")  # needs no file
     with pytest.raises(FileNotFoundError, match=r"hfcf:.*pip install ./offline"):
-        preflight.check(system)
+        preflight.check_system(system)
 
 
 def test_a_length_beyond_the_model_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"max_length.*512.*offline:minilm.*600"):
-        preflight.check(race(max_length=600))
+        preflight.check_system(race(max_length=600))
 
 
 def test_a_full_disk_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage(10**9, 10**9 - 5_000_000, 5_000_000))
     with pytest.raises(ValueError, match=f"{tmp_path}.*200 MB.*got 5 MB.*HFCF_CACHE"):
-        preflight.check(race(), folders=[tmp_path / "not" / "there"])
+        preflight.check_system(race(), folders=[tmp_path / "not" / "there"])
 
 
 def test_rows_of_no_task_are_not_prepared() -> None:

@@ -31,7 +31,7 @@ from hfcf.training.trainer import Hyperparameters
 
 def presets(name: str) -> list[str]:
     """Those that a recipe names."""
-    content = yaml.safe_load(recipe.find(name).read_text(encoding="utf-8"))
+    content = yaml.safe_load(recipe.find_recipe(name).read_text(encoding="utf-8"))
     return sorted({content["preset"], *content.get("presets", {})})
 
 
@@ -64,7 +64,7 @@ def no_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_passages", "no_corpora")
 @pytest.mark.parametrize(("name", "preset"), EACH)
 def test_a_shipped_recipe_is_sound(name: str, preset: str) -> None:
-    content = recipe.read_recipe(recipe.find(name), [f"preset={preset}"])
+    content = recipe.read_recipe(recipe.find_recipe(name), [f"preset={preset}"])
     if (name, preset) in UNTRAINED:
         with pytest.raises(recipe.RecipeError, match=r"needs (reader|answerer), "):
             check(content, name, preset)
@@ -103,7 +103,7 @@ def check_comparison(content: dict[str, Any], name: str) -> None:
 
 
 def test_each_kind_of_recipe_is_among_them() -> None:
-    kinds = [recipe.read_recipe(recipe.find(name)) for name, _ in EACH]
+    kinds = [recipe.read_recipe(recipe.find_recipe(name)) for name, _ in EACH]
     assert len(EACH) > 1.5 * len(recipe.names()), "most have two presets"
     assert {one.get("compare") for one in kinds} == {"rationales", "models", None}
     assert {one["train"] for one in kinds if isinstance(one.get("train"), str)} == set(TRAININGS)
@@ -112,20 +112,20 @@ def test_each_kind_of_recipe_is_among_them() -> None:
 
 def test_the_comparison_of_question_systems_has_its_controls() -> None:
     for name, preset in itertools.product(("compare_rgf", "compare_rgf_open"), ("paper", "offline")):
-        content = recipe.read_recipe(recipe.find(name), [f"preset={preset}"])
+        content = recipe.read_recipe(recipe.find_recipe(name), [f"preset={preset}"])
         assert {"RGF, copies"} | ({"original, all"} if preset == "offline" else set()) <= set(content["methods"])
         if (name, preset) != ("compare_rgf_open", "paper"):  # the paper counts epochs there; the copies have as many steps as RGF
             assert "epochs" not in content["model"], "all methods are trained equally long"
             assert content["model"]["max_steps"] > 0
         systems = [method for method in content["methods"].values() if method and "system" in method]
         assert [method["ratio"] for method in systems] == [1] * len(systems)
-    paper = recipe.read_recipe(recipe.find("compare_rgf"))
+    paper = recipe.read_recipe(recipe.find_recipe("compare_rgf"))
     assert {one.get("dataset") for one in paper["evaluate"] if one["corpus"] == "mrqa"} == {"TriviaQA", "HotpotQA", "BioASQ"}
 
 
 def test_collections_of_question_systems_hold_no_passage_that_is_scored() -> None:
     for name in ("compare_rgf", "compare_rgf_open"):
-        content = recipe.read_recipe(recipe.find(name), ["preset=offline"])
+        content = recipe.read_recipe(recipe.find_recipe(name), ["preset=offline"])
         first = {one["corpus"]: one.get("skip", 0) for one in content["evaluate"] if one["corpus"] != "nq_open"}  # it has none
         collections = [
             method["settings"]["passages"]["from"] for method in content["methods"].values() if method and "settings" in method
@@ -136,7 +136,7 @@ def test_collections_of_question_systems_hold_no_passage_that_is_scored() -> Non
 
 
 def test_rated_pairs_that_ship_say_who_read_them() -> None:
-    content = recipe.read_recipe(recipe.find("compare_rgf"), ["preset=offline"])
+    content = recipe.read_recipe(recipe.find_recipe("compare_rgf"), ["preset=offline"])
     (path,) = [pairs["ratings"] for one in content["evaluate"] if "ratings" in (pairs := one.get("pairs", {}))]
     file = recipe.resolve_folder(path)
     assert file is not None
@@ -186,7 +186,7 @@ def test_values_are_read_as_meant_and_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", recipe.names())
 def test_a_shipped_recipe_fits_its_schema(name: str) -> None:
-    path = recipe.find(name)
+    path = recipe.find_recipe(name)
     content = read_yaml(path.read_text(encoding="utf-8"))
     kind = next((kind for kind in ("compare", "train") if kind in content), "run")
     command = path.read_text(encoding="utf-8").splitlines()[0]
@@ -237,7 +237,7 @@ class Whole(recipe.Recipe):
 
 def test_a_recipe_takes_what_yaml_and_python_give() -> None:
     content = {"kind": "first", "share": 1, "split": 2012, "files": {"train": [Path("a"), "b"]}, "part": {"model": {"name": "m"}}}
-    whole = recipe.parse(Whole, content, "r.yaml")
+    whole = recipe.parse_recipe(Whole, content, "r.yaml")
     assert (whole.share, whole.split, whole.files, whole.seed) == (1.0, "2012", {"train": ["a", "b"]}, 13)
     assert whole.part == Part(model=Model("m"))
     assert whole.model_dump(exclude_unset=True)["part"] == {"model": dataclasses.asdict(Model("m"))}
@@ -271,13 +271,13 @@ def test_a_recipe_takes_what_yaml_and_python_give() -> None:
 )
 def test_an_error_says_where_what_is_allowed_and_what_was_given(changes: dict[str, Any], facts: str) -> None:
     with pytest.raises(recipe.RecipeError, match=re.escape(facts)):
-        recipe.parse(Whole, {"kind": "first", **changes}, "r.yaml")
+        recipe.parse_recipe(Whole, {"kind": "first", **changes}, "r.yaml")
 
 
 def test_what_is_no_mapping_is_no_recipe() -> None:
     for content, facts in ((3, "got 3"), ({}, "the key 'kind' is missing")):
         with pytest.raises(recipe.RecipeError, match=facts):
-            recipe.parse(Whole, content, "r.yaml")
+            recipe.parse_recipe(Whole, content, "r.yaml")
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_the_two_forms_have_the_same_rows_under_the_same_ids(copied: Callable[[s
 
 def load_recipe(content: dict[str, Any]) -> Dataset:
     """The rows that a recipe names."""
-    return runner.load_rows(recipe.parse(RowsRecipe, content, "the recipe"))
+    return runner.load_rows(recipe.parse_recipe(RowsRecipe, content, "the recipe"))
 
 
 @pytest.mark.parametrize("spelling", ["10pct", "10%", "0.1", ".1", "10 %", 0.1])

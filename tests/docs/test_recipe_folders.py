@@ -46,13 +46,13 @@ def known(folder: str) -> str | None:
 
 @pytest.mark.parametrize("name", recipes.names())
 def test_every_folder_of_a_recipe_is_in_the_docs(name: str) -> None:
-    content = yaml.safe_load(recipes.find(name).read_text(encoding="utf-8"))
+    content = yaml.safe_load(recipes.find_recipe(name).read_text(encoding="utf-8"))
     for corpus, folder in sources(content):
         assert known(folder) == corpus or (corpus == "jsonl" and known(folder)), f"{name}: {folder}"
 
 
 def test_every_folder_in_the_docs_is_one_of_a_recipe() -> None:
-    contents = [yaml.safe_load(recipes.find(name).read_text(encoding="utf-8")) for name in recipes.names()]
+    contents = [yaml.safe_load(recipes.find_recipe(name).read_text(encoding="utf-8")) for name in recipes.names()]
     read = {folder for content in contents for _, folder in sources(content)}
     assert [folder for folder in FOLDERS if not any(path == folder or path.startswith(f"{folder}/") for path in read)] == []
 
@@ -66,7 +66,7 @@ def test_errors_point_to_lines_that_are_there() -> None:
 @pytest.mark.skipif(not DATA, reason="HFCF_DATA names no folder of releases")
 @pytest.mark.parametrize("name", ["train_verifier", "train_generator", "compare_race", "compare_crossaug"])
 def test_the_folders_of_the_offline_presets_are_read(name: str) -> None:
-    content = yaml.safe_load(recipes.find(name).read_text(encoding="utf-8"))
+    content = yaml.safe_load(recipes.find_recipe(name).read_text(encoding="utf-8"))
     for corpus, folder in sources(content["presets"]["offline"]):
         if corpus != "jsonl":
             assert corpora.builder_class(corpus).find(Path(str(DATA)) / folder, corpus), folder

@@ -97,7 +97,7 @@ def test_models_that_write_in_hub_are_chat_models() -> None:
 def test_race_uses_three_models_that_one_trains() -> None:
     cls = system_class("race")
     assert "three models" in section(SYSTEMS / "race.md", "How to run it")
-    named = recipe.read_recipe(recipe.find("race_hover"))["settings"]
+    named = recipe.read_recipe(recipe.find_recipe("race_hover"))["settings"]
     assert set(named) == {"verifier", "generator", "explainer_model"}
     recipes = {cls.recipe_of(cls.schema[setting]) for setting in named}
     assert recipes == {"train_verifier", "train_generator", "train_explainer"}
@@ -172,7 +172,7 @@ def test_no_recipe_compares_all_baselines() -> None:
     assert "Not every system is compared with every baseline" in text_of(SYSTEMS / "baselines.md")
     baselines = {name for name in systems() if system_class(name).__module__.startswith("hfcf.systems.baselines.")}
     for name in (one for one in recipe.names() if one.startswith("compare_")):
-        content = yaml.safe_load(recipe.find(name).read_text(encoding="utf-8"))
+        content = yaml.safe_load(recipe.find_recipe(name).read_text(encoding="utf-8"))
         methods = [content, *content.get("presets", {}).values()]
         used = {part["system"] for each in methods for part in each.get("methods", {}).values() if part and "system" in part}
         assert baselines - used, name

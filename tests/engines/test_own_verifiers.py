@@ -333,14 +333,14 @@ def test_the_command_line_says_labels_and_inputs(stored: Saved, tmp_path: Path, 
 
 
 def test_a_recipe_says_labels_and_inputs() -> None:
-    from hfcf.core.recipe import ModelReference, Recipe, parse
+    from hfcf.core.recipe import ModelReference, Recipe, parse_recipe
 
     class Part(Recipe):
         model: ModelReference
 
     said = {"name": "me/nli", "labels": {"LABEL_0": "REFUTES", "LABEL_1": "SUPPORTS"}, "inputs": "evidence-claim"}
     expected = Model("me/nli", labels={"LABEL_0": "REFUTES", "LABEL_1": "SUPPORTS"}, inputs="evidence-claim")
-    assert parse(Part, {"model": said}, "r.yaml").model == expected
+    assert parse_recipe(Part, {"model": said}, "r.yaml").model == expected
 
 
 def test_training_goes_on_from_what_the_classes_mean(stored: Saved, tmp_path: Path) -> None:

@@ -212,9 +212,9 @@ def test_a_dense_index_goes_on_from_the_batch_at_which_it_was_killed(
     monkeypatch.setattr(dense_module, "CHUNK", 12)
     retriever = dense(tiny_model("classifier"), passages(40))
     indexes, asked, left = cache / "indexes", list[str](), 1 << 30
-    forward = dense_module.Encoder.forward
+    forward = dense_module.PassageEncoder.forward
 
-    def watched(self: dense_module.Encoder, loaded: object, encoded: list[Encoded]) -> list[object]:
+    def watched(self: dense_module.PassageEncoder, loaded: object, encoded: list[Encoded]) -> list[object]:
         nonlocal left
         left -= 1
         if left < 0:
@@ -222,7 +222,7 @@ def test_a_dense_index_goes_on_from_the_batch_at_which_it_was_killed(
         asked.extend(map(str, encoded))
         return forward(self, loaded, encoded)
 
-    monkeypatch.setattr(dense_module.Encoder, "forward", watched)
+    monkeypatch.setattr(dense_module.PassageEncoder, "forward", watched)
     base.load.cache_clear()
     retriever.loaded()
     [whole], every = indexes.glob("dense-*/[!.]*"), len(asked)

@@ -29,7 +29,6 @@ def faults_of(card: str, kind: str) -> list[str]:
         "base_model": all(repository(one) for one in listed(front, "base_model")),
         "datasets": all(repository(one) for one in listed(front, "datasets")),
         "configs": all(good_config(one) for one in listed(front, "configs")),
-        "model-index": all(good_index(one) for one in listed(front, "model-index")),
     }
     return [f'"{key}" with value {front.get(key)!r} is not valid' for key, good in rules.items() if not good]
 
@@ -46,13 +45,3 @@ def repository(name: Any) -> bool:
 def good_config(config: Any) -> bool:
     entries = config.get("data_files", [])
     return isinstance(config.get("config_name"), str) and bool(entries) and all({"split", "path"} == set(one) for one in entries)
-
-
-def good_index(entry: Any) -> bool:
-    return isinstance(entry.get("name"), str) and all(
-        result["task"]["type"]
-        and result["dataset"]["type"]
-        and result["dataset"]["name"]
-        and all(isinstance(metric["type"], str) and isinstance(metric["value"], (int, float)) for metric in result["metrics"])
-        for result in entry["results"]
-    )

@@ -19,7 +19,17 @@ from datasets import Dataset
 from hfcf.core import offline
 from hfcf.core.model import Model
 from hfcf.engines.base import usage
-from hfcf.metrics.scores.structures import DISTRACTORS, PRESETS, SCORES, STEPS, Encoder, align, by_sentence, compare, group_of
+from hfcf.metrics.scores.structures import (
+    DISTRACTORS,
+    PRESETS,
+    SCORES,
+    STEPS,
+    SentenceEncoder,
+    align,
+    by_sentence,
+    compare,
+    group_of,
+)
 from hfcf.metrics.shared import matching
 from hfcf.metrics.shared.matching import Matching
 from hfcf.tasks.structures.arrows import parse_arrows
@@ -32,7 +42,7 @@ TREES = Path(os.environ.get("HFCF_DATA", "")) / "entailment_bank" / "dataset" / 
 
 
 @dataclass(frozen=True)
-class Words(Encoder):
+class Words(SentenceEncoder):
     """Stands for an encoder: the similarity of two sentences is the share of their words that both have."""
 
     model: Model = Model("words")
@@ -56,7 +66,7 @@ def share(first: str, other: str) -> float:
 WORDS = Words()
 
 
-def scores(gold: Structure | None, predicted: Structure | None, encoder: Encoder = WORDS) -> dict[str, float]:
+def scores(gold: Structure | None, predicted: Structure | None, encoder: SentenceEncoder = WORDS) -> dict[str, float]:
     return compare([gold or Structure(())], [predicted], encoder)[0]
 
 

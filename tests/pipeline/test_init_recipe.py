@@ -71,7 +71,7 @@ def test_sentences_in_the_layout_of_tacred() -> None:
     assert recipe["corpus"] == "relations"
     assert recipe["columns"]["label"] == "relation"
     assert recipe["labels"] == {"no_relation": "Other"}
-    ds, system = load_inputs(recipes.parse(RunRecipe, recipe, "mine.yaml"))
+    ds, system = load_inputs(recipes.parse_recipe(RunRecipe, recipe, "mine.yaml"))
     assert system.name == "ccg"
     assert ds["label"][:] == ["per:employee_of", "Other"]
 
@@ -80,7 +80,7 @@ def test_several_columns_of_evidence_and_rows_that_are_left_out(folder: Path) ->
     (folder / "facts.csv").write_text("claim,fact1,fact2,label\nRome is old.,Rome stands.,It is old.,good\nA cat.,No.,Yes.,odd\n")
     changes = ["columns={evidence: [fact1, fact2]}", "labels={good: SUPPORTS, odd: null}"]
     recipe = content(new_recipe("eda", "mine.yaml", "facts.csv", changes).text)
-    ds, _ = load_inputs(recipes.parse(RunRecipe, recipe, "mine.yaml"))
+    ds, _ = load_inputs(recipes.parse_recipe(RunRecipe, recipe, "mine.yaml"))
     assert [piece["text"] for piece in ds[0]["evidence"]] == ["Rome stands.", "It is old."]
     assert [bool(status) for status in ds["status"]] == [False, True]
 

@@ -90,7 +90,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
 def test_settings(
     changes: list[str], facts: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("hfcf.core.system.map_stage", lambda *_: pytest.fail("a stage ran"))
+    monkeypatch.setattr("hfcf.core.runner.map_stage", lambda *_: pytest.fail("a stage ran"))
     options = [part for change in changes for part in ("--set", change)]
     error = run(monkeypatch, capsys, "run", "mine.yaml", "--out", "out/x", *options)
     assert [fact for fact in facts if fact not in error] == [], error

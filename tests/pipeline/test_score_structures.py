@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import hfcf
 from hfcf.cli import app
 from hfcf.core.model import Model
-from hfcf.metrics.scores.structures import SCORES, Encoder
+from hfcf.metrics.scores.structures import SCORES, SentenceEncoder
 from hfcf.pipeline.score_structures import read_predictions, score_predictions
 from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.structures.model import Structure
@@ -30,7 +30,7 @@ Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Same(Encoder):
+class Same(SentenceEncoder):
     """Finds a sentence similar to itself alone, so that structure similarity is exact match similarity."""
 
     model: Model = Model("same")

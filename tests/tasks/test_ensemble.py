@@ -136,8 +136,8 @@ def test_crossaug_chooses_the_claim_on_which_all_agree(
     both = {oslo: (REFUTES, 0.9), bonn: (REFUTES, 0.9)}
     folders = [Model(tiny_model("t5"))]
     system = CrossAug(generator=folders[0], num_candidates=2, pairs=("claim",), verifier=Model("first"), judges=JUDGES[:1])
-    monkeypatch.setattr(preflight, "check", lambda *_: None)
-    monkeypatch.setattr("hfcf.core.system.check", lambda *_: None)
+    monkeypatch.setattr(preflight, "check_system", lambda *_: None)
+    monkeypatch.setattr("hfcf.core.system.check_system", lambda *_: None)
     says({"first": both, "second": {**both, oslo: (SUPPORTS, 0.9)}})
     ds = system(source())
     assert hfcf.expand(ds)["claim"][:] == [bonn]

@@ -11,17 +11,13 @@ from typing import Any
 import numpy as np
 import own_models
 import pytest
-import torch
-import yaml
 from datasets import Dataset
-from safetensors.torch import load_file
-from same_rows import assert_near
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier, choose
-from hfcf.pipeline.train import calibrate_trained, train
+from hfcf.pipeline.train import train
 from hfcf.pipeline.training_recipes import parse_train
 from hfcf.tasks.verification import LABELS
 from hfcf.training.calibration import calibrate, calibration_error, divide_logits, fit_temperature, log_loss
@@ -183,40 +179,9 @@ def test_a_recipe_calibrates_and_says_so(tiny_model: Callable[[str], str], tmp_p
     card = (tmp_path / "one" / "README.md").read_text(encoding="utf-8")
     assert f"| calibration | rows {found['rows']}; temperature {found['temperature']}; ECE before {found['ECE before']};" in card
     assert f"fitted on the {found['rows']} held-out rows" in card
-    assert "name: temperature" not in card  # it is no result
-    # The same afterwards, of a model that was stored without it.
     plain = train({**recipe, "calibrate": False}, tmp_path / "two")
     assert "calibration" not in plain["scores"]
     assert "are not calibrated" in (tmp_path / "two" / "README.md").read_text(encoding="utf-8")
-    changes = [f"data_dir={tmp_path}", f"model={tiny_model('classifier')}"]
-    assert_near(calibrate_trained(tmp_path / "two", changes)["scores"]["calibration"], found)
-    one, two = (load_file(tmp_path / name / "adapter_model.safetensors") for name in ("one", "two"))
-    assert one.keys() == two.keys()
-    assert all(torch.allclose(tensor, two[name], atol=1e-5) for name, tensor in one.items())
-    assert yaml.safe_load((tmp_path / "two" / "recipe.yaml").read_text(encoding="utf-8"))["calibrate"] is True
-    with pytest.raises(ValueError, match=r"two.*calibrated"):
-        calibrate_trained(tmp_path / "two", changes)
-    with pytest.raises(ValueError, match=tmp_path.name):
-        calibrate_trained(tmp_path)
-
-
-def test_a_verifier_is_not_calibrated_on_rows_that_it_was_trained_on(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
-    recipe = {
-        "train": "verifier", "model": tiny_model("classifier"), "data": [own_files(tmp_path, rows(24))], "data_dir": str(tmp_path),
-        "held_out": 0.4, "epochs": 1, "max_length": 48,
-    }  # fmt: skip
-    train(recipe, tmp_path / "out")
-    stored = {path: path.read_bytes() for path in (tmp_path / "out").glob("*.safetensors")}
-    text = (tmp_path / "out" / "recipe.yaml").read_text(encoding="utf-8")
-    other = yaml.safe_dump({**yaml.safe_load(text), "seed": 14})
-    (tmp_path / "out" / "recipe.yaml").write_text(text.partition("\n")[0] + "\n" + other, encoding="utf-8")
-    changes = [f"data_dir={tmp_path}", f"model={tiny_model('classifier')}"]
-    with pytest.raises(ValueError, match=r"\d+ of the \d+ rows"):
-        calibrate_trained(tmp_path / "out", changes)
-    (tmp_path / "out" / "seen.npy").unlink()
-    with pytest.raises(ValueError, match=r"seen\.npy"):
-        calibrate_trained(tmp_path / "out", changes)
-    assert all(path.read_bytes() == weights for path, weights in stored.items())
 
 
 def test_nothing_is_trained_when_no_row_is_held_out(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

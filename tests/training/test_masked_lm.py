@@ -201,7 +201,7 @@ def test_the_recipe_trains_scores_and_writes_the_card(tiny_model: Tiny, tmp_path
 def test_the_shipped_recipe_names_corpora_with_their_licence_alone() -> None:
     from hfcf.corpora import builder_class
 
-    recipe = recipes.read_recipe(recipes.find("train_mlm"))
+    recipe = recipes.read_recipe(recipes.find_recipe("train_mlm"))
     assert {builder_class(source["corpus"]).INFO.licence for source in recipe["data"]} == {"cc-by-sa-3.0"}
     assert all(source["role"] == "train" for source in recipe["data"])
     assert [source["split"] for source in recipe["exclude"]] == ["validation", "generated"]

@@ -278,15 +278,15 @@ def test_a_training_has_as_many_steps_as_asked_and_resumes(
 
 @pytest.mark.parametrize("name", ["reader", "question_generator", "answer_generator", "decomposer"])
 def test_rgfs_models_are_trained_for_the_papers_steps(name: str) -> None:
-    paper = parse_train(recipe.read_recipe(recipe.find(f"train_{name}"))).hyperparameters()
+    paper = parse_train(recipe.read_recipe(recipe.find_recipe(f"train_{name}"))).hyperparameters()
     assert (paper.max_steps, paper.gradient_checkpointing) == (20_000, True)
     assert paper.batch_size % (paper.micro_batch_size or 0) == 0
-    offline = parse_train(recipe.read_recipe(recipe.find(f"train_{name}"), ["preset=offline"])).hyperparameters()
+    offline = parse_train(recipe.read_recipe(recipe.find_recipe(f"train_{name}"), ["preset=offline"])).hyperparameters()
     assert (offline.max_steps, offline.micro_batch_size, offline.gradient_checkpointing) == (None, None, False)
 
 
 def test_a_recipe_has_one_length() -> None:
-    path = recipe.find("train_verifier")
+    path = recipe.find_recipe("train_verifier")
     with pytest.raises(recipe.RecipeError, match=r"max_steps: 5 .*epochs: 3 "):
         parse_train(recipe.read_recipe(path, ["max_steps=5"]))
     assert parse_train(recipe.read_recipe(path, ["max_steps=5", "epochs=null"])).hyperparameters().max_steps == 5

@@ -18,7 +18,7 @@ from hfcf.cli import models as cli
 from hfcf.core import recipe
 from hfcf.core.model import Model
 from hfcf.engines.generator import ProgramWriter
-from hfcf.metrics.scores.structures import Encoder
+from hfcf.metrics.scores.structures import SentenceEncoder
 from hfcf.pipeline.train import train
 from hfcf.pipeline.training_recipes import parse_train
 from hfcf.tasks.structures.model import Structure
@@ -148,11 +148,11 @@ def test_what_can_not_be_read_counts_as_wrong_and_empty(monkeypatch: pytest.Monk
 def test_the_encoder_is_a_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = []
 
-    def match(self: Encoder, requests: Sequence[Any]) -> list[float]:
+    def match(self: SentenceEncoder, requests: Sequence[Any]) -> list[float]:
         asked.append(self.model.name)
         return [0.25] * len(requests)
 
-    monkeypatch.setattr(Encoder, "match", match)
+    monkeypatch.setattr(SentenceEncoder, "match", match)
     right = gold(3)
     others = {program_text(view(SUP, 3)): "one_to_one_linking(Sentence1, Claim)"}
     model = writer(monkeypatch, tmp_path, 3, lambda text: others.get(text) or right(text))
@@ -327,7 +327,7 @@ def release(tmp_path: Path) -> Path:
 def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, release: Path, tmp_path: Path) -> None:
     """The corpus has two labels unless it is asked for three: a training with ways=3 asks it, and so does its evaluation."""
     changes = ["preset=classifier", "task=1", "ways=3", f"data_dir={release}", f"model={tiny_model('reader')}", "max_length=48"]
-    content = recipe.read_recipe(recipe.find("train_structures"), [*changes, "epochs=1"])
+    content = recipe.read_recipe(recipe.find_recipe("train_structures"), [*changes, "epochs=1"])
     content["evaluate"] = [{**content["evaluate"][0], "split": "validation"}]
     report = train(content, tmp_path / "three")
     assert report["scores"]["trained on"] == {"rows": 3}
@@ -362,7 +362,7 @@ def test_a_language_model_has_no_labels_of_its_own() -> None:
 
 def test_sources_and_evaluations_that_have_fewer_labels_are_refused(tiny_model: Tiny, release: Path, tmp_path: Path) -> None:
     changes = ["preset=classifier", "task=1", "ways=3", f"data_dir={release}", f"model={tiny_model('reader')}", "max_length=48"]
-    content = recipe.read_recipe(recipe.find("train_structures"), [*changes, "epochs=1"])
+    content = recipe.read_recipe(recipe.find_recipe("train_structures"), [*changes, "epochs=1"])
     source = f"checkwhy={release / 'checkwhy'}:validation"
     content["evaluate"] = [{**content["evaluate"][0], "split": "validation"}]
     two = {**content, "data": [{**content["data"][0], "classes": "2"}]}
@@ -416,7 +416,7 @@ def test_a_recipe_derives_labels_trains_and_scores(tiny_model: Tiny, tmp_path: P
 
 
 def test_a_classifier_writes_no_structure() -> None:
-    content = recipe.read_recipe(recipe.find("train_structures"), ["preset=classifier", "task=3"])
+    content = recipe.read_recipe(recipe.find_recipe("train_structures"), ["preset=classifier", "task=3"])
     with pytest.raises(recipe.RecipeError, match="needs a seq2seq"):
         parse_train(content)
 
@@ -457,7 +457,7 @@ def test_the_amount_of_irrelevant_evidence_can_be_varied(monkeypatch: pytest.Mon
 
 
 def test_baselines_are_trained_and_scored_on_the_same_rows(tiny_model: Tiny, tmp_path: Path) -> None:
-    content = recipe.read_recipe(recipe.find("demo_structures"), [])
+    content = recipe.read_recipe(recipe.find_recipe("demo_structures"), [])
     small = {"model": tiny_model("reader"), "max_length": 48, "epochs": 0.1, "tune": "full"}
     scores = train({**content, **small}, tmp_path)["scores"]
     names = [name for name in scores if name.endswith(", without the structure")]
@@ -468,6 +468,6 @@ def test_baselines_are_trained_and_scored_on_the_same_rows(tiny_model: Tiny, tmp
 
 
 def test_baselines_leave_out_the_structure_so_they_are_of_task_2() -> None:
-    content = recipe.read_recipe(recipe.find("demo_structures"), ["task=1"])
+    content = recipe.read_recipe(recipe.find_recipe("demo_structures"), ["task=1"])
     with pytest.raises(recipe.RecipeError, match=r"baselines: needs task 2.*got task 1"):
         parse_train(content)

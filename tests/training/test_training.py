@@ -157,7 +157,7 @@ def test_a_development_or_test_split_trains_only_when_it_is_said(tmp_path: Path,
 @pytest.mark.parametrize("name", ["train_verifier", "train_generator"])
 @pytest.mark.parametrize("preset", ["paper", "offline"])
 def test_the_shipped_recipes_say_it(name: str, preset: str) -> None:
-    content = recipes.read_recipe(recipes.find(name), [f"preset={preset}"])
+    content = recipes.read_recipe(recipes.find_recipe(name), [f"preset={preset}"])
     for source in content["data"]:
         assert source["split"] == "train" or source["role"] == "train"
 

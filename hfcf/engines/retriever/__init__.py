@@ -122,7 +122,7 @@ class Retriever(Engine):
         vectors: np.ndarray = self.loaded().vectors(numbers)
         return vectors
 
-    def encoder(self) -> dense.Encoder:
+    def encoder(self) -> dense.PassageEncoder:
         """Return the encoder of questions; only for "dense"."""
         return self._encoder(self.model)
 
@@ -161,10 +161,10 @@ class Retriever(Engine):
         found: list[Any] = loaded.search(encoded, self.k)
         return found
 
-    def _encoder(self, model: Model | None) -> dense.Encoder:
+    def _encoder(self, model: Model | None) -> dense.PassageEncoder:
         if model is None:
             raise ValueError('method="dense" has no model: give the encoder of questions as model=Model(…)')
-        return dense.Encoder(model=model, pooling=self.pooling, normalise=self.normalise, max_length=self.max_length)
+        return dense.PassageEncoder(model=model, pooling=self.pooling, normalise=self.normalise, max_length=self.max_length)
 
 
 def _place(name: dict[str, Any]) -> Path:

@@ -39,7 +39,7 @@ Vectors = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoder(Engine):
+class PassageEncoder(Engine):
     """Vectors of `[title, text]` requests; the arguments are the same as in `Retriever`. It does not use the request cache.
 
     Raises:
@@ -99,7 +99,7 @@ class Encoder(Engine):
 
 
 def build(
-    folder: Path, passages: Dataset, encoder: Encoder, kept: Path, *, index: str = FLAT, index_search: str = "",
+    folder: Path, passages: Dataset, encoder: PassageEncoder, kept: Path, *, index: str = FLAT, index_search: str = "",
     flat: Path | None = None,
 ) -> None:  # fmt: skip
     """Write the index of a collection's vectors into a new folder.
@@ -199,7 +199,7 @@ def _read(folder: Path) -> Any:
     return faiss.read_index(str(folder / _FILE), faiss.IO_FLAG_MMAP_IFC)
 
 
-def _encode(passages: Dataset, encoder: Encoder, kept: Path, shape: tuple[int, ...]) -> np.ndarray:
+def _encode(passages: Dataset, encoder: PassageEncoder, kept: Path, shape: tuple[int, ...]) -> np.ndarray:
     """Write the vectors that a file lacks, batch by batch; map the file: the `number`, from 1, and the `vector` of each passage."""
     loaded = encoder.loaded()
     record = np.dtype([("number", np.int64), ("vector", np.float32, shape)])
@@ -235,7 +235,7 @@ def _encode(passages: Dataset, encoder: Encoder, kept: Path, shape: tuple[int, .
 class DenseIndex:
     """Search in the file of `build`, memory-mapped."""
 
-    def __init__(self, folder: Path, encoder: Encoder, index_search: str = "") -> None:
+    def __init__(self, folder: Path, encoder: PassageEncoder, index_search: str = "") -> None:
         if is_worker():
             import_faiss().omp_set_num_threads(1)  # after a fork, more threads hang
         self._index = _read(folder)

@@ -36,7 +36,7 @@ _FIELDS = {"title": "evidence.title", "text": "evidence"}
 _WORD = re.compile(r"\S+")
 
 
-class Word(NamedTuple):
+class PieceWord(NamedTuple):
     """A word of the evidence: characters `start` to `end` of a field of a piece, and whether a rationale overlaps it."""
 
     field: str
@@ -46,7 +46,7 @@ class Word(NamedTuple):
     marked: bool
 
 
-def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
+def words(evidence: Evidence, rationales: Spans = None) -> list[PieceWord]:
     """List the words of the evidence in reading order, each piece's title before its text.
 
     Args:
@@ -65,7 +65,7 @@ def words(evidence: Evidence, rationales: Spans = None) -> list[Word]:
             raise ValueError(f"a rationale lies outside the evidence of {len(evidence)} pieces: {dict(span)}")
         marks[place][start:end] = b"\1" * (end - start)
     return [
-        Word(*place, match.start(), match.end(), 1 in marks[place][match.start() : match.end()])
+        PieceWord(*place, match.start(), match.end(), 1 in marks[place][match.start() : match.end()])
         for place, text in texts.items()
         for match in _WORD.finditer(text)
     ]
@@ -172,7 +172,7 @@ def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans],
     return results
 
 
-def _text(evidence: Evidence, text_words: Sequence[Word], marked: bool) -> str:
+def _text(evidence: Evidence, text_words: Sequence[PieceWord], marked: bool) -> str:
     """Keep only the words of the verifier's evidence that are marked, or only the words that are not."""
     if all(word.marked == marked for word in text_words):
         return join(evidence)[0]
@@ -245,7 +245,7 @@ def lexical_rationales(row: Mapping[str, Any], share: float, *, titles: bool = F
     return _spans(pool, set(shared[: _budget(share, len(pool))]))
 
 
-def _pool(evidence: Evidence, titles: bool, rationales: Spans = None) -> list[Word]:
+def _pool(evidence: Evidence, titles: bool, rationales: Spans = None) -> list[PieceWord]:
     return [word for word in words(evidence, rationales) if titles or word.field == "evidence"]
 
 
@@ -262,7 +262,7 @@ def _bare(word: str) -> str:
     return word[inside[0] : inside[-1] + 1].casefold() if inside else ""
 
 
-def _spans(pool: Sequence[Word], chosen: Collection[int]) -> list[dict[str, Any]]:
+def _spans(pool: Sequence[PieceWord], chosen: Collection[int]) -> list[dict[str, Any]]:
     """Turn chosen words into rationales, with adjacent words of a field joined, as `Explain` joins them."""
     sizes: list[int] = []
     spans: list[dict[str, Any]] = []

@@ -48,7 +48,7 @@ DISTRACTORS: Mapping[str, tuple[int, int | None]] = {
 
 
 @dataclass(frozen=True)
-class Encoder:
+class SentenceEncoder:
     """The encoder that measures how similar two sentences are, for `hfcf.metrics.shared.matching.Matching`.
 
     Args:
@@ -69,16 +69,16 @@ class Encoder:
         return Matching(model=self.model, layer=self.layer).run(requests)
 
 
-PRESETS: Mapping[str, Encoder] = {
+PRESETS: Mapping[str, SentenceEncoder] = {
     # The paper's encoder; 16 layers are `bert_score`'s choice for it. `same` is the offline encoder's, between the similarity of
     # unrelated sentences (0.532 of it by `bert_score`'s table, 0.17 of offline:minilm) and 1; it was not measured.
-    "paper": Encoder(Model("microsoft/deberta-large"), layer=16, same=0.915),
+    "paper": SentenceEncoder(Model("microsoft/deberta-large"), layer=16, same=0.915),
     # 90 % of the pairs of different conclusions of a tree in EntailmentBank's development set are less similar than `same`.
-    "offline": Encoder(Model("offline:minilm"), same=0.85),
+    "offline": SentenceEncoder(Model("offline:minilm"), same=0.85),
 }
 
 
-def encoder_of(name: str) -> Encoder:
+def encoder_of(name: str) -> SentenceEncoder:
     """Return the encoder of a name: "offline", or "paper", which is DeBERTa-large.
 
     Raises:
@@ -92,7 +92,7 @@ def encoder_of(name: str) -> Encoder:
     return PRESETS[name]
 
 
-def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], encoder: Encoder) -> list[dict[str, float]]:
+def compare(gold: Sequence[Structure], predicted: Sequence[Structure | None], encoder: SentenceEncoder) -> list[dict[str, float]]:
     """Compare predicted structures with gold structures.
 
     `ss`, structure similarity, is Saha et al.'s (2021) graph BERTScore. Edges are sentences ("premise → conclusion"). Each edge of

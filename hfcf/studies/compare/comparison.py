@@ -35,7 +35,7 @@ from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer, with_s
 from hfcf.studies.compare.contamination import overlap_table
 from hfcf.studies.compare.grid import Grid, make_grid
 from hfcf.studies.compare.methods import Method, build_methods, check_methods, training_rows
-from hfcf.studies.compare.recipe import ColumnComparison, Run, SetComparison
+from hfcf.studies.compare.recipe import CellChoice, ColumnComparison, SetComparison
 from hfcf.studies.compare.results import Cells, digest, try_lock
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample, start_of
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, rows_digest
@@ -94,7 +94,7 @@ class Comparison:
     methods: Sequence[Method]
     samples: Sequence[Sample]
     cells: Cells
-    runs: Sequence[Run] | None = None
+    runs: Sequence[CellChoice] | None = None
 
     @property
     def columns(self) -> bool:

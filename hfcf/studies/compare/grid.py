@@ -20,7 +20,7 @@ Cell = Mapping[str, Any]
 _ABOUT = ("recipe", "method", "corpus", "setting", "seed", "size", "sample", "ids")  # the columns that identify a cell
 
 
-class Training(NamedTuple):
+class SampleTraining(NamedTuple):
     """One training of a method on a small sample: the size of the sample, its number, and the seed."""
 
     size: int
@@ -32,14 +32,16 @@ class Training(NamedTuple):
 
 
 Seed = Any
-"""What identifies the trainings of a method, in order: the seed, or a `Training` on a small sample."""
+"""What identifies the trainings of a method, in order: the seed, or a `SampleTraining` on a small sample."""
 
 
 def long_table(cells: Iterable[Cell]) -> DataFrame:
     """Return a row for each number of each cell; `table.csv` is this table."""
     lines = [
         [*(cell.get(column) for column in _ABOUT), metric, value]
-        for cell in (({**cell, **cell["seed"]._asdict()} if isinstance(cell.get("seed"), Training) else cell) for cell in cells)
+        for cell in (
+            ({**cell, **cell["seed"]._asdict()} if isinstance(cell.get("seed"), SampleTraining) else cell) for cell in cells
+        )
         for metric, value in cell.items()
         if metric not in _ABOUT and isinstance(value, int | float) and not isinstance(value, bool)
     ]
@@ -100,7 +102,7 @@ class Grid:
     def by_size(self) -> dict[int | None, Grid]:
         """Return a grid for each size of the small samples, ascending; without samples the grid itself under None."""
         parts: dict[int | None, Grid] = {}
-        for size in sorted({seed.size for seed in self.seeds if isinstance(seed, Training)}):
+        for size in sorted({seed.size for seed in self.seeds if isinstance(seed, SampleTraining)}):
             seeds = tuple(seed for seed in self.seeds if seed.size == size)
             parts[size] = replace(self, seeds=seeds, cells={key: cell for key, cell in self.cells.items() if key[1] in seeds})
         return parts or {None: self}

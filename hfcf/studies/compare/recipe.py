@@ -39,7 +39,7 @@ class TrainingSettings(Recipe):
 
 def hyperparameters(settings: Mapping[str, Any], where: str, data_dir: str | None = None) -> Hyperparameters:
     """Return how a recipe trains its models."""
-    parsed = recipes.parse(TrainingSettings, settings, where)
+    parsed = recipes.parse_recipe(TrainingSettings, settings, where)
     if parsed.model is None:
         raise RecipeError(f"{where}: the key 'model' is missing")
     hp = Hyperparameters(**{name: getattr(parsed, name) for name in parsed.model_fields_set - {"open_domain"}})
@@ -47,7 +47,7 @@ def hyperparameters(settings: Mapping[str, Any], where: str, data_dir: str | Non
 
 
 def _check_training(settings: dict[str, Any]) -> dict[str, Any]:
-    recipes.parse(TrainingSettings, settings, "")
+    recipes.parse_recipe(TrainingSettings, settings, "")
     return settings  # as the recipe has them: pages print them so
 
 
@@ -136,7 +136,7 @@ class Pairs(Recipe):
         return self
 
 
-class Evaluation(BaseModel):
+class EvaluationSource(BaseModel):
     """Rows to evaluate on; besides these keys a corpus takes options of its own."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, use_attribute_docstrings=True)
@@ -219,7 +219,7 @@ class SetComparison(_Shared):
     """The encoder of MoverScore; without it there are no intrinsic scores."""
     language_model: ModelReference | None = None
     """The model of the fluency (perplexity) among the intrinsic scores; without it they have none."""
-    evaluate: list[Evaluation]
+    evaluate: list[EvaluationSource]
     evaluate_take: Positive | None = None
     """Evaluate on as many rows of each set."""
     unseen: list[Literal["train", "evaluate"]] = Field(default=["evaluate"])
@@ -237,7 +237,7 @@ class Parts(Recipe):
     test: Source = Field(default_factory=dict)
 
 
-class Reader(Recipe):
+class SecondModels(Recipe):
     """Second models, which read what a method's model writes and give the label (CheckWhy, Table 7)."""
 
     column: Text
@@ -259,7 +259,7 @@ class Column(Parts):
     """Settings of the task's trainer, over the recipe's."""
     ask: dict[str, Any] = Field(default_factory=dict)
     """Settings of the trainer that are used when a model is asked, and change no training: columns share their models."""
-    reader: Reader | None = None
+    reader: SecondModels | None = None
     optional: bool = False
     """Leave the column out, with a warning, if its rows cannot be read."""
 
@@ -270,7 +270,7 @@ class Defaults(Parts):
     setting: Setting = "in-domain"
 
 
-class Run(Recipe):
+class CellChoice(Recipe):
     """Cells to compute: cells of the methods, columns and seeds that are named, all of what is not."""
 
     methods: list[Text] | None = None
@@ -287,7 +287,7 @@ class ColumnComparison(_Shared):
     """Make rows of three labels by rule of trees that only support, with so many distractors (EntailmentBank)."""
     separate: bool = False
     """Leave out scored rows that share a group or a text with a training row; else they are counted."""
-    run: list[Run] | None = None
+    run: list[CellChoice] | None = None
     """The cells to compute, in order; all without it."""
     report: Literal["test", "dev"] = "test"
     """The rows whose scores the page has."""
@@ -358,16 +358,16 @@ def parse_comparison(content: Mapping[str, Any], where: str = "") -> AnyComparis
     """Make a comparison recipe of its content."""
     where = where or str(content.get("name", "recipe"))
     model = model_of(content, where)
-    for key, part in (("columns", Column), ("evaluate", Evaluation)):  # errors that name the part, not its number
+    for key, part in (("columns", Column), ("evaluate", EvaluationSource)):  # errors that name the part, not its number
         for given in content.get(key) or () if key in model.model_fields else ():
             if isinstance(given, Mapping):
-                recipes.parse(part, given, f"{where}: {key}: {given.get('name', given.get('corpus'))}")
-    return recipes.parse(model, content, where)
+                recipes.parse_recipe(part, given, f"{where}: {key}: {given.get('name', given.get('corpus'))}")
+    return recipes.parse_recipe(model, content, where)
 
 
 def read_comparison(recipe: str | Path, changes: Sequence[str] = ()) -> AnyComparison:
     """Read a comparison recipe, by its file or its name, with "key=value" changes applied."""
-    path = recipes.find(str(recipe))
+    path = recipes.find_recipe(str(recipe))
     content = recipes.read_recipe(path, changes)
     content.setdefault("name", path.stem)
     return parse_comparison(content, path.name)

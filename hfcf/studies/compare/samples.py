@@ -18,7 +18,7 @@ from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer, used_labels
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
-from hfcf.studies.compare.grid import Training
+from hfcf.studies.compare.grid import SampleTraining
 from hfcf.studies.compare.methods import Method, build_methods, described
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.results import digest
@@ -99,7 +99,7 @@ class Sample:
 
     def seed(self, seed: int) -> Any:
         """Return what names a training in tables: its seed, or on a sub-sample its `Training`."""
-        return Training(*self.number, seed) if self.number else seed
+        return SampleTraining(*self.number, seed) if self.number else seed
 
 
 def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:

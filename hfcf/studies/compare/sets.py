@@ -25,7 +25,7 @@ from hfcf.corpora.custom.source import read_rows
 from hfcf.metrics.scores.consistency import strata_of
 from hfcf.pipeline.run import make_system
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, mark_seen, unseen_rows
-from hfcf.studies.compare.recipe import Evaluation, Pairs, Reader
+from hfcf.studies.compare.recipe import EvaluationSource, Pairs, SecondModels
 from hfcf.studies.compare.results import digest
 from hfcf.studies.human.ratings import is_as_rated, rated_correct
 from hfcf.systems import system_class
@@ -68,7 +68,7 @@ class EvaluationSet:
     cleaned: str | None = None
     overlap: Overlap | None = None
     ask: Mapping[str, Any] = field(default_factory=dict)
-    reader: Reader | None = None
+    reader: SecondModels | None = None
 
     @cached_property
     def ids(self) -> str:
@@ -116,7 +116,7 @@ def rows_digest(rows: Dataset) -> str:
 
 
 def load_sets(
-    sources: Sequence[Evaluation], data_dir: str | None, training: Dataset, take: int | None, labels: Sequence[str],
+    sources: Sequence[EvaluationSource], data_dir: str | None, training: Dataset, take: int | None, labels: Sequence[str],
     models: Sequence[MethodModel] = (), *, unseen: bool = True,
 ) -> list[EvaluationSet]:  # fmt: skip
     """Load a recipe's `evaluate`; of some corpora no row may be left.
@@ -173,7 +173,7 @@ def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:
             raise ValueError(f"{shared} evaluation rows of {test_set.name} overlap with the training rows")
 
 
-def load_pairs(rows: Dataset, source: Evaluation, data_dir: str | None, where: str) -> tuple[Dataset, str | None]:
+def load_pairs(rows: Dataset, source: EvaluationSource, data_dir: str | None, where: str) -> tuple[Dataset, str | None]:
     """Pair the rows of an evaluation set; say who cleaned the pairs, None if people wrote the pairs."""
     assert source.pairs is not None
     how, cleaned = source.pairs, None

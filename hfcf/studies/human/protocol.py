@@ -106,7 +106,7 @@ def load_protocol(name: str) -> Protocol:
     path = Path(name) if Path(name).suffix == ".yaml" else _FOLDER / f"{name}.yaml"
     if not path.is_file():
         raise ValueError(f"there is no protocol {name!r}: choose one of {', '.join(protocol_names())}, or give a YAML file")
-    return recipes.parse(Protocol, read_yaml_file(path), path.name)
+    return recipes.parse_recipe(Protocol, read_yaml_file(path), path.name)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def read_ratings(out: str | Path, *, partial: bool = False, by: str = PERSON) ->
     if not (folder / KEY).exists():
         raise FileNotFoundError(f"there is no {folder / KEY}: hfcf rate export writes it; import the sheets in the same folder")
     key = json.loads((folder / KEY).read_text(encoding="utf-8"))
-    protocol = recipes.parse(Protocol, key["protocol"], KEY)
+    protocol = recipes.parse_recipe(Protocol, key["protocol"], KEY)
     sheets: dict[int, dict[str, dict[str, str]]] = {}
     notes: list[dict[str, Any]] = []
     problems: list[str] = []

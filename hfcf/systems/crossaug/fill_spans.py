@@ -48,7 +48,7 @@ _ENDING = re.compile(r"['’]?s\b|-")
 """The words after a name, or after another value, that is part of a longer value."""
 
 
-class Span(NamedTuple):
+class TypedSpan(NamedTuple):
     """A value of a claim: its place and type."""
 
     start: int
@@ -172,7 +172,7 @@ def _takes_article(before: str, old: str, new: str) -> bool:
     return bool(_WITH_ARTICLE.match(old)) == bool(_WITH_ARTICLE.match(new))
 
 
-def fillable(row: Mapping[str, Any]) -> Iterator[Span]:
+def fillable(row: Mapping[str, Any]) -> Iterator[TypedSpan]:
     """Yield the values of a row's claim that may be replaced."""
     claim = row["claim"]
     texts = [text for _, _, text in evidence_texts(row)]
@@ -180,13 +180,13 @@ def fillable(row: Mapping[str, Any]) -> Iterator[Span]:
         if entity["field"] != "claim":
             continue
         for part in _with_parts(entity):
-            span = Span(part["start"], part["end"], part["type"])
+            span = TypedSpan(part["start"], part["end"], part["type"])
             value = claim[span.start : span.end]
             if value == part["text"] and _is_free(claim, span) and any(occurrences(text, value) for text in texts):
                 yield span
 
 
-def _is_free(claim: str, span: Span) -> bool:
+def _is_free(claim: str, span: TypedSpan) -> bool:
     """Return whether a value is not part of a longer name or number and, if it is a name, not what the claim is about."""
     before = claim[: span.start]
     if before.count("(") > before.count(")"):  # "Hush (2016 film)"

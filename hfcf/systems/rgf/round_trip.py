@@ -28,7 +28,7 @@ Place = tuple[int, int]
 """A candidate: the number of its row, and its own."""
 
 
-class Verdict(NamedTuple):
+class Agreement(NamedTuple):
     """How many readers give a question's answer, and why it is rejected, or None."""
 
     votes: int
@@ -115,7 +115,7 @@ class RoundTrip(Stage):
         if not self.readers:
             return [{"candidates": row["candidates"]} for row in rows]
         orders = [nearest_first(row["question"], row["candidates"], self.distance) for row in rows]
-        verdicts: list[dict[int, Verdict]] = [{} for _ in rows]
+        verdicts: list[dict[int, Agreement]] = [{} for _ in rows]
         while wave := [
             (r, i) for r, (order, answered) in enumerate(zip(orders, verdicts, strict=True)) for i in self._next(order, answered)
         ]:
@@ -123,7 +123,7 @@ class RoundTrip(Stage):
             agreed = [place for place, count in zip(wave, counts, strict=True) if count >= self.agree]
             elsewhere = self._answered_elsewhere(rows, agreed)
             for (r, i), count in zip(wave, counts, strict=True):
-                verdicts[r][i] = Verdict(count, self._why(count, (r, i) in elsewhere))
+                verdicts[r][i] = Agreement(count, self._why(count, (r, i) in elsewhere))
         results: list[dict[str, Any] | Reject] = []
         for row, order, answered in zip(rows, orders, verdicts, strict=True):
             judged = list(row["candidates"])
@@ -132,7 +132,7 @@ class RoundTrip(Stage):
             results.append(settle(judged, "there is no question to answer"))
         return results
 
-    def _next(self, order: Sequence[int], verdicts: Mapping[int, Verdict]) -> Sequence[int]:
+    def _next(self, order: Sequence[int], verdicts: Mapping[int, Agreement]) -> Sequence[int]:
         """Return the questions of a source to ask next, which depend on the source alone; none when enough have passed."""
         answered = len(verdicts)
         if self.keep is None:
@@ -189,7 +189,7 @@ class RoundTrip(Stage):
             return f"fewer than {self.agree} of {len(self.voters)} readers give the answer"
         return "another passage gives a likelier answer" if elsewhere else None
 
-    def _judge(self, candidate: Candidate, verdict: Verdict | None) -> Candidate:
+    def _judge(self, candidate: Candidate, verdict: Agreement | None) -> Candidate:
         if verdict is None:
             nearer = "a nearer question" if self.keep == 1 else f"{self.keep} nearer questions"
             return reject(candidate, self.name, f"not asked: {nearer} passed")

@@ -10,7 +10,7 @@ from made_up import CORPORA, cell, full
 from matplotlib import pyplot
 
 from hfcf.studies.compare.figure import figure, figure_of_curves, figure_of_sizes, save
-from hfcf.studies.compare.grid import Training, make_grid
+from hfcf.studies.compare.grid import SampleTraining, make_grid
 from hfcf.studies.compare.stats import differences
 
 
@@ -66,7 +66,7 @@ def test_scores_are_drawn_against_sizes_and_settings() -> None:
     cells = [cell(method, 1, "FM2", "challenge", "SSRR", answers) for method, answers in (("None", "SSSS"), ("K 2", "SSRR"))]
     curve = figure_of_curves(make_grid(cells, "None"), {"K": {2: "K 2"}}).axes[0]
     assert [np.asarray(line.get_xydata()).tolist() for line in curve.lines if line.get_label() == "FM2"] == [[[2.0, 100.0]]]
-    sized = [{**each, "seed": Training(size, 1, 1)} for each in cells for size in (60, 120)]
+    sized = [{**each, "seed": SampleTraining(size, 1, 1)} for each in cells for size in (60, 120)]
     panel = figure_of_sizes(make_grid(sized, "None")).axes[0]
     lines = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in panel.lines}
     assert lines == {"None": [[60.0, 50.0], [120.0, 50.0]], "K 2": [[60.0, 100.0], [120.0, 100.0]]}

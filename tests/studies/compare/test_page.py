@@ -17,7 +17,7 @@ from hfcf.core.model import Model
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.scores.relation import micro_f1
 from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
-from hfcf.studies.compare.grid import Grid, Training, make_grid
+from hfcf.studies.compare.grid import Grid, SampleTraining, make_grid
 from hfcf.studies.compare.intrinsic import candidates, claims, intrinsic
 from hfcf.studies.compare.methods import build_methods
 from hfcf.studies.compare.page import difference_text, write_page
@@ -81,7 +81,9 @@ def answers(more: dict[tuple[int, int], int], size: int = 60, rows: int = 40) ->
         for method, right in (("none", rows // 2), ("EDA", rows // 2 + number)):
             predicted = gold[:right] + gold[right:].translate(str.maketrans("SR", "RS"))
             added = {"counterfactuals": size // 2, "ratio": 0.5} if method == "EDA" else {}
-            made.append({**cell(method, seed, "FM2", "challenge", gold, predicted), "seed": Training(size, sample, seed), **added})
+            made.append(
+                {**cell(method, seed, "FM2", "challenge", gold, predicted), "seed": SampleTraining(size, sample, seed), **added}
+            )
     return made
 
 
@@ -243,7 +245,7 @@ def test_intrinsic_scores_are_on_the_page(
 
 
 def content_of(name: str, preset: str = "offline") -> dict[str, Any]:
-    return recipes.read_recipe(recipes.find(name), [f"preset={preset}"])
+    return recipes.read_recipe(recipes.find_recipe(name), [f"preset={preset}"])
 
 
 @pytest.mark.parametrize("preset", ["paper", "offline"])

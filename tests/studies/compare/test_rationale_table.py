@@ -137,7 +137,7 @@ def test_an_interval_covers_its_mean_and_is_the_same_twice() -> None:
 @pytest.mark.parametrize("preset", ["paper", "offline"])
 def test_the_recipe_scores_on_no_group_that_the_explainer_is_trained_on(preset: str) -> None:
     compared, training = (
-        recipes.read_recipe(recipes.find(name), [f"preset={preset}"]) for name in ("compare_rationales", "train_explainer")
+        recipes.read_recipe(recipes.find_recipe(name), [f"preset={preset}"]) for name in ("compare_rationales", "train_explainer")
     )
     assert parse_comparison(compared)
     assert not any(source.get("half") == 1 for source in training["data"])

@@ -18,7 +18,7 @@ from hfcf.core.model import Model
 from hfcf.core.pairs import pair
 from hfcf.core.recipe import RecipeError
 from hfcf.studies.compare.contamination import START, list_models, mark_seen, models_of, unseen_rows
-from hfcf.studies.compare.recipe import Evaluation, parse_comparison
+from hfcf.studies.compare.recipe import EvaluationSource, parse_comparison
 from hfcf.studies.compare.run import dry_run
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, keep_correct, load_pairs, load_sets
 from hfcf.studies.human.export import export
@@ -165,7 +165,7 @@ def test_evaluation_rows_do_not_depend_on_their_order_and_overlap_with_none_of_t
     training, made = rows(claim(99)), [claim(i, kind="City") for i in range(9)]
     sources = [file_of(tmp_path / f"{name}.jsonl", each) for name, each in (("a", made), ("b", made[::-1]))]
     first, second = (
-        load_sets([Evaluation(**{**source, "setting": "challenge"})], None, training, 5, LABELS[:2])[0] for source in sources
+        load_sets([EvaluationSource(**{**source, "setting": "challenge"})], None, training, 5, LABELS[:2])[0] for source in sources
     )
     assert first.ids == second.ids
     check_no_overlap([first], training)
@@ -220,7 +220,7 @@ def test_pairs_come_from_a_run_or_a_system_and_nobody_cleaned_them(tmp_path: Pat
     made = asked.perturbed(6).rename_column("original_id", "source_id")
     made.to_parquet(str(tmp_path / "rows.parquet"))
     for how in ({"run": str(tmp_path / "rows.parquet")}, {"system": "again"}):
-        source = Evaluation.model_validate({"corpus": "asked", "setting": "in-domain", "pairs": how})
+        source = EvaluationSource.model_validate({"corpus": "asked", "setting": "in-domain", "pairs": how})
         pairs, cleaned = load_pairs(asked.originals(6), source, None, "evaluate: Ours")
         assert (len(pairs), cleaned) == (6, "not cleaned")
 
@@ -234,7 +234,7 @@ def test_pairs_that_people_found_wrong_or_that_read_otherwise_are_left_out(tmp_p
     sheet.write_text("\n".join(filled), "utf-8")
     read_ratings(tmp_path / "rated", by="one language model, no person")
     rated = tmp_path / "rated" / RATED
-    source = Evaluation.model_validate(
+    source = EvaluationSource.model_validate(
         {"corpus": "asked", "setting": "in-domain", "pairs": {"system": "again", "ratings": str(rated)}}
     )
     pairs, cleaned = load_pairs(asked.originals(4), source, None, "evaluate: Ours")
