@@ -58,3 +58,8 @@ def why_misplaced(row: Mapping[str, Any], spans: Sequence[Mapping[str, Any]], wh
         if span.get("text") not in (None, text[start:end]):
             return f"{place}, where the text is {text[start:end]!r}, not {span['text']!r}"
     return None
+
+
+def say_cut(unread: int | None) -> str:
+    """Say how much of the evidence was not read, to end the reason of a rejection; "" if all of it was."""
+    return f"; the evidence was cut: its last {unread:,} characters were not read" if unread else ""

@@ -19,11 +19,10 @@ from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.entity_types import place_kind
 from hfcf.engines.wordnet import wordnet
 from hfcf.systems._shared.plausible import Draw, divide_names, is_near, plausible_shape
-from hfcf.systems.race.explain import say_cut
 from hfcf.systems.race.follow import ONE, edits_of, excludes
 from hfcf.tasks.verification import SUPPORTS, TASK
 from hfcf.text.entities import IN_DATASET, IN_INSTANCE, Collector, EntityTable, cased, is_month, value_shape
-from hfcf.text.evidence import evidence_texts, why_misplaced
+from hfcf.text.evidence import evidence_texts, say_cut, why_misplaced
 from hfcf.text.lifetimes import find_years
 from hfcf.text.negation import denies, negation_of
 from hfcf.text.phrase_match import mentions

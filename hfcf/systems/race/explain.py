@@ -20,7 +20,7 @@ from hfcf.engines.attribution import Attribution
 from hfcf.engines.cure import Cure
 from hfcf.tasks.ensemble import VerifierModel
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, TASK
-from hfcf.text.evidence import join, locate
+from hfcf.text.evidence import join, locate, say_cut
 from hfcf.text.phrase_match import WORD_END, WORD_START
 
 PROMPT = "deciding_words"
@@ -159,11 +159,6 @@ class Explain(Stage):
         sentences = [{"piece": pieces[i], "score": round(of_pieces[pieces[i]], 5)} for i in fewest]
         weighed = [(start, end, share) for (start, end, _), share in zip(words, shares, strict=True)]
         return {"rationales": _spans(parts, weighed, chosen, add), "sentence_rationales": sentences, "unread": unread}
-
-
-def say_cut(unread: int | None) -> str:
-    """Say how much of the evidence was not read, to end the reason of a rejection; "" if all of it was."""
-    return f"; the evidence was cut: its last {unread:,} characters were not read" if unread else ""
 
 
 def _unread(text: str, words: Sequence[Sequence[Any]]) -> int:
