@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from bad_server import Start, starter
+from bad_server import edit as reply
 from tagged_rows import row
 
 from hfcf.core.artifacts import save_artifact
@@ -16,7 +18,7 @@ from hfcf.engines.generator import Generator
 from hfcf.systems.race.check_label import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.follow import excludes, follow_edits
-from hfcf.systems.race.generate_claim import GenerateClaim, choose_masks, unsupported
+from hfcf.systems.race.generate_claim import GenerateClaim, _kept_clauses, _wrong_spans, choose_masks, unsupported
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 
@@ -202,3 +204,73 @@ def test_where_the_claim_names_no_value_the_causal_ones_are_edited() -> None:
     given = row([("", "It opened in 1975 with 30 rooms.")], {"1975": "DATE", "30": "NUM"})
     found = EditEvidence(claimed=True).with_fitted(save_artifact({"entities": TABLE}))(given)
     assert {edit["before"] for edit in found["edits"]} == {"1975", "30"}
+
+
+# --- a language model, which edits the source's claim
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    with starter(monkeypatch, CONCURRENCY="1") as begin:
+        yield begin
+
+
+ANN = edited("Ann was born in 1859 in old Oslo.", "Ann was born in 1859, in an old house.", ("1859", "1864"))
+
+
+def test_a_clause_counts_where_the_evidence_was_edited_or_the_claim_meets_it() -> None:
+    assert _kept_clauses(ANN, [["Ann", "Bo"], ["1864"], ["Bergen"], ["1859"]]) == [["Ann", "Bo"], ["1864"], ["1859"]]
+    assert _kept_clauses({**ANN, "edits": []}, [["Ann"], ["1864"]]) == [["Ann"]]
+
+
+def test_the_words_that_the_evidence_lacks_may_be_replaced() -> None:
+    spans = _wrong_spans(ANN)
+    assert {"1859", "in 1859", "Oslo", "old Oslo"} <= set(spans)
+    assert not {"Ann", "born in", "in", "old"} & set(spans)
+    refuted = {**ANN, "label": REFUTES, "edits": [], "edited_evidence": ANN["evidence"]}
+    assert "1859" not in _wrong_spans(refuted), "the evidence has it"
+    assert "Oslo" in _wrong_spans(refuted)
+    supported = {**ANN, "edits": [], "edited_evidence": ANN["evidence"]}
+    assert {"Ann", "1859", "old"} <= set(_wrong_spans(supported)), "nothing is wrong: any word may be"
+    borne_out = {**refuted, "claim": "Ann was born in 1859."}
+    assert {"Ann", "1859"} <= set(_wrong_spans(borne_out))
+
+
+def ask(**changes: Any) -> Any:
+    entities = [{"piece": 0, "text": text, "field": "evidence", "start": 0, "end": 0, "type": "DATE"} for text in ("1864",)]
+    stage = GenerateClaim(generator=Model("llm:m"), num_candidates=1)
+    (result,) = stage.batch([{**ANN, "edited_entities": entities, **changes}])
+    outputs = result if isinstance(result, dict) else result.outputs
+    return [candidate for candidate in outputs["candidates"] if candidate["change"] == "claim"]
+
+
+def test_the_source_s_claim_is_edited_towards_the_evidence(start: Start) -> None:
+    server = start(lambda number, _: reply(Ann="Bo") if not number else reply(**{"1859": "1864"}))
+    (claim,) = ask()
+    assert (claim["claim"], claim["status"]) == ("Ann was born in 1864 in old Oslo.", None)
+    task, *_, question = server.asked[0]["messages"]
+    assert "true" in task["content"]
+    assert question["content"].startswith("Claim: Ann was born in 1859 in old Oslo.\nEvidence:\n- Ann was born in 1864")
+    assert question["content"].endswith("Must name:\n- 1864")
+    assert "'Ann' is not one of" in server.asked[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fact"),
+    [
+        ("1859", "1870", "names no causal entity"),
+        ("1859", "1864 1864", "twice in a row"),
+        ("old Oslo", "Tromsø", "example of the prompt"),
+    ],
+)
+def test_a_claim_of_no_use_is_rejected(start: Start, old: str, new: str, fact: str) -> None:
+    start(lambda *_: reply(**{old: new}))
+    (claim,) = ask()
+    assert fact in claim["status"]["reason"]
+
+
+def test_what_a_language_model_leaves_is_not_held_against_it(start: Start) -> None:
+    start(lambda *_: reply(**{"1859": "1864"}))
+    stage = GenerateClaim(generator=Model("llm:m"), num_candidates=1, max_unsupported=0, constrain=False)
+    (result,) = stage.batch([{**ANN, "edited_entities": []}])
+    assert result["candidates"][-1]["status"] is None  # type: ignore[index]

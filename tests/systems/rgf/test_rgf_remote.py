@@ -17,6 +17,7 @@ from hfcf import prompts
 from hfcf.core.model import Model, commit
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.reader import Reader
+from hfcf.systems import system_class
 from hfcf.systems.rgf.generate_question import write_questions
 from hfcf.systems.rgf.retrieve import PROMPTS, WORDS, read_answers
 
@@ -75,6 +76,40 @@ def test_a_long_passage_is_shown_around_its_answer(start: Start) -> None:
     assert shown == " ".join(["one"] * WORDS + ["« answer = Ada »,"] + ["two"] * (WORDS - 1))
     read_answers(Reader(model=CHAT, n_best=2), [["who?", context, ""]], 13)
     assert near_misses.content(server.asked[-1]).partition("\n")[0] == " ".join(["one"] * 2 * WORDS)
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_a_question_stays_near_its_source_where_that_is_asked_for(start: Start, near: bool) -> None:
+    server = start(lambda number, asked: say(json.dumps({"questions": ["who wrote it"]})))
+    stage = hfcf.RGF.preset("llm", near_source=near, questions=1).generate_question
+    candidate: dict[str, Any] = {
+        "title": "T", "context": "Ada wrote it.", "question": None, "answers": {"text": ["Ada"], "answer_start": [0]},
+        "change": None, "edits": [], "scores": [], "status": None,
+    }  # fmt: skip
+    (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
+    assert result["candidates"][0]["question"] == "who wrote it"  # type: ignore[index]
+    (asked,) = server.asked
+    assert ("Other question: who read it?" in asked["messages"][-1]["content"]) == near
+    assert ("Stay as near" in asked["messages"][0]["content"]) == near
+
+
+def test_presets_with_a_language_model_stay_near_the_source() -> None:
+    near = {name: system_class("rgf").preset(name).generate_question.near_source for name in ("hub", "llm")}
+    assert near == {"hub": True, "llm": True}
+    assert not system_class("rgf").schema["near_source"].default
+    assert "near_source" not in system_class("rgf").presets["paper"]
+
+
+def test_a_question_of_an_example_is_rejected(start: Start) -> None:
+    start(lambda number, asked: say(json.dumps({"questions": ["who is the captain of richmond's men's team", "who wrote it"]})))
+    stage = hfcf.RGF.preset("llm", questions=2).generate_question
+    candidate: dict[str, Any] = {
+        "title": "T", "context": "Ada wrote it.", "question": None, "answers": {"text": ["Ada"], "answer_start": [0]},
+        "change": None, "edits": [], "scores": [], "status": None,
+    }  # fmt: skip
+    (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
+    reasons = [one["status"] and one["status"]["reason"] for one in result["candidates"]]  # type: ignore[index]
+    assert reasons == ["repeats an example of the prompt", None]
 
 
 def test_the_prompts_are_in_the_state_of_stages_that_ask_them() -> None:
