@@ -13,7 +13,7 @@ from offline_models import installed
 
 from hfcf.core import offline
 from hfcf.core.model import Model
-from hfcf.engines.parser import Constituents, Parser
+from hfcf.engines.parser import Parser
 from hfcf.systems.ccg import system as ccg
 from hfcf.systems.checkwhy import system as checkwhy
 from hfcf.systems.crossaug import system as crossaug
@@ -39,7 +39,7 @@ def here(
         pytest.skip(f"the offline spaCy and WordNet are not installed: {offline.INSTALL}")
     tiny_public_models.use(shared, monkeypatch)
     tiny_public_models.answer_by_rule(monkeypatch)
-    monkeypatch.setitem(ccg.HUB, "parser", Constituents(**SPACY))
+    monkeypatch.setitem(ccg.HUB, "tagger", Parser(**SPACY))
     monkeypatch.setitem(checkwhy.HUB, "parser", Parser(**SPACY))
     monkeypatch.setitem(rgf.HUB, "phrases", Model("offline:spacy"))
     monkeypatch.setitem(crossaug.HUB, "certainty", 0.0)
