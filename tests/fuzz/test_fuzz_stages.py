@@ -73,8 +73,7 @@ def answer_rightly(asked: dict[str, Any]) -> dict[str, Any] | None:
     said = dict(line.split(": ", 1) for line in question.rpartition("\n\n")[2].splitlines() if ": " in line)
     words, taken = said["Sentence"].split(), f"{said['First entity']} {said['Second entity']}".split()
     word = next((one for one in words if words.count(one) == 1 and one.isalpha() and one not in taken), "")
-    new = " ".join("Zembla" if one == word else one for one in words)
-    return {"causal_terms": [word], "relation": "cause-effect", "replacements": ["Zembla"], "sentence": new}
+    return {"old": word, "relation": "cause-effect", "new": "Zembla"}
 
 
 def answer_nastily(_: int, asked: dict[str, Any]) -> Reply:
