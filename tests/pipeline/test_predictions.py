@@ -231,7 +231,7 @@ def test_names_of_another_corpus_are_a_fault_and_rows_left_out_can_not_be_all() 
     line = {"id": "sup", "prediction": "one_to_one_linking(Sentence1, Claim)", "names": {"Sentence1": "x9"}}
     found = score_predictions(dataset([SUP]), {"sup": line}, STRUCTURES, resamples=50)
     assert found["unreadable"] == {"sup": "names says that Sentence1 is x9, which is not an id of evidence_info"}
-    with pytest.raises(ValueError, match="all 1 rows are left out: no"):
+    with pytest.raises(ValueError, match=r"\b1 rows.*no"):
         score_predictions(dataset([SUP]), {"sup": {"id": "sup", "left_out": "no"}}, STRUCTURES)
 
 
