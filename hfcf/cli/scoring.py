@@ -34,7 +34,7 @@ def structures(
     out: Out = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Score predicted argument structures and labels, with intervals: all rows, and each label, number of steps and distractors."""
+    """Score predicted argument structures and labels: all rows with intervals, and each number of steps and distractors."""
     console.silence_libraries()
     _refuse(out, overwrite)
     from hfcf.core import recipe

@@ -17,63 +17,34 @@ from hfcf.core.dedup import TWIN
 _NUMBER = re.compile(r"(\bjudge )?\b\d[\d,.]*\b( at (?:most|least)\b)?")
 
 
-class Funnel:
-    """Count rows and candidates that each stage rejects, a batch of rows at a time.
-
-    Args:
-        stages: the stages' names, in order.
-    """
-
-    def __init__(self, stages: Sequence[str]) -> None:
-        self.stages, self.rows_in = stages, 0
-        self._rows: dict[str, Counter[str]] = {}
-        self._candidates: dict[str, Counter[str]] = {}
-        self._examples: dict[str, dict[str, str]] = {}
-
-    def add(self, table: pa.Table) -> None:
-        """Count the rows of a table with the columns `status` and, where there are some, `candidates`."""
-        self.rows_in += len(table)
-        if "status" in table.column_names:
-            self._count(table["status"], self._rows)
-        if "candidates" in table.column_names and not pa.types.is_null(table["candidates"].type):
-            self._count(pc.struct_field(pc.list_flatten(table["candidates"]), "status"), self._candidates)
-
-    def _count(self, statuses: pa.ChunkedArray, counters: dict[str, Counter[str]]) -> None:
-        rejected = statuses.filter(pc.invert(pc.fill_null(pc.struct_field(statuses, "accepted"), True)))
-        for status in decode(rejected):
-            stage, reason = status["stage"], short(status["reason"])
-            counters.setdefault(stage, Counter())[reason] += 1
-            if reason != status["reason"]:
-                self._examples.setdefault(stage, {}).setdefault(reason, status["reason"])
-
-    def entries(self) -> list[dict[str, Any]]:
-        """Return what `funnel` returns."""
-        entries, left = [], self.rows_in
-        for stage in dict.fromkeys([*(name for name in self._rows if name not in self.stages), *self.stages]):
-            reasons, lost = self._rows.get(stage, Counter()), self._candidates.get(stage, Counter())
-            examples = dict(self._examples.get(stage, {}))
-            entries.append(
-                {
-                    "stage": stage,
-                    "rows_in": left,
-                    "rows_out": left - reasons.total(),
-                    "candidates_rejected": lost.total(),
-                    "reasons": group_reasons(reasons, examples),
-                    "candidate_reasons": group_reasons(lost, examples),
-                    "examples": examples,
-                }
-            )
-            left -= reasons.total()
-        return entries
-
-
 def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
-    """Count rows and candidates for each stage, in order."""
-    counts, ds = Funnel(stages), without_format(ds)
+    """Count the rows and candidates that each stage rejects, in order, by reason."""
+    ds, rows, candidates = without_format(ds), dict[str, Counter[str]](), dict[str, Counter[str]]()
+    examples: dict[str, dict[str, str]] = {}
     for table in tables(ds, [column for column in ("status", "candidates") if column in ds.features]):
-        counts.add(table)
-    counts.rows_in = len(ds)  # also of rows without any of these columns
-    return counts.entries()
+        if "status" in table.column_names:
+            _count(table["status"], rows, examples)
+        if "candidates" in table.column_names and not pa.types.is_null(table["candidates"].type):
+            _count(pc.struct_field(pc.list_flatten(table["candidates"]), "status"), candidates, examples)
+    entries, left = [], len(ds)
+    for stage in dict.fromkeys([*(name for name in rows if name not in stages), *stages]):
+        reasons, lost, shown = rows.get(stage, Counter()), candidates.get(stage, Counter()), examples.get(stage, {})
+        entries.append({
+            "stage": stage, "rows_in": left, "rows_out": left - reasons.total(), "candidates_rejected": lost.total(),
+            "reasons": group_reasons(reasons, shown), "candidate_reasons": group_reasons(lost, shown), "examples": shown,
+        })  # fmt: skip
+        left -= reasons.total()
+    return entries
+
+
+def _count(statuses: pa.ChunkedArray, counters: dict[str, Counter[str]], examples: dict[str, dict[str, str]]) -> None:
+    """Count the reasons of rejections by stage, without what is particular to a row, and keep an example of each."""
+    rejected = statuses.filter(pc.invert(pc.fill_null(pc.struct_field(statuses, "accepted"), True)))
+    for status in decode(rejected):
+        stage, reason = status["stage"], short(status["reason"])
+        counters.setdefault(stage, Counter())[reason] += 1
+        if reason != status["reason"]:
+            examples.setdefault(stage, {}).setdefault(reason, status["reason"])
 
 
 REST = "…"

@@ -1,23 +1,15 @@
-"""Retry transient Hub errors, and explain lasting errors in one line with the cure."""
+"""Explain errors of the Hub in one line with the cure."""
 
 from __future__ import annotations
 
-import json
-import logging
 import re
-import time
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 from huggingface_hub import constants, errors
 
 from hfcf.core.hub_http import httpx
 from hfcf.core.redact import mask
 
-log = logging.getLogger(__name__)
-
-ATTEMPTS = 5
-FIRST_DELAY = 1.0  # seconds before the first repetition; each further repetition waits twice as long
 FAILURES = (OSError, RuntimeError, ValueError, httpx.HTTPError)
 """What huggingface_hub raises: OSErrors for refusals, RuntimeErrors for refused uploads, ValueErrors for malformed answers."""
 OFFLINE = "offline mode is on: unset HF_HUB_OFFLINE (and TRANSFORMERS_OFFLINE) and run this again"
@@ -31,25 +23,9 @@ _CURES = {
 }
 """The cure by the status of a refusal."""
 
-Answer = TypeVar("Answer")
-
 
 class HubError(ValueError):
     """The Hub refused, or something must not be sent to it; the message has the cure."""
-
-
-def retry(action: Callable[[], Answer]) -> Answer:
-    """Run an action, and retry it after a wait when it fails with a transient error."""
-    for attempt in range(1, ATTEMPTS):
-        try:
-            return action()
-        except FAILURES as error:
-            if not _is_transient(error):
-                raise
-            wait = FIRST_DELAY * 2.0 ** (attempt - 1)
-            log.warning("the Hub failed (%s); attempt %d of %d in %.0f s", _status(error), attempt + 1, ATTEMPTS, wait)
-            time.sleep(wait)
-    return action()
 
 
 def explain(error: BaseException, repo: str, token: str | None) -> HubError:
@@ -78,14 +54,6 @@ def _cure(error: BaseException, message: str, token: str | None) -> str:
     if status in _TRANSIENT or any(isinstance(cause, (httpx.TransportError, ConnectionError)) for cause in _causes(error)):
         return f"the Hub fails, or the connection to it ({status or message}): run this again; uploaded files are not sent again"
     return message
-
-
-def _is_transient(error: BaseException) -> bool:
-    """Return whether the same request may succeed later; huggingface_hub and hf_xet retry uploads themselves."""
-    if isinstance(error, RuntimeError | ConnectionError):
-        return False
-    broken = (httpx.TransportError, json.JSONDecodeError)  # the latter: an error page instead of an answer
-    return _status(error) in _TRANSIENT or any(isinstance(cause, broken) for cause in _causes(error))
 
 
 def _status(error: BaseException) -> int | None:

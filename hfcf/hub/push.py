@@ -20,7 +20,7 @@ from pyarrow.parquet import ParquetFile
 
 from hfcf.core.pretrained import PICKLES
 from hfcf.core.redact import environment_secrets, mask
-from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain, retry
+from hfcf.hub.errors import FAILURES, LOGIN, OFFLINE, HubError, explain
 from hfcf.hub.folder import ROWS, content_hash
 from hfcf.hub.run_folder import check_name, data_files, is_own_card, list_tags, parse_file
 
@@ -111,7 +111,7 @@ def push(
     secret = require_token(token)
     contents = plan_push(folder, repo, secret)
     try:
-        return retry(lambda: _push(HfApi(token=secret), contents, repo, public=public, revision=revision))
+        return _push(HfApi(token=secret), contents, repo, public=public, revision=revision)
     except HubError:
         raise
     except FAILURES as error:
@@ -130,7 +130,7 @@ def require_token(token: str | None = None) -> str:
 
 
 def _push(api: HfApi, contents: Contents, repo: str, *, public: bool, revision: str | None) -> PushReport:
-    """Push from what the repository has now; repeated after the answer to a commit was lost, it finds that nothing differs."""
+    """Push from what the repository has now; run again after the answer to a commit was lost, it finds that nothing differs."""
     kind = contents.kind
     if "/" not in repo:
         repo = f"{api.whoami()['name']}/{repo}"

@@ -74,7 +74,7 @@ def score_predictions(
     rows: Dataset, predictions: Mapping[str, Mapping[str, Any]], scorer: StructureScorer, *, task: int = 3,
     repaired: bool = False, partial: bool = False, resamples: int = RESAMPLES,
 ) -> dict[str, Any]:  # fmt: skip
-    """Score predictions on all rows, and on the rows of each label, number of steps and number of distractors.
+    """Score predictions on all rows, with intervals, and on the rows of each number of steps and of distractors.
 
     Structures name evidence as `evidence_info` does, and are compared by its sentences. A structure that can't be read counts as
     empty; its label is read by itself. Rows without a structure count for labels alone. A program with `names` names evidence by
@@ -91,7 +91,7 @@ def score_predictions(
 
     Returns:
         `encoder`; `rows`; `missing`, the ids of rows without a prediction; `left_out`, {reason: number of rows}. `unreadable`,
-        {id: reason}; and `groups`, by name with `rows`, `with_structure` and `scores`, {name: [value, low, high]}. Scores of
+        {id: reason}; `scores`, {name: [value, low, high]}; and `groups`, lines of `StructureScorer.table` by group. Scores of
         structures are missing where no prediction has a structure, and scores of labels where none has a label.
 
     Raises:
@@ -124,43 +124,40 @@ def score_predictions(
         answers.append(answer)
         if fault:
             unreadable[name] = fault
-    places = {**scorer.groups(gold), **_by_label(gold)}
     structured = any(_program(line) is not None or "names" in line for line in predictions.values())
-    labelled = any(answer["label"] is not None for answer in answers)
     structures = scorer.rows_of(gold, answers) if structured else [None] * len(gold)
-    groups = list(map(str, regroup(rows)))
-    parts: dict[str, Any] = {}
-    for name, which in places.items():
-        if which:
-            scores = _label_scores(gold, answers, groups, which, resamples) if labelled else {}
-            kept = [i for i in which if structures[i] is not None]
-            names = [*SCORES, "empty"] if kept else []
-            table = [[float((structures[i] or {})[one]) for i in kept] for one in names]
-            scores |= dict(zip(names, mean_intervals(table, [groups[i] for i in kept], resamples), strict=True)) if kept else {}
-            parts[name] = {
-                "rows": len(which), "with_structure": sum(bool(gold[i]["structure"]) for i in which),
-                "scores": {key: [round(number, 4) for number in numbers] for key, numbers in scores.items()},
-            }  # fmt: skip
+    groups, scores, hidden = list(map(str, regroup(rows))), dict[str, Any](), set(VERDICTS.metrics)
+    if any(answer["label"] is not None for answer in answers):
+        scores, hidden = _label_scores(gold, answers, groups, resamples), set()
+    if kept := [i for i, row in enumerate(structures) if row is not None]:
+        names = [*SCORES, "empty"]
+        table = [[float((structures[i] or {})[name]) for i in kept] for name in names]
+        scores |= dict(zip(names, mean_intervals(table, [groups[i] for i in kept], resamples), strict=True))
+    lines = scorer.table(gold, answers, structures)
     return {
         "encoder": scorer.encoder.model.name, "rows": len(ids), "missing": missing,
-        "left_out": dict(Counter(left_out.values()).most_common()), "unreadable": unreadable, "groups": parts,
+        "left_out": dict(Counter(left_out.values()).most_common()), "unreadable": unreadable,
+        "scores": {name: [round(number, 4) for number in numbers] for name, numbers in scores.items()},
+        "groups": {
+            line["group"]: {name: value for name, value in line.items() if name not in hidden | {"group"} and value == value}
+            for line in lines
+        },
     }  # fmt: skip
 
 
 def to_page(result: Mapping[str, Any]) -> str:
     """Write scores as Markdown: all rows with intervals, then the groups, and what was missing or could not be read."""
-    groups = result["groups"]
     lines = [f"| score | all {result['rows']} rows | 95 % interval |", "|---|---|---|"]
-    for name, (value, low, high) in groups["all"]["scores"].items():
+    for name, (value, low, high) in result["scores"].items():
         lines.append(f"| {name} | {value:.3f} | {low:.3f}–{high:.3f} |")
     shown = [name for name in ("accuracy", "macro_f1", "ss", "es", "leaves_f1", "steps_f1", "intermediates_f1")
-             if name in groups["all"]["scores"]]  # fmt: skip
+             if name in result["groups"]["all"]]  # fmt: skip
     lines += ["", f"| rows | number | {' | '.join(shown)} |", "|---" * (len(shown) + 2) + "|"]
-    for name, part in groups.items():
-        cells = [f"{part['scores'][key][0]:.3f}" if key in part["scores"] else "–" for key in shown]
+    for name, part in result["groups"].items():
+        cells = [f"{part[key]:.3f}" if key in part else "–" for key in shown]
         lines.append(f"| {name} | {part['rows']} | {' | '.join(cells)} |")
     lines += ["", f"Structure similarity is by {result['encoder']}. Intervals are over groups of rows."]
-    if "accuracy" in groups["all"]["scores"]:
+    if "accuracy" in result["scores"]:
         lines.append("Macro-F1 is over the labels that rows have; rows of one label have none.")
     if result["missing"]:
         lines.append(f"{len(result['missing'])} rows have no prediction, and count as empty and wrong: {_name(result['missing'])}.")
@@ -195,19 +192,14 @@ def _read_answer(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, re
 
 
 def _label_scores(
-    gold: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]], groups: Sequence[str], which: Sequence[int],
-    resamples: int,
-) -> dict[str, tuple[float, float, float]]:  # fmt: skip
+    gold: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]], groups: Sequence[str], resamples: int
+) -> dict[str, tuple[float, float, float]]:
     """Return accuracy and macro-F1 with their intervals; of rows of one label, accuracy alone."""
-    true, predicted = (np.array([(read_answer(some[i])[0] or NOTHING)[0] for i in which]) for some in (gold, answers))
+    true, predicted = (np.array([(read_answer(each)[0] or NOTHING)[0] for each in some]) for some in (gold, answers))
     resample = lambda counts: VERDICTS.resample(counts, true, predicted[None])[:, :, 0].T  # noqa: E731
-    found = intervals(resample, [groups[i] for i in which], resamples)
+    found = intervals(resample, groups, resamples)
     many_labels = len({*true.tolist()}) > 1
     return {name: numbers for name, numbers in zip(VERDICTS.compared, found, strict=True) if many_labels or name == "accuracy"}
-
-
-def _by_label(gold: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    return {label: [i for i, answer in enumerate(gold) if answer["label"] == label] for label in LABELS}
 
 
 def _name(ids: Sequence[str]) -> str:

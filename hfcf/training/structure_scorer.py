@@ -94,14 +94,19 @@ class StructureScorer:
     def scores(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer]) -> dict[str, float]:
         return self._mean(gold, predicted, self.rows_of(gold, predicted), range(len(gold)))
 
-    def table(self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer]) -> list[dict[str, Any]]:
+    def table(
+        self, gold: Sequence[Mapping[str, Any]], predicted: Sequence[StoredAnswer],
+        rows: Sequence[dict[str, float] | None] | None = None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """Score all rows, then the rows with each number of steps (Table 6) and of distractors (Table 5).
+
+        `rows` are the scores of the structures, where `rows_of` computed them already.
 
         Steps are the conclusions of the gold structure. Rows without a structure are only under "all" and their distractors; rows
         that do not say which pieces are distractors are in no such group. Each group has `group`, `rows`, `with_structure` and the
         metrics; macro-F1 is nan where all rows of a group have one label.
         """
-        rows = self.rows_of(gold, predicted)
+        rows = self.rows_of(gold, predicted) if rows is None else rows
         return [
             {"group": name, "rows": len(places), "with_structure": sum(bool(gold[i]["structure"]) for i in places),
              **self._mean(gold, predicted, rows, places), **_no_macro_f1({gold[i]["label"] for i in places})}

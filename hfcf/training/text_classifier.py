@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from hfcf.core.trainer import Evaluation
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.text_classifier import TextClassifier
-from hfcf.training.answer_details import label_details, spread
 from hfcf.training.classifier import train_texts_classifier
 from hfcf.training.trainer import Hyperparameters
-from hfcf.training.verifier import scores, without_macro_f1
+from hfcf.training.verifier import rate_labels
 
 
 @dataclass(frozen=True)
@@ -66,21 +65,9 @@ class TextTrainer:
             answers = task_of(rows.features).verdicts(list(labelled), model, length)
         else:
             answers, cut = self._ask(labelled, model, length)
-        predictions = [choose(answer, list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
-        true = [gold[i] for i in kept]
-        majority = max(map(true.count, set(true))) / len(true)
-        rated, notes = without_macro_f1(scores(true, predictions), true)
-        results: dict[str, Any] = {"rows": len(kept), **rated, "majority": round(majority, 4)}
-        if is_prompted(model):
-            results["unanswered"] = predictions.count(None)
-        by_row = dict(zip(kept, predictions, strict=True))
-        predicted = [by_row.get(i) for i in range(len(gold))]
-        labels = sorted({*true, *(one for one in predictions if one)})
-        details = spread([label_details(answer) for answer in answers], kept, len(gold))
-        return Evaluation(
-            results, gold, predicted, left_out, labels, cut=cut, max_length=None if is_prompted(model) else length, notes=notes,
-            details=details,
-        )  # fmt: skip
+        result = rate_labels(rows, kept, answers, left_out, cut=cut, max_length=None if is_prompted(model) else length)
+        unanswered = {"unanswered": sum(result.predicted[i] is None for i in kept)} if is_prompted(model) else {}
+        return replace(result, scores={**result.scores, **unanswered})
 
     def _ask(self, rows: Dataset, model: Model, max_length: int) -> tuple[list[dict[str, float]], int]:
         """Return the probabilities of each row's labels, and how many texts were cut for it."""

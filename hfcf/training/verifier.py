@@ -195,21 +195,33 @@ def _evaluation(
     rows: Dataset, kept: Sequence[int], answers: Sequence[Mapping[str, float] | str | None], labels: Sequence[str],
     left_out: Mapping[int, str], classes: Sequence[str], **more: Any,
 ) -> Evaluation:  # fmt: skip
-    """Score answers, {label: probability} or the reason why there is none, to the rows that were kept."""
-    likeliest = [choose(answer, labels) if isinstance(answer, Mapping) else None for answer in answers]
-    gold, predicted_of = list(rows["label"]), dict(zip(kept, likeliest, strict=True))
+    """Score answers of a verifier with some classes, and note the classes that were masked or are absent."""
+    result = rate_labels(rows, kept, answers, left_out, labels, **more)
+    masked, absent = ([one for one in some if one not in others] for some, others in ((classes, labels), (labels, classes)))
+    true = {result.gold[i] for i in kept}
+    notes = [f"{label} is not an answer here, although the model has that class: no row that is scored has it" for label in masked]
+    notes += [f"the model has no class {label}: its rows count as wrong" for label in absent if label in true]
+    return replace(result, notes=(*result.notes, *notes))
+
+
+def rate_labels(
+    rows: Dataset, kept: Sequence[int], answers: Sequence[Mapping[str, float] | str | None], left_out: Mapping[int, str],
+    labels: Sequence[str] = (), **more: Any,
+) -> Evaluation:  # fmt: skip
+    """Score answers, {label: probability} or the reason why there is none, to the rows that were kept.
+
+    Without `labels`, the likeliest class of each answer counts, and the labels are those that rows and answers have.
+    """
+    likeliest = [choose(answer, labels or list(answer)) if isinstance(answer, Mapping) else None for answer in answers]
+    gold, predicted = list(rows["label"]), dict(zip(kept, likeliest, strict=True))
     true, results, notes = [gold[i] for i in kept], dict[str, Any](), list[str]()
     if kept:
         results, notes = without_macro_f1(scores(true, likeliest), true)
         results["majority"] = round(max(map(true.count, set(true))) / len(true), 4)
-    masked, absent = ([one for one in some if one not in others] for some, others in ((classes, labels), (labels, classes)))
-    notes += [f"{label} is not an answer here, although the model has that class: no row that is scored has it" for label in masked]
-    notes += [f"the model has no class {label}: its rows count as wrong" for label in absent if label in true]
-    predicted = [predicted_of.get(i) for i in range(len(gold))]
+    labels = tuple(labels or sorted({*true, *(label for label in likeliest if label)}))
     details = spread([label_details(answer) for answer in answers], kept, len(gold))
-    return Evaluation(
-        {"rows": len(kept), **results}, gold, predicted, left_out, tuple(labels), notes=tuple(notes), details=details, **more
-    )  # fmt: skip
+    answered = [predicted.get(i) for i in range(len(gold))]
+    return Evaluation({"rows": len(kept), **results}, gold, answered, left_out, labels, notes=notes, details=details, **more)
 
 
 @dataclass(frozen=True)

@@ -91,5 +91,5 @@ def test_rows_of_a_trained_group_are_no_evaluation_rows() -> None:
 def test_a_limit_of_numpy_is_a_number_of_rows() -> None:
     check_limit(np.int64(2))
     for limit in (0, True, 2.0, "2"):
-        with pytest.raises(ValueError, match="limit must be an integer of at least 1"):
+        with pytest.raises(ValueError, match=r"limit .*\b1\b"):
             check_limit(limit)

@@ -117,9 +117,9 @@ def test_engines_and_systems_check_when_they_are_made() -> None:
         for engine in (Generator, Continuation):
             with pytest.raises(ValueError, match=why):
                 engine(model=model, **wrong)
-    with pytest.raises(ValueError, match=r"num_candidates must be at most num_beams \(4\), got 10"):
+    with pytest.raises(ValueError, match=r"num_candidates .*num_beams \(4\).* 10"):
         CrossAug(num_beams=4, num_candidates=10)
-    with pytest.raises(ValueError, match=r"num_candidates must be at most num_beams \(3\), got 10"):
+    with pytest.raises(ValueError, match=r"num_candidates .*num_beams \(3\).* 10"):
         RACE(verifier=model, generator=model, explainer="gradient_x_input", num_beams=3)
 
 

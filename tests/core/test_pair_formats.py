@@ -151,7 +151,7 @@ def test_a_new_task_has_sound_defaults() -> None:
     assert task.triplet(row, {**row, "tokens": ["x"]}, lambda: {**row, "tokens": ["y"]}) == ("The eggs are in boxes .", "y", "x")
     unlabelled = Labelled(**options, labelled=False)
     for call in (lambda: unlabelled.prompt(row), lambda: unlabelled.triplet(row, row, lambda: None)):
-        with pytest.raises(NotImplementedError, match="own rows have no labels"):
+        with pytest.raises(NotImplementedError, match="own"):
             call()
 
 
@@ -177,5 +177,5 @@ def test_a_recipe_publishes_forms_as_configurations(monkeypatch: pytest.MonkeyPa
         # Forms change no row: the same recipe without them goes on in the folder.
         assert "pair_formats" not in hfcf.run({**recipe, "pair_formats": []}, tmp_path / "out")
         assert not list((tmp_path / "out" / "data").glob("triplet/*"))
-        with pytest.raises(RecipeError, match=r"pair_formats\[0\] must be 'triplet' or 'preference', got 'triplets'"):
+        with pytest.raises(RecipeError, match=r"pair_formats\[0\].*'triplet'.*'preference'.*'triplets'"):
             hfcf.run({**recipe, "pair_formats": ["triplets"]}, tmp_path / "wrong")

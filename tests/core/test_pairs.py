@@ -86,10 +86,10 @@ def test_what_does_not_fit_is_told(on: str, message: str) -> None:
     new = rows(row("a1", original_id="gone"), original_id="string")
     with pytest.raises(ValueError, match=message):
         pair(new, rows(row("a")), on)
-    with pytest.raises(ValueError, match="1 ids of the originals are there more than once, the first: 'a'"):
+    with pytest.raises(ValueError, match=r"\b1\b.*'a'"):
         pair(new, rows(row("a"), row("a")), "original_id")
     claims = Dataset.from_list([{"id": "a", "claim": "c", "evidence": [], "label": "REFUTES"}])
-    with pytest.raises(ValueError, match="the counterfactuals are qa rows, and the originals are verification rows"):
+    with pytest.raises(ValueError, match=r"qa.*verification"):
         pair(new, claims, "original_id")
 
 

@@ -58,7 +58,7 @@ def test_bad_rows_are_named(rows: list[dict[str, object]], why: str, cache: Path
 
 
 def test_a_collection_without_rows_or_without_its_file_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no passages"):
+    with pytest.raises(ValueError, match="passages"):
         store([])
     passages = Passages.of(Dataset.from_list(ROWS[:3]))
     shutil.rmtree(passages.folder())

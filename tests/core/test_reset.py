@@ -107,7 +107,7 @@ def test_published_classes_are_read_again(tmp_path: Path) -> None:
         assert not any(read["status"])
     for read in (hfcf.from_dataset(part) for part in published.augmented.values()):
         assert not any(read["status"])
-    with pytest.raises(StageError, match=r"'label' holds classes .*from_dataset"):
+    with pytest.raises(StageError, match=r"'label'.*from_dataset"):
         EDA()(made)
     assert EDA()(hfcf.from_dataset(made))["status"][0]["accepted"]
     assert load_dataset(str(tmp_path / "out"), split="train").features == made.features
@@ -131,11 +131,11 @@ def test_verbs_take_several_splits_and_streams_or_say_so() -> None:
                 verb(stream)
     with pytest.raises(ValueError, match="stream"):
         balanced_sample(streams["train"], 1, seed=1)
-    with pytest.raises(ValueError, match="features are unknown"):
+    with pytest.raises(ValueError, match="features"):
         hfcf.expand(IterableDataset.from_generator(lambda: iter([])))
-    with pytest.raises(ValueError, match="'status': run a system first"):
+    with pytest.raises(ValueError, match="'status'"):
         hfcf.rejected(rows())
-    with pytest.raises(ValueError, match="a Dataset, a DatasetDict or an IterableDataset, got list"):
+    with pytest.raises(ValueError, match=r"Dataset.*DatasetDict.*IterableDataset.*list"):
         hfcf.prepare([], EDA())
 
 
@@ -207,7 +207,7 @@ def test_evidence_of_another_shape_has_a_reason(evidence: Any, reason: str) -> N
     row = {**rows()[0], "evidence": evidence}
     assert reason in (get_task("verification").validate(row) or "")
     if isinstance(evidence, str):
-        with pytest.raises(StageError, match=r"'evidence' holds string, not a list of \{title, text\}.*from_dataset"):
+        with pytest.raises(StageError, match=r"'evidence'.*string.*\{title, text\}.*from_dataset"):
             hfcf.CrossAug.preset("paper")(Dataset.from_list([row]))
 
 

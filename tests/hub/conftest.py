@@ -18,11 +18,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LocalHub]:
 
 
 @pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long was waited: nobody waits."""
-    found: list[float] = []
-    monkeypatch.setattr(time, "sleep", found.append)
-    return found
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits where huggingface_hub would."""
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
 
 
 @pytest.fixture

@@ -107,9 +107,5 @@ def times(n: int, wanted: Callable[[Request], bool], answer: Answer) -> Fault:
     return fault
 
 
-def is_upload(request: Request) -> bool:
-    return request.upload
-
-
 def is_commit(request: Request) -> bool:
     return request.commit

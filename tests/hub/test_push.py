@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from datasets import Dataset
-from hub_parts import Answer, File, Repository, Request, is_commit, is_upload, refused, times
+from hub_parts import Answer, File, Repository, Request, is_commit, refused, times
 from local_hub import OTHER_TOKEN, TOKEN, USER, LocalHub
 from made import NAME, changed, on_hub, run_folder
 from typer.testing import CliRunner
@@ -88,39 +88,27 @@ def test_a_repository_of_something_else_is_refused(hub: LocalHub, run_out: Path,
     assert (len(repo.heads), hub.uploads) == (1, [])
 
 
-PASSING = {
-    "a cut connection in mid-upload": times(2, is_upload, Answer(cut=True)),
-    "503 on commits": times(2, is_commit, refused(503, "Service Unavailable")),
-}
-
-
-@pytest.mark.parametrize("name", PASSING)
-def test_what_passes_by_itself_is_waited_for(hub: LocalHub, run_out: Path, waits: list[float], name: str) -> None:
-    hub.fault = PASSING[name]
-    push(run_out, NAME)
-    assert on_hub(hub, run_out)
-    assert len(hub.repository(NAME).heads) == 2
-    assert waits
-
-
-def test_a_commit_whose_answer_is_lost_is_not_made_twice(hub: LocalHub, run_out: Path, waits: list[float]) -> None:
+def test_a_commit_whose_answer_is_lost_is_not_made_twice(hub: LocalHub, run_out: Path) -> None:
     hub.after = times(1, is_commit, Answer(cut=True))
-    push(run_out, NAME)
+    with pytest.raises(HubError) as caught:
+        push(run_out, NAME)
+    assert "run this again" in str(caught.value)
+    assert not push(run_out, NAME).changed
     assert on_hub(hub, run_out)
     assert len(hub.repository(NAME).heads) == 2
 
 
 LASTING: dict[str, tuple[Callable[[Request], Answer | None], str]] = {
+    "503 on commits": (times(1, is_commit, refused(503, "Service Unavailable")), "503"),
     "uploads fail": (lambda request: refused(500, "Oops") if request.upload else None, "500"),
     "a full quota": (lambda request: refused(402, "Pay first") if request.commit else None, "Pay first"),
     "no permission": (lambda request: refused(403, "Forbidden") if request.commit else None, "permission"),
 }
 
 
+@pytest.mark.usefixtures("no_waits")
 @pytest.mark.parametrize("name", LASTING)
-def test_what_does_not_pass_is_told_in_a_line_and_a_rerun_completes(
-    hub: LocalHub, run_out: Path, waits: list[float], name: str
-) -> None:
+def test_what_does_not_pass_is_told_in_a_line_and_a_rerun_completes(hub: LocalHub, run_out: Path, name: str) -> None:
     push(run_out, NAME)
     repo = hub.repository(NAME)
     before = repo.heads[-1]

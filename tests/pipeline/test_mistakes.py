@@ -138,7 +138,7 @@ def test_a_limit_in_python_is_a_number_of_rows(limit: Any, folder: Path) -> None
         lambda: system_class("eda")()(rows, limit=limit),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="limit must be an integer of at least 1"):
+        with pytest.raises(ValueError, match=r"limit .*\b1\b"):
             call()
     assert not (folder / "out").exists()
 

@@ -86,7 +86,7 @@ def test_nothing_is_given_twice(nli: Dataset, tmp_path: Path) -> None:
     mine = {"path": "parquet", "data_files": str(tmp_path / "mine.parquet"), "split": "train"}
     assert len(hfcf.load(mine)) == len(hfcf.load(mine, split="train")) == 4
     for beside in ({"split": "test"}, {"data_files": "others.parquet"}):
-        with pytest.raises(ValueError, match=f"{next(iter(beside))} is given twice"):
+        with pytest.raises(ValueError, match=next(iter(beside))):
             hfcf.load(mine, **beside)
 
 
@@ -99,7 +99,7 @@ def test_arguments_of_load_dataset(nli: Dataset, tmp_path: Path) -> None:
         hfcf.load({"path": "parquet", "pth": 1})
     with pytest.raises(ValueError, match="trust_remote_code"):
         hfcf.load({"path": "parquet", "trust_remote_code": True})
-    with pytest.raises(ValueError, match="pandas reads pickles"):
+    with pytest.raises(ValueError, match="pickles"):
         hfcf.load({"path": "pandas", "data_files": str(tmp_path / "mine.pkl")})
 
 

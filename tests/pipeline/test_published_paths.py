@@ -65,7 +65,7 @@ def test_the_same_recipe_goes_on_without_its_folders_in_clear(tmp_path: Path) ->
     assert yaml.safe_load((tmp_path / "recipe.yaml").read_text()) == published
     assert read_record(tmp_path) == ("hfcf run x --set data_dir=hover", published)
     assert check_result(tmp_path, RECIPE, "hfcf run x") is False
-    with pytest.raises(ExistingResultError, match='data_dir is "hover" there, and "fever" here'):
+    with pytest.raises(ExistingResultError, match=r'data_dir.*"hover".*"fever"'):
         check_result(tmp_path, {**RECIPE, "data_dir": "/home/alice/fever"}, "hfcf run x")
 
 
@@ -77,14 +77,14 @@ def test_a_recipe_whose_folder_only_ends_alike_is_another_one(tmp_path: Path, mo
     assert "alice" not in text
     assert check_result(tmp_path, recipe, "hfcf run x") is False
     for changed in (other, {**recipe, "data_dir": "data"}, {**recipe, "settings": {"verifier": {"name": "/home/bob/v"}}}):
-        with pytest.raises(ExistingResultError, match="lead to other folders or files"):
+        with pytest.raises(ExistingResultError, match="paths"):
             check_result(tmp_path, changed, "hfcf run x")
         assert check_result(tmp_path, changed, "hfcf run x", overwrite=True) is True
     (tmp_path / "a" / "here").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a" / "here")
     assert check_result(tmp_path, {**recipe, "data_dir": "../data"}, "hfcf run x") is False
     monkeypatch.chdir(tmp_path / "a")
-    with pytest.raises(ExistingResultError, match="lead to other folders or files"):
+    with pytest.raises(ExistingResultError, match="paths"):
         check_result(tmp_path, {**recipe, "data_dir": "../data"}, "hfcf run x")
     # A record without the hash is compared by the last parts alone.
     (tmp_path / "recipe.yaml").write_text("".join(line for line in text.splitlines(True) if "sha256" not in line))

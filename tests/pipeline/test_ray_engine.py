@@ -39,7 +39,7 @@ DEMO = {"corpus": "hover", "data_dir": "recipes:demo", "system": "eda"}
 
 def test_without_ray_a_line_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"--engine ray needs the package ray; in a checkout of hfcf: pip install '\.\[ray\]'"):
+    with pytest.raises(ImportError, match=r"--engine ray.*pip install '\.\[ray\]'"):
         hfcf.run(DEMO, tmp_path / "out", engine="ray")
     assert not (tmp_path / "out").exists()
 
@@ -59,9 +59,9 @@ def test_a_recipe_says_what_actors_get() -> None:
 def test_actors_that_never_fit_are_refused() -> None:
     check_resources([("explain", ActorResources(actors=3))], {"CPU": 4.0})
     check_resources([("explain", ActorResources(actors=4, num_gpus=0.25))], {"CPU": 5.0, "GPU": 1.0})
-    with pytest.raises(ValueError, match="explain need 4 CPUs and one CPU for the other stages, and the cluster has 4"):
+    with pytest.raises(ValueError, match=r"explain .*4 CPUs.* 4"):
         check_resources([("explain", ActorResources(actors=4))], {"CPU": 4.0})
-    with pytest.raises(ValueError, match=r"explain, check need 2 GPUs, and the cluster has 1: set ray\.num_gpus"):
+    with pytest.raises(ValueError, match=r"explain, check .*2 GPUs.* 1.*ray\.num_gpus"):
         check_resources([(name, ActorResources(num_gpus=1)) for name in ("explain", "check")], {"CPU": 9.0, "GPU": 1.0})
 
 
@@ -137,7 +137,7 @@ def test_rows_of_a_cluster_equal_those_of_one_process(
     assert {path: path.stat().st_mtime_ns for path in times} == times
     strict = EDA(strict=True)
     bad = Dataset.from_list([*first_rows(demo, 3), {**demo[3], "claim": "…"}], features=demo.features)
-    with pytest.raises(ValueError, match=r"row .*: the claim has no letters"):
+    with pytest.raises(ValueError, match=r"row .*claim"):
         strict(bad, runner=Cluster(tmp_path, resources))
 
 

@@ -142,9 +142,9 @@ def test_another_run_into_the_same_folder_is_not_read_back_stale(
 ) -> None:
     out = Path(shutil.copytree(finished_run / "out", tmp_path / "out"))
     assert len(load_dataset(str(out), "rejected", split="train")) > 10
-    with pytest.raises(ExistingResultError, match="all rows there, and the first 12 here"):
+    with pytest.raises(ExistingResultError, match=r"all rows.* 12 "):
         hfcf.run(content, out, limit=12)
-    with pytest.raises(ExistingResultError, match="seed is 13 there, and 14 here"):
+    with pytest.raises(ExistingResultError, match=r"seed.*13.*14"):
         hfcf.run(content, out, changes=["seed=14"])
     assert parquet(out) == parquet(finished_run / "out")
     found = hfcf.run(content, out, limit=12, overwrite=True)

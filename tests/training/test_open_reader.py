@@ -139,7 +139,7 @@ def test_questions_that_cannot_be_trained_on_are_counted(hp: OpenHyperparameters
 
 
 def test_models_and_rows_that_cannot_be_trained_are_refused(hp: OpenHyperparameters, tiny_model: Tiny, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="give an encoder"):
+    with pytest.raises(ValueError, match="encoder"):
         train_open_reader(rows(), replace(hp, model=Model(tiny_model("t5"))), tmp_path)
     patterns = rows().map(lambda row: {"corpus": "curated_trec"})
     with pytest.raises(ValueError, match="curated_trec"):

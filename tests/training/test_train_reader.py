@@ -62,7 +62,7 @@ def test_training_goes_on_from_an_adapter(hp: Hyperparameters, tmp_path: Path) -
     train_reader(rows(), second, tmp_path / "second")
     # Nothing was learned in the second training, and its change of the model without an adapter still holds the first one's.
     assert TRAINER.evaluate(rows(), trained_model(second, tmp_path / "second"), max_length=48).scores["em"] == 1.0
-    with pytest.raises(ValueError, match="starts from an adapter"):
+    with pytest.raises(ValueError, match="adapter"):
         train_reader(rows(), Hyperparameters(**{**vars(second), "tune": "lora"}), tmp_path / "third")
 
 

@@ -113,7 +113,7 @@ def test_writers_of_programs_train(tiny_model: Tiny, tmp_path: Path, name: str, 
 
 
 def test_what_can_not_be_trained(hp: Hyperparameters, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="kind='graph' with task 3"):
+    with pytest.raises(ValueError, match=r"'graph'.*3"):
         train_structures(dataset(), hp, tmp_path, task=3, kind="graph")
     with pytest.raises(ValueError, match="2 to 4"):
         train_structures(dataset([NEI]), hp, tmp_path, task=2, kind="classifier")
@@ -207,7 +207,7 @@ def test_another_length_than_in_training_is_no_secret(
 
 
 def test_a_model_is_asked_for_what_it_can_do(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"has no {SETTINGS}"):
+    with pytest.raises(ValueError, match=SETTINGS):
         purpose(Model(str(tmp_path)))
     with pytest.raises(ValueError, match="--task 3"):
         purpose(Model("llm:m"))
@@ -253,7 +253,7 @@ def test_a_second_model_reads_what_the_first_one_writes(monkeypatch: pytest.Monk
     scores = StructureTrainer(reader=Model(str(tmp_path / "second"))).evaluate(dataset(), first, max_length=512).scores
     assert (scores["accuracy"], scores["es"]) == (1.0, 1.0)
     assert all("_linking(" in text and "print" not in text for text in read)
-    with pytest.raises(ValueError, match="must write structures"):
+    with pytest.raises(ValueError, match=r"reader.*3.*4"):
         StructureTrainer(reader=first).evaluate(dataset(), Model(str(tmp_path / "second")), max_length=512)
 
 
@@ -341,7 +341,7 @@ def test_three_labels_come_from_the_files_that_have_them(tiny_model: Tiny, relea
         assert len(one["notes"]) == (number == 2), options  # that a class of the model is not an answer here
     for one in (release / "checkwhy").glob("*_nei.json"):
         one.unlink()
-    with pytest.raises(ValueError, match="no file has 3 classes"):  # the model's labels and the corpus's files do not fit
+    with pytest.raises(ValueError, match="3 classes"):  # the model's labels and the corpus's files do not fit
         cli.evaluate(str(tmp_path / "three"), corpus=[source], max_length=48, out=scored, overwrite=True)
 
 
@@ -417,7 +417,7 @@ def test_a_recipe_derives_labels_trains_and_scores(tiny_model: Tiny, tmp_path: P
 
 def test_a_classifier_writes_no_structure() -> None:
     content = recipe.read_recipe(recipe.find_recipe("train_structures"), ["preset=classifier", "task=3"])
-    with pytest.raises(recipe.RecipeError, match="needs a seq2seq"):
+    with pytest.raises(recipe.RecipeError, match="seq2seq"):
         parse_train(content)
 
 
@@ -469,5 +469,5 @@ def test_baselines_are_trained_and_scored_on_the_same_rows(tiny_model: Tiny, tmp
 
 def test_baselines_leave_out_the_structure_so_they_are_of_task_2() -> None:
     content = recipe.read_recipe(recipe.find_recipe("demo_structures"), ["task=1"])
-    with pytest.raises(recipe.RecipeError, match=r"baselines: needs task 2.*got task 1"):
+    with pytest.raises(recipe.RecipeError, match=r"baselines.*2.*1"):
         parse_train(content)
