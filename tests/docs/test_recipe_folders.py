@@ -48,7 +48,7 @@ def known(folder: str) -> str | None:
 def test_every_folder_of_a_recipe_is_in_the_docs(name: str) -> None:
     content = yaml.safe_load(recipes.find_recipe(name).read_text(encoding="utf-8"))
     for corpus, folder in sources(content):
-        assert known(folder) == corpus or (corpus == "jsonl" and known(folder)), f"{name}: {folder}"
+        assert known(folder) == corpus or (corpus in ("csv", "jsonl") and known(folder)), f"{name}: {folder}"
 
 
 def test_every_folder_in_the_docs_is_one_of_a_recipe() -> None:
