@@ -23,7 +23,7 @@ from hfcf.core.segments import Mark, Segment
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
 from hfcf.core.task import HubNames, Task
-from hfcf.corpora.base import Corpus, CorpusInfo, need
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields
 from hfcf.corpora.formats.read import Record, json_lines
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.text.check import text_problem
@@ -80,6 +80,9 @@ TASK = NumberQuestions(
 )
 
 
+RECORD = Fields(id=str, **dict.fromkeys(FIELDS, str))
+
+
 class Bridges(Corpus):
     """Release files → rows."""
 
@@ -93,7 +96,7 @@ class Bridges(Corpus):
         return json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", *FIELDS)
+        RECORD.check(record)
         row |= {name: record[name] for name in ("id", *FIELDS)} | {"group_id": record["id"]}
 
 

@@ -20,28 +20,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from datasets import Value
 
 from hfcf.core.schema import INT, TEXT
-from hfcf.corpora.base import (
-    BadRow,
-    Corpus,
-    CorpusInfo,
-    Record,
-    as_text,
-    is_list_of,
-    json_list,
-    need,
-    split_files,
-    split_records,
-    text_of,
-)
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Fields, Record, as_text, json_list, split_files, split_records
 from hfcf.corpora.formats.answers import open_answers
-from hfcf.text.check import kind
 
 _NAMES = (("train", "train"), ("validation", "dev"))
+_RECORD = Fields(id=Any, question=str, annotations=[{"type": Literal["singleAnswer", "multipleQAs"]}])
+_ANNOTATIONS = {
+    "singleAnswer": Fields(answer=[str]),
+    "multipleQAs": Fields(qaPairs=[{"question": str, "answer": [str]}]),
+}
 
 
 class AmbigQA(Corpus):
@@ -81,29 +73,19 @@ class AmbigQA(Corpus):
 
 def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """List the questions that a record asks, each with its answers, its annotation and the end of its id."""
-    need(record, "id", "question", "annotations")
-    question = text_of(record, "question")
-    if not is_list_of(record["annotations"], dict) or not record["annotations"]:
-        raise BadRow(f"annotations is {kind(record['annotations'])}, not a list of annotations")
+    _RECORD.check(record)
+    if not record["annotations"]:
+        raise BadRow("there are no annotations")
     single: list[str] = []
     pairs: list[dict[str, Any]] = []
     for i, annotation in enumerate(record["annotations"]):
-        need(annotation, "type")
-        if annotation["type"] == "singleAnswer":
-            need(annotation, "answer")
-            single += open_answers(annotation["answer"], "answer")["text"]
-        elif annotation["type"] == "multipleQAs":
-            need(annotation, "qaPairs")
-            if not is_list_of(annotation["qaPairs"], dict):
-                raise BadRow(f"qaPairs is {kind(annotation['qaPairs'])}, not a list of {{question, answer}}")
-            for k, pair in enumerate(annotation["qaPairs"]):
-                need(pair, "question", "answer")
-                answers = open_answers(pair["answer"], "answer")
-                pairs.append({"asked": text_of(pair, "question"), "answers": answers, "annotation": i, "suffix": f"-{i}-{k}"})
-        else:
-            raise BadRow(f"the type must be singleAnswer or multipleQAs, got {as_text(annotation['type'])}")
-    own = [{"asked": question, "answers": open_answers(single, "answer"), "annotation": None, "suffix": ""}] if single else []
-    return [*own, *pairs]
+        _ANNOTATIONS[annotation["type"]].check(annotation)
+        single += annotation.get("answer", ())
+        for k, pair in enumerate(annotation.get("qaPairs", ())):
+            answers = open_answers(pair["answer"], "answer")
+            pairs.append({"asked": pair["question"], "answers": answers, "annotation": i, "suffix": f"-{i}-{k}"})
+    answers = open_answers(single, "answer")
+    return [*([{"asked": record["question"], "answers": answers, "annotation": None, "suffix": ""}] if single else []), *pairs]
 
 
 BUILDER = AmbigQA

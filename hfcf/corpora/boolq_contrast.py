@@ -16,18 +16,19 @@ original_id "1".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, is_list_of, json_list, need, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Fields, Record, as_text, json_list, split_records
 from hfcf.corpora.quoref_contrast import CITATION, PAPER
-from hfcf.text.check import kind
 
 ANSWERS = {"TRUE": "yes", "FALSE": "no"}
 _HEADER = "Gold Answer"
+_PASSAGE = Fields(perturbed_questions=[dict[str, Any]])
+_QUESTION = Fields(title=str, paragraph=str, question=str, answer=Any)
 
 
 class BoolQContrast(Corpus):
@@ -60,35 +61,32 @@ class BoolQContrast(Corpus):
     EXTRA: ClassVar = {"kind": TEXT, "original_id": TEXT}
 
     def records(self, path: Path) -> Iterator[Record]:
+        items = json_list(path, key="data")
+        passages = (item for item in items if not (item.number == 1 and item.value.get("answer") == _HEADER))
         number = count(1)
-        for item in json_list(path, key="data"):
-            if item.unreadable:
-                yield item
-            elif not (item.number == 1 and item.value.get("answer") == _HEADER):
-                passage = str(next(number))
-                yield Record("item", item.number, {**item.value, "id": passage, "original_id": passage, "kind": "original"})
-                perturbed = item.value.get("perturbed_questions")
-                if not is_list_of(perturbed, dict):
-                    why = f"{item.place}: perturbed_questions is {kind(perturbed)}, not a list of {{perturbed_q, answer}}"
-                    yield Record("item", item.number, unreadable=why)
-                    continue
-                for i, question in enumerate(perturbed, 1):
-                    shared = {name: value for name, value in item.value.items() if name not in ("question", "answer")}
-                    own = {"question": question["perturbed_q"]} if "perturbed_q" in question else {}
-                    own |= {"id": f"{passage}-{i}", "original_id": passage, "kind": "perturbed"}
-                    yield Record("item", item.number, {**shared, **question, **own})
+        return split_records(passages, lambda item: _questions(item, str(next(number))))
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {name: record[name] for name in ("id", "original_id", "kind")}
-        need(record, "title", "paragraph", "question", "answer")
+        _QUESTION.check(record)
         if record["kind"] == "perturbed" and record["question"] == record["answer"] == "":
             self.leave_out(row, "perturbed questions without text were left out")
             return
-        row |= {"context": text_of(record, "paragraph"), "question": text_of(record, "question")}
-        row["title"] = row["group_id"] = as_text(text_of(record, "title"))
+        row |= {"context": record["paragraph"], "question": record["question"]}
+        row["title"] = row["group_id"] = as_text(record["title"])
         if (answer := as_text(record["answer"])) not in ANSWERS:
             raise BadRow(f"the answer must be TRUE or FALSE, got {answer!r}")
         row["answers"] = {"text": [ANSWERS[answer]], "answer_start": []}
+
+
+def _questions(item: Mapping[str, Any], passage: str) -> Iterator[dict[str, Any]]:
+    """Yield a passage's original question, and its perturbed questions."""
+    _PASSAGE.check(item)
+    yield {**item, "id": passage, "original_id": passage, "kind": "original"}
+    shared = {name: value for name, value in item.items() if name not in ("question", "answer")}
+    for i, question in enumerate(item["perturbed_questions"], 1):
+        own = {"question": question["perturbed_q"]} if "perturbed_q" in question else {}
+        yield {**shared, **question, **own, "id": f"{passage}-{i}", "original_id": passage, "kind": "perturbed"}
 
 
 BUILDER = BoolQContrast

@@ -25,18 +25,19 @@ from hfcf.corpora.base import (
     CorpusConfig,
     CorpusError,
     CorpusInfo,
+    Fields,
     Files,
     Record,
     choice,
     csv_rows,
-    need,
     split_files,
-    text_of,
 )
 from hfcf.corpora.cad_nli import CadNli
 
 _FOLDERS = {"orig": "original", "new": "revised"}
 _PAIRED = "combined/paired/{}_paired.tsv"
+_PAIRED_ROW = Fields(batch_id=str)
+_ROW = Fields(Sentiment=str, Text=str)
 
 
 @dataclass
@@ -90,7 +91,7 @@ class CadImdb(Corpus):
         if "alone" in record:
             row |= {"id": record["alone"], "kind": _FOLDERS[record["alone"].split("-")[1]]}
         else:
-            need(record, "batch_id")
+            _PAIRED_ROW.check(record)
             group = f"{record['split']}-{record['batch_id']}"
             revised = group in self.batches
             self.batches.add(group)
@@ -99,8 +100,8 @@ class CadImdb(Corpus):
         if self.config.kind not in ("both", row["kind"]):
             row["skip"] = True
             return
-        need(record, "Sentiment", "Text")
-        row |= {"text": text_of(record, "Text").strip(), "label": self.label(record["Sentiment"])}
+        _ROW.check(record)
+        row |= {"text": record["Text"].strip(), "label": self.label(record["Sentiment"])}
 
 
 BUILDER = CadImdb

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, Record, csv_rows, need, split_files, text_of
+from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo, Fields, Record, csv_rows, split_files
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 _KINDS = ("original", "revised_premise", "revised_hypothesis")
+_ROW = Fields(sentence1=str, sentence2=str, gold_label=str)
 
 
 class CadNli(Corpus):
@@ -74,9 +75,9 @@ class CadNli(Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row |= {"id": record["id"], "group_id": record["group"], "kind": record["kind"]}
-        need(record, "sentence1", "sentence2", "gold_label")
-        row |= {"claim": text_of(record, "sentence2").strip(), "label": record["gold_label"]}
-        row["evidence"] = [{"title": "", "text": text_of(record, "sentence1").strip()}]
+        _ROW.check(record)
+        row |= {"claim": record["sentence2"].strip(), "label": record["gold_label"]}
+        row["evidence"] = [{"title": "", "text": record["sentence1"].strip()}]
         row["label"] = self.label(record["gold_label"])
 
 

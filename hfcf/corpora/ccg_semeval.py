@@ -25,16 +25,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NotRequired
 
 from datasets import List
+from pydantic import StrictInt
 
 from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import semeval
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, is_list_of, need, split_files
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Fields, Files, as_text, split_files
 from hfcf.corpora.formats.read import Record, json_list, text_lines
 from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
-from hfcf.text.check import kind
 
 _FOLDERS = {f"{n}pct": f"{n / 100:g}" for n in (1, 3, 5, 10)} | {f"{n}shot": f"{n}-shot" for n in (2, 4, 8, 16, 32)}
 SAMPLES = ("original", *_FOLDERS)
@@ -42,6 +42,10 @@ _STEMS = {split: f"original/{stem}" for split, stem in (("train", "train"), ("va
 _STEMS |= {sample: f"{folder}/train-{folder}" for sample, folder in _FOLDERS.items()}
 _TERMS = {"dp": "syntactic_terms", "sdp": "semantic_terms", "mx": "mixed_terms"}
 _TAG = re.compile("(</?e[12]>)")
+_PARSED = Fields(
+    id=Any, relation=str, token=[str], subj_start=int, subj_end=int, obj_start=int, obj_end=int,
+    **{f"{prefix}_shortest_betweenness": NotRequired[list[StrictInt] | None] for prefix in _TERMS},
+)  # fmt: skip
 
 
 def sample_of(spelling: str) -> str | None:
@@ -170,10 +174,8 @@ def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
 
 def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     """Write one item of a .json into `row`; its places include the last token."""
-    need(record, "id", "relation", "token", "subj_start", "subj_end", "obj_start", "obj_end")
+    _PARSED.check(record)
     tokens = record["token"]
-    if not is_list_of(tokens, str):
-        raise BadRow(f"the field 'token' is {kind(tokens)}, not a list of tokens")
     row |= {"label": record["relation"], **of_tokens(tokens)}
     for name, field in (("head", "subj"), ("tail", "obj")):
         row[name] = entity(_inclusive(record, field, len(tokens)))
@@ -182,8 +184,8 @@ def fill_parsed(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     row["semeval_id"] = str(int(record["id"]) + record["first"])
     for prefix, column in _TERMS.items():
         terms = record.get(f"{prefix}_shortest_betweenness")
-        if terms is not None and not (isinstance(terms, list) and all(type(i) is int and 0 <= i < len(tokens) for i in terms)):
-            raise BadRow(f"{prefix}_shortest_betweenness must be a list of places in the {len(tokens)} tokens, got {terms!r}")
+        if not all(0 <= i < len(tokens) for i in terms or ()):
+            raise BadRow(f"{prefix}_shortest_betweenness must be places in the {len(tokens)} tokens, got {terms!r}")
         row[column] = None if terms is None else sorted(terms)
 
 
@@ -198,8 +200,8 @@ def content_id(row: Mapping[str, Any], counts: Counter[str]) -> str:
 
 def _inclusive(record: Mapping[str, Any], field: str, size: int) -> Span:
     start, last = record[f"{field}_start"], record[f"{field}_end"]
-    if type(start) is not int or type(last) is not int or not 0 <= start <= last < size:
-        raise BadRow(f"{field}_start and {field}_end are {start!r} and {last!r}, outside the {size} tokens")
+    if not 0 <= start <= last < size:
+        raise BadRow(f"{field}_start and {field}_end are {start} and {last}, outside the {size} tokens")
     return start, last + 1
 
 

@@ -22,13 +22,22 @@ label SUPPORTS. Its evidence_info is `[{"id": "Sentence1", "useful": true, "leaf
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, as_text, is_list_of, json_list, split_files, text_of
+from hfcf.corpora.base import (
+    BadRow,
+    Corpus,
+    CorpusError,
+    CorpusInfo,
+    Fields,
+    Files,
+    as_text,
+    json_list,
+    split_files,
+)
 from hfcf.corpora.base.values import text_group
 from hfcf.corpora.formats.read import Record
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
@@ -44,6 +53,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 """Names that the field with the claim's text, and with a piece's text, may have. Guesses: add the right one here."""
 CLASSES = ("2", "3")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_RECORD = Fields(label=str, evidences=[{"evidence_id": Any, "useful": Any, "leaf": Any}], **{"checkwhy-id": Any})
+_PROGRAM = Fields(argument_structure=str)
+_TEXTS = {name: Fields(**{name: str}) for names in KEYS.values() for name in names}
 
 
 class CheckWhy(Corpus):
@@ -100,7 +112,7 @@ class CheckWhy(Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row["id"] = record.get("checkwhy-id")
-        _need(record, "checkwhy-id", "label", "evidences")
+        _RECORD.check(record)
         row |= {"claim": _text(record, "claim"), "code_out": as_text(record.get("code_out")), "label": record["label"]}
         row |= {name: record.get(name) for name in ("cause", "effect")}
         claim = normalise(row["claim"])
@@ -118,7 +130,7 @@ class CheckWhy(Corpus):
             if record.get("argument_structure"):
                 self.note(f"{NOT_ENOUGH_INFO} rows had an argument structure, which was not read")
             return
-        _need(record, "argument_structure")
+        _PROGRAM.check(record)
         structure = _structure(record["argument_structure"], row)
         row["structure"] = structure.to_columns()
         leaves = set(structure.leaves())
@@ -127,10 +139,8 @@ class CheckWhy(Corpus):
         row["evidence_info"] = [{**info, "leaf": info["id"] in leaves} for info in row["evidence_info"]]
 
 
-def _structure(text: Any, row: Mapping[str, Any]) -> Structure:
+def _structure(text: str, row: Mapping[str, Any]) -> Structure:
     """Read a row's argument structure, and compare it with the row's other fields."""
-    if not isinstance(text, str):
-        raise BadRow(f"'argument_structure' is {kind(text)}, not the text of a program")
     names = {info["id"]: info["useful"] for info in row["evidence_info"]}
     try:
         structure = parse_program(text, {name: piece["text"] for name, piece in zip(names, row["evidence"], strict=True)})
@@ -145,13 +155,10 @@ def _structure(text: Any, row: Mapping[str, Any]) -> Structure:
     return structure
 
 
-def _pieces(items: Any) -> list[dict[str, Any]]:
+def _pieces(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return id, text, useful and leaf of each piece; a piece is a leaf only if it is useful."""
-    if not is_list_of(items, dict):
-        raise BadRow(f"'evidences' is {_sample(items)}, not a list of objects; correct _pieces in {__file__}")
     pieces = []
     for item in items:
-        _need(item, "evidence_id", "useful", "leaf")
         useful, leaf = (_flag(item, name) for name in ("useful", "leaf"))
         pieces.append({"id": _name(item), "text": _text(item, "evidence"), "useful": useful, "leaf": useful and leaf})
     ids = [piece["id"] for piece in pieces]
@@ -164,13 +171,13 @@ def _name(item: Mapping[str, Any]) -> str:
     """Return the name by which programs call a piece."""
     name = item["evidence_id"]
     if isinstance(name, bool) or not isinstance(name, int | str) or not str(name).strip():
-        raise BadRow(f"'evidence_id' is {_sample(name)}, neither a number nor a name; correct _name in {__file__}")
+        raise BadRow(f"'evidence_id' is {kind(name)} ({as_text(name)}), neither a number nor a name")
     return f"Sentence{name}" if str(name).isdecimal() else str(name)
 
 
 def _flag(item: Mapping[str, Any], name: str) -> bool:
     if (value := str(item[name]).lower()) not in _FLAGS:
-        raise BadRow(f"{name!r} is {_sample(item[name])}, neither true nor false; correct _FLAGS in {__file__}")
+        raise BadRow(f"{name!r} is {kind(item[name])} ({as_text(item[name])}), neither true nor false")
     return _FLAGS[value]
 
 
@@ -179,25 +186,10 @@ def _text(record: Mapping[str, Any], part: str) -> str:
     if len(names := [name for name in KEYS[part] if name in record]) != 1:
         fields = f"both {' and '.join(map(repr, names))}" if names else f"none of {', '.join(map(repr, KEYS[part]))}"
         raise BadRow(
-            f"the field with the text of the {part} is not clear: there is {fields}. Found: {_fields(record)}. "
-            f"Leave the right name, alone, in KEYS[{part!r}] in {__file__}"
+            f"the field with the text of the {part} is not clear: there is {fields}, among {', '.join(map(repr, record))}; leave "
+            f"the right name, alone, in KEYS[{part!r}] in {__file__}"
         )
-    return text_of(record, names[0])
-
-
-def _need(record: Mapping[str, Any], *fields: str) -> None:
-    if missing := [name for name in fields if name not in record]:
-        raise BadRow(f"the documented field {missing[0]!r} is missing. Found: {_fields(record)}. Its name is in {__file__}")
-
-
-def _fields(record: Mapping[str, Any]) -> str:
-    """Describe the fields of a record, for a message."""
-    return ", ".join(f"{name!r} ({_sample(value)})" for name, value in record.items()) or "no field"
-
-
-def _sample(value: Any) -> str:
-    """Return the type of a value and its first characters."""
-    return f"{'text' if isinstance(value, str) else kind(value)}: {str(as_text(json.dumps(value, ensure_ascii=False)))[:60]}"
+    return str(_TEXTS[names[0]].check(record)[names[0]])
 
 
 BUILDER = CheckWhy

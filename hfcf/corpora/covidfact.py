@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_lines, need, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, Record, as_text, json_lines
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-from hfcf.text.check import kind
+
+_ROW = Fields(claim=str, label=str, evidence=[str], gold_source=str, flair=str)
 
 
 class CovidFact(Corpus):
@@ -58,12 +59,10 @@ class CovidFact(Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row["id"] = record["id"]
-        need(record, "claim", "label", "evidence", "gold_source", "flair")
+        _ROW.check(record)
         row |= {"claim": record["claim"], "label": record["label"]}
-        if not isinstance(record["evidence"], list):
-            raise BadRow(f"the evidence is {kind(record['evidence'])}, not a list of sentences")
         row["evidence"] = [{"title": "", "text": text} for text in record["evidence"]]
-        row |= {name: as_text(text_of(record, name)) for name in ("gold_source", "flair")}
+        row |= {name: as_text(record[name]) for name in ("gold_source", "flair")}
         row["keys"] = [("evidence", json.dumps(record["evidence"]))]
         if source := record["gold_source"].strip():
             row["keys"].append(("source", source))

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from datasets import Value
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, need, text_lines, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Fields, Record, text_lines
 from hfcf.corpora.formats.answers import open_answers
 from hfcf.text.check import kind
 
@@ -36,6 +36,7 @@ _FILES = (
     ("test", "CuratedTrec.resplit.test.jsonl"),
     ("train", "curatedtrec-train.qa.csv"), ("validation", "curatedtrec-dev.qa.csv"), ("test", "curatedtrec-test.qa.csv"),
 )  # fmt: skip
+_LINE = Fields(question=str, answer=[str])
 
 
 class CuratedTrec(Corpus):
@@ -84,8 +85,8 @@ def _line(line: str) -> tuple[str, Any]:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadRow(f"the line is not JSON: {error}") from None
-        need(record, "question", "answer")
-        return text_of(record, "question"), record["answer"]
+        _LINE.check(record)
+        return record["question"], record["answer"]
     cells = next(csv.reader([line], delimiter="\t"))
     if len(cells) != 2:
         raise BadRow(f"the line has {len(cells)} fields, not a question, a tab and the answers: {line[:60]!r}")

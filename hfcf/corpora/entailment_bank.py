@@ -24,17 +24,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Files, as_text, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Fields, Files, as_text, split_files
 from hfcf.tasks.structures.model import Structure, StructureError
 from hfcf.tasks.structures.proof import parse_proof
 from hfcf.tasks.verification import SUPPORTS
-from hfcf.text.check import kind
 from hfcf.text.normalise import normalise
 
 TASKS = ("1", "2", "3")
 _NAMES = (("train", "train"), ("validation", "dev"), ("test", "test"))
 _PARENTS = ("", "dataset", "data/public_dataset/entailment_trees_emnlp2021_data_v2/dataset")
 """Where a task's folder may be in `data_dir`: the folder of the release, or the repository."""
+_TREE = Fields(id=Any, hypothesis=str, question=str, answer=str, proof=str, meta={"triples": dict[str, str]})
 
 
 class EntailmentBank(Corpus):
@@ -81,33 +81,21 @@ class EntailmentBank(Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         row["id"] = record.get("id")
-        need(record, "id", "hypothesis", "question", "answer", "proof", "meta")
-        row |= {"claim": text_of(record, "hypothesis"), "label": SUPPORTS}
-        row |= {name: as_text(text_of(record, name)) for name in self.EXTRA}
-        row["keys"] = [(name, normalise(text_of(record, name))) for name in ("question", "hypothesis")]
-        facts = _facts(record)
+        _TREE.check(record)
+        row |= {"claim": record["hypothesis"], "label": SUPPORTS}
+        row |= {name: as_text(record[name]) for name in self.EXTRA}
+        row["keys"] = [(name, normalise(record[name])) for name in ("question", "hypothesis")]
+        if not (facts := record["meta"]["triples"]):  # `context` has the same facts, joined to one text
+            raise BadRow("'meta.triples' has no facts")
         row["evidence"] = [{"title": "", "text": text} for text in facts.values()]
         row["evidence_info"] = [{"id": name, "useful": None, "leaf": None} for name in facts]
-        proof = text_of(record, "proof")
-        if not proof.strip():
+        if not record["proof"].strip():
             return
         try:
-            structure = parse_proof(proof, facts)
+            structure = parse_proof(record["proof"], facts)
         except StructureError as error:
             raise BadRow(f"its proof can't be read: {error}") from None
         row |= _columns(structure, facts)
-
-
-def _facts(record: dict[str, Any]) -> dict[str, str]:
-    """Return the facts that a proof may use, by name; `context` has the same, joined to one text."""
-    meta = record["meta"]
-    if not isinstance(meta, dict):
-        raise BadRow(f"'meta' is {kind(meta)}, not an object")
-    need(meta, "triples")
-    facts = meta["triples"]
-    if not isinstance(facts, dict) or not facts:
-        raise BadRow("'meta.triples' is not an object of facts by name")
-    return {str(name): text_of(facts, name) for name in facts}
 
 
 def _columns(structure: Structure, facts: dict[str, str]) -> dict[str, Any]:

@@ -26,9 +26,12 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, csv_rows, is_list_of, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Fields, Record, as_text, csv_rows, split_files
 from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+
+_PAGES = Fields(**{"golden entity": [str]})
+_ROW = Fields(id=str, claim=str, explanation=str, label=str, **{"golden entity": str})
 
 
 class ExFever(Corpus):
@@ -67,8 +70,8 @@ class ExFever(Corpus):
             yield record
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", "claim", "explanation", "label", "golden entity")
-        claim, explanation = text_of(record, "claim").strip(), text_of(record, "explanation").strip()
+        _ROW.check(record)
+        claim, explanation = record["claim"].strip(), record["explanation"].strip()
         row |= {"id": record["id"], "claim": claim, "label": record["label"]}
         # A line end also ends a sentence; a line with only a full stop is not a sentence.
         sentences = [text for line in explanation.split("\n") for text in split_sentences(line)]
@@ -83,12 +86,9 @@ class ExFever(Corpus):
 def _pages(cell: str) -> list[str]:
     """Return the names in a cell that is a Python list."""
     try:
-        pages = ast.literal_eval(str(as_text(cell)))
+        return list(_PAGES.check({"golden entity": ast.literal_eval(cell)})["golden entity"])
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        pages = None
-    if is_list_of(pages, str):
-        return list(pages)
-    raise BadRow(f"'golden entity' is not a list of page names: {cell[:200]!r}")
+        raise BadRow(f"'golden entity' is not a list of page names: {cell[:200]!r}") from None
 
 
 BUILDER = ExFever

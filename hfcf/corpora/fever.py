@@ -26,7 +26,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, Record, choice, json_lines, need, split_files
+from hfcf.corpora.base import (
+    BadRow,
+    Corpus,
+    CorpusConfig,
+    CorpusError,
+    CorpusInfo,
+    Fields,
+    Record,
+    choice,
+    json_lines,
+    split_files,
+)
 from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.wikipedia import nfc, page_title
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
@@ -43,6 +54,7 @@ _NEED_PAGES = (
     "the release names evidence by page and sentence number: put its wiki-pages/wiki-*.jsonl into data_dir, "
     "or use the RTE form with text (RTE-Fever/processed/dev.raw.input0 …)"
 )
+_RELEASE = Fields(id=Any, label=str, claim=str, evidence=Any)
 
 
 @dataclass
@@ -115,7 +127,7 @@ class Fever(Corpus):
         row["label"] = self.label(record["label"])
 
     def _release(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", "label", "claim", "evidence")
+        _RELEASE.check(record)
         row |= {"id": record["id"], "claim": record["claim"], "label": record["label"]}
         row["keys"] = [("claim", record["claim"])]
         if record["label"] == NOT_ENOUGH_INFO:

@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, as_text
 from hfcf.corpora.formats.wikipedia import page_title
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.normalise import unbracket
+
+_ROW = Fields(id=Any, label=str, claim=str, evidence=str, page=str)
 
 
 class FeverAdversarial(Corpus):
@@ -54,13 +56,13 @@ class FeverAdversarial(Corpus):
         self._lines: Counter[str] = Counter()
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", "label", "claim", "evidence", "page")
+        _ROW.check(record)
         claim = str(as_text(record["id"]))
         self._lines[claim] += 1
-        row |= {"id": f"{claim}-{self._lines[claim]}", "group_id": claim, "claim": record["claim"], "label": record["label"]}
-        row["claim"] = unbracket(text_of(record, "claim"))
-        row["evidence"] = [{"title": "", "text": unbracket(text_of(record, "evidence"))}]
-        row["page"] = as_text(page_title(text_of(record, "page")))
+        row |= {"id": f"{claim}-{self._lines[claim]}", "group_id": claim, "label": record["label"]}
+        row["claim"] = unbracket(record["claim"])
+        row["evidence"] = [{"title": "", "text": unbracket(record["evidence"])}]
+        row["page"] = as_text(page_title(record["page"]))
         row["label"] = self.label(record["label"])
 
 

@@ -19,12 +19,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hfcf.corpora.base import Corpus, CorpusInfo, as_text, need, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, as_text
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text.normalise import unbracket
 
 _NAMES = (("validation", "2", "dev"), ("test", "2", "test"), ("generated", "1", "generated"), ("full", "1", "full"))
 _GENERATED = re.compile("0{6}[234]$")
+_ROWS = {field: Fields(id=Any, label=str, claim=str, **{field: str}) for field in ("evidence_sentence", "evidence")}
 
 
 class FeverSymmetric(Corpus):
@@ -57,11 +58,11 @@ class FeverSymmetric(Corpus):
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         field = "evidence_sentence" if "evidence_sentence" in record else "evidence"
-        need(record, "id", "label", "claim", field)
-        row |= {"id": record["id"], "claim": record["claim"], "label": record["label"]}
+        row["id"] = record.get("id")
+        _ROWS[field].check(record)
         source = _GENERATED.sub("", str(as_text(record["id"])))
-        text = text_of(record, field)
-        row |= {"group_id": source, "claim": unbracket(text_of(record, "claim"))}
+        text = record[field]
+        row |= {"group_id": source, "claim": unbracket(record["claim"])}
         row["evidence"] = [{"title": "", "text": unbracket(text)}]
         row["keys"] = [("fever", source), ("claim", record["claim"]), ("evidence", text)]
         row["label"] = self.label(record["label"])

@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Record, json_lines, json_list, need, split_files
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Fields, Record, json_lines, json_list, split_files
 from hfcf.corpora.formats.feverous_pages import Pages, open_pages, plain
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
 _NAMES = (("train", "train"), ("validation", "dev"))
+_ROW = Fields(id=Any, claim=str, label=str, evidence=Any, challenge=str)
 
 
 class Feverous(Corpus):
@@ -81,7 +82,7 @@ class Feverous(Corpus):
                     yield record
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", "claim", "label", "evidence", "challenge")
+        _ROW.check(record)
         row |= {key: record[key] for key in ("id", "claim", "label", "challenge")}
         row["evidence"] = _lines(record["evidence"]) if isinstance(record["evidence"], str) else self._first_set(record)
         row["keys"] = [("claim", record["claim"]), *((piece["title"], piece["text"]) for piece in row["evidence"])]

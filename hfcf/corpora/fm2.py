@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, is_list_of, need, split_files, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, split_files
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-from hfcf.text.check import kind
+
+_ROW = Fields(id=Any, text=str, label=str, gold_evidence=[{"text": str, "section_header": str}], wikipedia_page=str, category=str)
 
 
 class FM2(Corpus):
@@ -49,17 +50,12 @@ class FM2(Corpus):
     EXTRA: ClassVar = {"category": TEXT, "sections": List(TEXT)}
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", "text", "label", "gold_evidence", "wikipedia_page", "category")
+        _ROW.check(record)
         row |= {"id": record["id"], "claim": record["text"], "label": record["label"]}
-        page = as_text(text_of(record, "wikipedia_page"))
-        row |= {"group_id": page, "category": as_text(text_of(record, "category"))}
-        pieces = record["gold_evidence"]
-        if not is_list_of(pieces, dict):
-            raise BadRow(f"gold_evidence is {kind(pieces)}, not a list of {{text, section_header}}")
-        for piece in pieces:
-            need(piece, "text", "section_header")
+        page, pieces = record["wikipedia_page"], record["gold_evidence"]
+        row |= {"group_id": page, "category": record["category"]}
         row["evidence"] = [{"title": page, "text": piece["text"]} for piece in pieces]
-        row["sections"] = [as_text(text_of(piece, "section_header")) for piece in pieces]
+        row["sections"] = [piece["section_header"] for piece in pieces]
         row["label"] = self.label(record["label"])
 
 

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, Record, csv_rows, split_files
 from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
+
+_ROW = Fields(id=str, evidence=str, claim=str, label=str, topic_ip=str, question=str)
 
 
 class HealthVer(Corpus):
@@ -53,10 +55,10 @@ class HealthVer(Corpus):
             yield record
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        row["id"] = record.pop("row")
-        need(record, "id", "evidence", "claim", "label", "topic_ip", "question")
+        row["id"] = record["row"]
+        _ROW.check(record)
         row |= {"claim": record["claim"].strip(), "label": record["label"], "question": record["question"]}
-        passage = text_of(record, "evidence").strip()
+        passage = record["evidence"].strip()
         row["keys"] = [("topic", record["topic_ip"]), ("passage", passage)]
         row["evidence"] = [{"title": "", "text": sentence} for sentence in split_sentences(passage)]
         row["label"] = self.label(record["label"])

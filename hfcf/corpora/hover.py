@@ -28,25 +28,33 @@ import json
 import sqlite3
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NotRequired
+
+from pydantic import StrictInt
 
 from hfcf.core.schema import INT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, json_list, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Fields, Files, Record, json_list, split_files
 from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-from hfcf.text.check import kind
 
 _RELEASE = split_files("hover_{}_release_v1.1.json")
 _FACTFLIP = {"train.json": "train", "dev.json": "train", "test.json": "validation"}
 _FACTFLIP_LABELS = {0: SUPPORTS, 1: REFUTES}
 _LAYOUTS = "uid, claim, supporting_facts, label, num_hops, hpqa_id (release), or id, claim, evidence, label (copies with text)"
+_HOPS = StrictInt | None
+_RECORD = Fields(
+    uid=Any, claim=str, supporting_facts=list[tuple[str, StrictInt]], label=str, num_hops=_HOPS, hpqa_id=str,
+    evidence=NotRequired[list[Any]],
+)  # fmt: skip
+_COPY = Fields(id=Any, claim=str, evidence=str, label=int, num_hops=NotRequired[_HOPS])
 
 
 class Hover(Corpus):
     """Release files and copies with text → rows."""
 
+    ID = "uid"
     INFO = CorpusInfo(
         name="hover",
         title="HoVer: many-hop fact extraction and claim verification",
@@ -105,8 +113,8 @@ class Hover(Corpus):
         for name, path in self.config.resources.items():
             if name.startswith("release "):
                 for record in json_list(Path(path)):
-                    if isinstance(claim := record.value.get("claim"), str):  # loading the release reports other records
-                        self._release.setdefault(claim, []).append(record.value)
+                    with suppress(BadRow):  # loading the release reports such records
+                        self._release.setdefault(_RECORD.check(record.value)["claim"], []).append(record.value)
 
     def records(self, path: Path) -> Iterator[Record]:
         for record in json_list(path):
@@ -123,13 +131,11 @@ class Hover(Corpus):
             raise BadRow(f"found the fields {', '.join(record)}; expected {_LAYOUTS}")
 
     def _fill_release(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "uid", "claim", "supporting_facts", "label", "num_hops", "hpqa_id")
-        row |= {"id": record["uid"], "claim": record["claim"], "label": record["label"], "num_hops": _hops(record)}
+        _RECORD.check(record)
+        row |= {"id": record["uid"], "claim": record["claim"], "label": record["label"], "num_hops": record["num_hops"]}
         row |= {"group_id": str(record["hpqa_id"]), "keys": [("hpqa_id", str(record["hpqa_id"]))]}
         facts = _facts(record)
         if "evidence" in record:
-            if not isinstance(record["evidence"], list):
-                raise BadRow(f"the field 'evidence' is {kind(record['evidence'])}, not a list")
             row["evidence"] = [_piece(piece) for piece in record["evidence"]]
             if [piece["title"] for piece in row["evidence"]] != [title for title, _ in facts]:
                 raise BadRow("the titles of its evidence differ from the titles of its supporting_facts, in order")
@@ -138,28 +144,26 @@ class Hover(Corpus):
         row["label"] = self.label(record["label"])
 
     def _fill_copy(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", "claim", "evidence", "label")
+        _COPY.check(record)
         label, evidence = record["label"], record["evidence"]
-        row |= {"id": record["id"], "claim": record["claim"], "label": label, "num_hops": _hops(record)}
-        if not isinstance(evidence, str):
-            raise BadRow(f"the evidence is {type(evidence).__name__}, not one text; expected {_LAYOUTS}")
+        row |= {"id": record["id"], "claim": record["claim"], "label": label, "num_hops": record.get("num_hops")}
         row["keys"] = [("claim", record["claim"]), ("evidence", " ".join(evidence.split()))]
         row["evidence"] = [{"title": "", "text": text.strip()} for text in evidence.split(" \n") if text.strip()]
-        if isinstance(label, bool) or label not in _FACTFLIP_LABELS:
+        if label not in _FACTFLIP_LABELS:
             raise BadRow(f"the label {label!r} is unknown; the known labels are 0 (SUPPORTED) and 1 (NOT_SUPPORTED)")
         row["label"] = _FACTFLIP_LABELS[label]
         self._attach(row)
 
     def _attach(self, row: dict[str, Any]) -> None:
         """Add titles, group and hops from the release's rows of this claim, if there are any."""
-        claims = self._release.get(text_of(row, "claim"), [])
+        claims = self._release.get(row["claim"], [])
         if not claims:
             return
         matches = [record for record in claims if self.label(record["label"]) == row["label"]]
         if not matches:
             raise BadRow(f"the release labels this claim {claims[0]['label']}, the copy {row['label']}: are its integers swapped?")
         facts = {tuple(_facts(record)) for record in matches}
-        row |= {"group_id": matches[0]["hpqa_id"], "num_hops": _hops(matches[0])}
+        row |= {"group_id": matches[0]["hpqa_id"], "num_hops": matches[0]["num_hops"]}
         row["keys"].append(("hpqa_id", matches[0]["hpqa_id"]))
         if len(facts) == 1 and len(only := facts.pop()) == len(row["evidence"]):
             row["evidence"] = [
@@ -194,20 +198,8 @@ class Hover(Corpus):
         return None
 
 
-def _hops(record: Mapping[str, Any]) -> int | None:
-    hops = record.get("num_hops")
-    if hops is None or (isinstance(hops, int) and not isinstance(hops, bool)):
-        return hops
-    raise BadRow(f"num_hops is {hops!r}, not a number")
-
-
 def _facts(record: Mapping[str, Any]) -> list[tuple[str, int]]:
-    facts = record["supporting_facts"]
-    if not isinstance(facts, list) or not all(
-        isinstance(fact, list) and len(fact) == 2 and isinstance(fact[0], str) and isinstance(fact[1], int) for fact in facts
-    ):
-        raise BadRow(f"supporting_facts is not [[title, sentence number] …]: {json.dumps(facts)[:200]}")
-    return [(title, number) for title, number in facts]
+    return [(title, number) for title, number in record["supporting_facts"]]
 
 
 def _piece(piece: Any) -> dict[str, str]:

@@ -29,18 +29,29 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
 from datasets import List
+from pydantic import StrictInt
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of, json_lines, need, text_of
+from hfcf.corpora.base import (
+    BadRow,
+    Corpus,
+    CorpusError,
+    CorpusInfo,
+    Fields,
+    Files,
+    Record,
+    as_text,
+    json_lines,
+    split_records,
+)
 from hfcf.corpora.base.info import ALIASES
-from hfcf.corpora.formats.answers import context_group, open_answers
-from hfcf.text.check import kind
+from hfcf.corpora.formats.answers import context_group
 
 FORM_EXTRA = {"aliases": List(TEXT)}
 """The columns that this form adds."""
@@ -50,6 +61,11 @@ _HEAD = re.compile(r"\s*(?:\[(?:DOC|PAR)\]\s*)*\[TLE\](?P<title>[^\[\]]*)\[(?:SE
 _UNNAMED = ""
 _FOLDERS = {"": _UNNAMED, "train/": "train", "dev/": "validation", "test/": "test"}
 """The split of a file whose header names none."""
+_LINE = Fields(context=str, qas=[dict[str, Any]])
+_QUESTION = Fields(
+    context=str, question=str, answers=[str],
+    detected_answers=[{"text": str, "char_spans": list[tuple[StrictInt, StrictInt]]}],  # the end is inclusive
+)  # fmt: skip
 
 
 class MRQA(Corpus):
@@ -144,36 +160,22 @@ def questions(path: Path) -> Iterator[Record]:
     """Yield the questions of a file, each with its context and the name of its dataset."""
     if (first := header(path)) is None:
         raise CorpusError(f'{path}: the first line is not a header; a file of MRQA starts with {{"header": {{"dataset": …}}}}')
-    dataset = first.get("dataset")
-    for line in json_lines(path):
-        if line.number == 1 or line.unreadable:
-            if line.unreadable:
-                yield line
-            continue
-        qas = line.value.get("qas")
-        if not is_list_of(qas, dict):
-            found = ", ".join(map(repr, line.value)) or "no fields"
-            yield Record("line", line.number, unreadable=f"'qas' is {kind(qas)}, not a list of questions; found {found}")
-            continue
-        for question in qas:
-            yield Record("line", line.number, {"dataset": dataset, "context": line.value.get("context"), **question})
+    shared = {"dataset": first.get("dataset")}
+    return split_records(
+        (line for line in json_lines(path) if line.number > 1),
+        lambda line: [{**shared, "context": line["context"], **question} for question in _LINE.check(line)["qas"]],
+    )
 
 
 def fill_question(row: dict[str, Any], record: dict[str, Any]) -> None:
     """Write a question of `questions` into `row`."""
     name = "qid" if "qid" in record else "id"
-    need(record, name, "context", "question", "answers", "detected_answers")
-    context = text_of(record, "context")
-    row |= {"id": record[name], "context": context, "question": text_of(record, "question"), "group_id": context_group(context)}
-    row["aliases"] = list(map(as_text, open_answers(record["answers"], "answers")["text"]))
-    detected = record["detected_answers"]
-    if not is_list_of(detected, dict):
-        raise BadRow(f"detected_answers is {kind(detected)}, not a list of {{text, char_spans}}")
-    spans: dict[tuple[int, str], None] = {}
-    for answer in detected:
-        need(answer, "text", "char_spans")
-        for place in answer["char_spans"] if isinstance(answer["char_spans"], list) else [answer["char_spans"]]:
-            spans[_span(context, text_of(answer, "text"), place)] = None
+    row["id"] = record.get(name)
+    _QUESTION.check(record)
+    context = record["context"]
+    row |= {"context": context, "question": record["question"], "group_id": context_group(context)}
+    row["aliases"] = list(dict.fromkeys(record["answers"]))
+    spans = {_span(context, answer["text"], place): None for answer in record["detected_answers"] for place in answer["char_spans"]}
     row["title"], cut = _split_title(context)
     if inside := [(start - cut, text) for start, text in spans if start >= cut]:
         row["context"] = context[cut:]
@@ -189,9 +191,7 @@ def _split_title(context: str) -> tuple[str, int]:
     return title, head.end()
 
 
-def _span(context: str, text: str, place: Any) -> tuple[int, str]:
-    if not (isinstance(place, list) and len(place) == 2 and all(type(at) is int for at in place)):
-        raise BadRow(f"a place of the answer {text!r} is {as_text(place)}; a place is [start, end], and the end is inclusive")
+def _span(context: str, text: str, place: Sequence[int]) -> tuple[int, str]:
     start, end = place
     there = context[start : end + 1] if 0 <= start <= end else ""
     # An exclusive end would include a blank or a full stop.

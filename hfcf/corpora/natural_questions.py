@@ -34,16 +34,25 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NotRequired
 from urllib.parse import unquote
 
 import datasets
 
 from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import mrqa
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of, json_lines, need, text_of
+from hfcf.corpora.base import (
+    BadRow,
+    Corpus,
+    CorpusError,
+    CorpusInfo,
+    Fields,
+    Files,
+    Record,
+    as_text,
+    json_lines,
+)
 from hfcf.corpora.formats.answers import ALTERNATIVES, alternative_answers
-from hfcf.text.check import kind
 
 _TAG = re.compile(r"</?[A-Z][A-Za-z0-9]*(?:[_ /][^<>]*)?>")
 _STEMS = (
@@ -63,6 +72,13 @@ _MRQA = tuple(
     for ending in mrqa.ENDINGS
 )
 FORMS = ("short", "mrqa")
+_SPAN = {"start_token": int, "end_token": int}
+_RECORD = Fields(
+    example_id=Any, question_text=str,
+    annotations=[{"long_answer": _SPAN, "short_answers": [_SPAN], "yes_no_answer": Literal["YES", "NO", "NONE"]}],
+    document_title=NotRequired[str], document_url=NotRequired[str], document_text=NotRequired[str],
+)  # fmt: skip
+_TOKENS = Fields(document_tokens=[{"token": str, "html_token": Any}])
 
 
 class NaturalQuestions(Corpus):
@@ -70,6 +86,7 @@ class NaturalQuestions(Corpus):
 
     VERSION = datasets.Version("1.1.0")  # titles of the MRQA form
 
+    ID = "example_id"
     INFO = CorpusInfo(
         name="natural_questions",
         title="Natural Questions: a benchmark for question answering research",
@@ -135,16 +152,10 @@ class NaturalQuestions(Corpus):
         if "dataset" in record:  # `mrqa.questions` writes it
             mrqa.fill_question(row, record)
             return
-        need(record, "example_id", "question_text", "annotations")
-        row |= {
-            "id": record["example_id"],
-            "question": text_of(record, "question_text"),
-            "url": as_text(record.get("document_url")),
-        }
+        _RECORD.check(record)
+        row |= {"id": record["example_id"], "question": record["question_text"], "url": record.get("document_url")}
         row["title"] = row["group_id"] = as_text(_title(record))
         tokens, is_html = _tokens(record)
-        if not is_list_of(record["annotations"], dict):
-            raise BadRow(f"annotations is {kind(record['annotations'])}, not a list of objects")
         marks = [_mark(annotation, len(tokens)) for annotation in record["annotations"]]
         answered = [mark for mark in marks if mark["short"] or mark["yes_no"]]
         if not answered:
@@ -167,35 +178,24 @@ class NaturalQuestions(Corpus):
 
 def _title(record: Mapping[str, Any]) -> str:
     if "document_title" in record:
-        return text_of(record, "document_title")
-    need(record, "document_url")
-    title = re.search("[?&]title=([^&#]+)", html.unescape(text_of(record, "document_url")))
+        return str(record["document_title"])
+    title = re.search("[?&]title=([^&#]+)", html.unescape(record.get("document_url", "")))
     if not title:
-        raise BadRow(f"there is no document_title, and no title= in the document_url {record['document_url']!r}")
+        raise BadRow(f"there is no document_title, and no title= in the document_url {record.get('document_url')!r}")
     return unquote(title[1]).replace("_", " ")
 
 
 def _tokens(record: Mapping[str, Any]) -> tuple[list[str], list[bool]]:
     """Return the tokens of a page, and which of them are HTML."""
     if "document_text" in record:
-        tokens = text_of(record, "document_text").split(" ")
+        tokens = record["document_text"].split(" ")
         return tokens, [bool(_TAG.fullmatch(token)) for token in tokens]
-    need(record, "document_tokens")
-    items = record["document_tokens"]
-    if not is_list_of(items, dict) or not all(isinstance(token.get("token"), str) and "html_token" in token for token in items):
-        raise BadRow("document_tokens is not a list of {token, html_token}")
+    items = _TOKENS.check(record)["document_tokens"]
     return [token["token"] for token in items], [bool(token["html_token"]) for token in items]
 
 
 def _mark(annotation: Mapping[str, Any], size: int) -> dict[str, Any]:
     """Return what an annotator marked: the long answer, the spans of the short answer, and "yes" or "no"."""
-    need(annotation, "long_answer", "short_answers", "yes_no_answer")
-    if annotation["yes_no_answer"] not in ("YES", "NO", "NONE"):
-        raise BadRow(f"yes_no_answer must be YES, NO or NONE, got {as_text(annotation['yes_no_answer'])}")
-    if not is_list_of(annotation["short_answers"], dict):
-        raise BadRow(f"short_answers is {kind(annotation['short_answers'])}, not a list of {{start_token, end_token}}")
-    if not isinstance(annotation["long_answer"], dict):
-        raise BadRow(f"long_answer is {kind(annotation['long_answer'])}, not {{start_token, end_token}}")
     short = tuple(_place(span, size) for span in annotation["short_answers"])
     yes_no = {"YES": "yes", "NO": "no"}.get(annotation["yes_no_answer"])
     long = _place(annotation["long_answer"], size) if short or yes_no else None
@@ -205,9 +205,8 @@ def _mark(annotation: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def _place(span: Mapping[str, Any], size: int) -> tuple[int, int]:
-    need(span, "start_token", "end_token")
     start, end = span["start_token"], span["end_token"]
-    if type(start) is not int or type(end) is not int or not 0 <= start < end <= size:
+    if not 0 <= start < end <= size:
         raise BadRow(f"an answer is at the tokens {start}–{end}, outside the {size} tokens of the page")
     return start, end
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hfcf.corpora.base import Corpus, CorpusInfo, need, split_files, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, split_files
 from hfcf.corpora.formats.answers import open_answers
 
 _NAMES = (("train", "train"), ("validation", "dev"), ("efficientqa", "efficientqa.dev.1.1"))
+_LINE = Fields(question=str, answer=[str])
 
 
 class NQOpen(Corpus):
@@ -47,8 +48,8 @@ class NQOpen(Corpus):
     ONE_FORM = True
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "question", "answer")
-        row |= {"question": text_of(record, "question"), "answers": open_answers(record["answer"], "answer")}
+        _LINE.check(record)
+        row |= {"question": record["question"], "answers": open_answers(record["answer"], "answer")}
 
 
 BUILDER = NQOpen

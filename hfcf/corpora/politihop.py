@@ -20,22 +20,29 @@ from Chinese performance artist Zhu Yu."] and two more, label REFUTES, author "S
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import Json
+
 from hfcf.core.schema import RATIONALES, TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, choice, is_list_of, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusInfo, Fields, choice, split_files
 from hfcf.corpora.base.values import says_nothing, whole_pieces
 from hfcf.corpora.formats.read import Record, csv_rows, json_lines
 from hfcf.tasks.verification import REFUTES, SUPPORTS
-from hfcf.text.check import kind
 
 _FOLDERS = ("Transformer-XH/data/", "data/", "")
 _GRAPHS = [f"{folder}politihop_{{}}_{form}.json" for form in ("xh", "xh_all", "xh_adv") for folder in _FOLDERS]
 _NAMES = (("train", "train"), ("validation", "valid"), ("test", "test"))
+_GRAPH = Fields(
+    qid=Any, question=str, label=str, node=[{"node_id": int, "name": str, "context": [str], "sent_num": int, "label": int}]
+)
+_ARTICLE = Fields(
+    article_id=str, statement=str, author=str, annotated_label=str, ruling=Json[list[str]],
+    annotated_evidence=Json[dict[str, list[Any]]],
+)  # fmt: skip
 
 
 @dataclass
@@ -76,12 +83,13 @@ class PolitiHop(Corpus):
         return csv_rows(path, delimiter="\t") if path.suffix == ".tsv" else json_lines(path)
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
+        row["id"] = record.get("qid", record.get("article_id"))
         if "qid" in record:
-            need(record, "qid", "question", "label", "node")
-            row |= {"id": record["qid"], "claim": record["question"], "label": record["label"]}
+            _GRAPH.check(record)
+            row |= {"claim": record["question"], "label": record["label"]}
         else:
-            need(record, "article_id", "statement", "author", "ruling", "annotated_evidence", "annotated_label")
-            row |= {"id": record["article_id"], "claim": record["statement"], "label": record["annotated_label"]}
+            record = _ARTICLE.check(record)
+            row |= {"claim": record["statement"], "label": record["annotated_label"]}
         if row["label"] == "half-true":
             self.leave_out(row, "half-true rows were left out")
             return
@@ -89,7 +97,7 @@ class PolitiHop(Corpus):
         if "qid" in record:
             row["author"], sentences, chain = _graph(record)
         else:
-            row["author"], sentences, chain = text_of(record, "author"), _sentences(record), _chain(record)
+            row["author"], sentences, chain = record["author"], record["ruling"], _chain(record["annotated_evidence"])
             if beyond := [i for i in chain if i >= len(sentences)]:
                 raise BadRow(f"the ruling has {len(sentences)} sentences, none of number {beyond[0]}")
         if not chain:
@@ -102,49 +110,22 @@ class PolitiHop(Corpus):
         row["label"] = self.label(row["label"])
 
 
-def _sentences(record: dict[str, Any]) -> list[str]:
-    ruling = _json(record, "ruling")
-    if not is_list_of(ruling, str):
-        raise BadRow(f"the ruling is not a JSON list of sentences: {record['ruling'][:100]}")
-    return list(ruling)
-
-
-def _chain(record: dict[str, Any]) -> list[int]:
+def _chain(chains: Mapping[str, Sequence[Any]]) -> list[int]:
     """Return the sentence numbers of every chain, once each, in order."""
-    chains = _json(record, "annotated_evidence")
-    try:
-        numbers = [number for chain in chains.values() for entry in chain for number in str(entry).split(",")]
-        if all(number.strip().isdecimal() for number in numbers):
-            return list(dict.fromkeys(int(number) for number in numbers))
-    except (AttributeError, TypeError):
-        pass
-    raise BadRow(f"annotated_evidence is not {{chain: [sentence numbers]}}: {record['annotated_evidence'][:100]}")
-
-
-def _json(record: dict[str, Any], name: str) -> Any:
-    try:
-        return json.loads(text_of(record, name))
-    except (ValueError, RecursionError):
-        raise BadRow(f"the field {name!r} is not JSON: {record[name][:100]}") from None
+    numbers = [number.strip() for chain in chains.values() for entry in chain for number in str(entry).split(",")]
+    if wrong := [number for number in numbers if not number.isdecimal()]:
+        raise BadRow(f"annotated_evidence has {wrong[0]!r} in the place of a sentence number")
+    return list(dict.fromkeys(map(int, numbers)))
 
 
 def _graph(record: dict[str, Any]) -> tuple[str, list[str], list[int]]:
     """Return the author, the nodes' sentences in the article's order, and the places of the chain among them."""
-    nodes = record["node"]
-    if not isinstance(nodes, list) or not nodes:
-        raise BadRow(f"'node' is {kind(nodes)}, not a list of nodes")
-    for node in nodes:
-        if not isinstance(node, dict):
-            raise BadRow(f"a node is {kind(node)}, not an object")
-        need(node, "node_id", "name", "context", "sent_num", "label")
-        if not is_list_of(node["context"], str):
-            raise BadRow(f"the context of node {node['node_id']!r} is not a list of tokens")
-        if not all(isinstance(node[name], int) for name in ("node_id", "sent_num", "label")):
-            raise BadRow(f"node_id, sent_num and label of node {node['node_id']!r} are not all numbers")
+    if not record["node"]:
+        raise BadRow("'node' has no nodes")
     # The files list nodes in random order; the chain's have the lowest ids, in its order.
-    nodes = sorted(nodes, key=lambda node: (node["sent_num"], node["node_id"]))
+    nodes = sorted(record["node"], key=lambda node: (node["sent_num"], node["node_id"]))
     chain = sorted((i for i, node in enumerate(nodes) if node["label"] == 1), key=lambda i: nodes[i]["node_id"])
-    return str(nodes[0]["name"]), [" ".join(node["context"]) for node in nodes], chain
+    return nodes[0]["name"], [" ".join(node["context"]) for node in nodes], chain
 
 
 BUILDER = PolitiHop

@@ -17,17 +17,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import Corpus, CorpusInfo, Record, csv_rows, need, split_files, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, Record, csv_rows, split_files
 from hfcf.corpora.formats.wikipedia import split_sentences
 from hfcf.tasks.verification import REFUTES, SUPPORTS
 
 _LEFT_OUT = {label: f"rows labelled {label} were left out" for label in ("mixture", "unproven")}
 _LEFT_OUT |= dict.fromkeys(("", "nan"), "rows without a label were left out")
+_ROW = Fields(claim_id=str, claim=str, explanation=str, label=str)
 
 
 class PubHealth(Corpus):
     """Release files → rows."""
 
+    ID = "claim_id"
     INFO = CorpusInfo(
         name="pubhealth",
         title="PubHealth: explainable fact checking of public health claims",
@@ -54,12 +56,12 @@ class PubHealth(Corpus):
         return csv_rows(path, delimiter="\t")
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "claim_id", "claim", "explanation", "label")
+        _ROW.check(record)
         row |= {"id": record["claim_id"], "claim": record["claim"].strip(), "label": record["label"].strip()}
         if row["label"] in _LEFT_OUT:
             self.leave_out(row, _LEFT_OUT[row["label"]])
             return
-        explanation = text_of(record, "explanation").strip()
+        explanation = record["explanation"].strip()
         explanation = "" if explanation == "nan" else explanation
         row["keys"] = [("claim", row["claim"]), ("explanation", explanation)]
         row["evidence"] = [{"title": "", "text": sentence} for sentence in split_sentences(explanation)]

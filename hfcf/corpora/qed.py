@@ -23,17 +23,40 @@ Physics", "bridge": null}]`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NotRequired
 
 from datasets import List
+from pydantic import StrictInt
+from typing_extensions import TypedDict
 
 from hfcf.core.schema import INT, TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, as_text, is_list_of, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Fields, split_files
 from hfcf.corpora.formats.answers import ALTERNATIVES, alternative_answers, check_places
-from hfcf.text.check import kind
 
-EXPLANATIONS = ("single_sentence", "multi_sentence", "none")
 SPAN = {"start": INT, "end": INT, "text": TEXT}
+_PLACE = dict[str, Any]
+
+
+class _Equality(TypedDict):
+    question_reference: _PLACE
+    sentence_reference: _PLACE
+
+
+class _Answer(TypedDict):
+    paragraph_reference: _PLACE
+
+
+_RECORD = Fields(
+    example_id=Any, title_text=str, question_text=str, paragraph_text=str, original_nq_answers=[[_PLACE]],
+    sentence_starts=NotRequired[list[StrictInt] | None], url=NotRequired[str | None],
+    annotation={
+        "explanation_type": Literal["single_sentence", "multi_sentence", "none"],
+        "referential_equalities": NotRequired[list[_Equality] | None],
+        "answer": NotRequired[list[_Answer] | None],
+        "selected_sentence": NotRequired[_PLACE | None],
+    },
+)  # fmt: skip
 
 
 class QED(Corpus):
@@ -71,37 +94,23 @@ class QED(Corpus):
     }
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "example_id", "title_text", "question_text", "paragraph_text", "original_nq_answers", "annotation")
-        context, question = text_of(record, "paragraph_text"), text_of(record, "question_text")
-        row |= {"id": record["example_id"], "context": context, "question": question, "url": as_text(record.get("url"))}
-        row["title"] = row["group_id"] = as_text(text_of(record, "title_text"))
-        alternatives = record["original_nq_answers"]
-        if not (is_list_of(alternatives, list) and all(is_list_of(alternative, dict) for alternative in alternatives)):
-            raise BadRow(f"original_nq_answers is {kind(alternatives)}, not a list of lists of {{start, end, string}}")
-        spans = [[span_of(span, context, "an answer") for span in alternative] for alternative in alternatives]
+        row["id"] = record.get("example_id")
+        _RECORD.check(record)
+        context, question = record["paragraph_text"], record["question_text"]
+        row |= {"context": context, "question": question, "url": record.get("url")}
+        row["title"] = row["group_id"] = record["title_text"]
+        spans = [[span_of(span, context, "an answer") for span in spans] for spans in record["original_nq_answers"]]
         if any(span["start"] is None for alternative in spans for span in alternative):
             raise BadRow("an answer has no place in the paragraph")
         answers, row["alternatives"] = alternative_answers(
             [(span["start"], span["text"]) for span in alternative] for alternative in spans
         )
         row["answers"] = check_places(context, answers)
-        starts = record.get("sentence_starts")
-        if starts is not None and not is_list_of(starts, int):
-            raise BadRow(f"sentence_starts is {kind(starts)}, not a list of numbers")
-        row["sentence_starts"] = starts
+        row["sentence_starts"] = record.get("sentence_starts")
         row |= self._explanation(record["annotation"], question, context)
 
-    def _explanation(self, annotation: Any, question: str, context: str) -> dict[str, Any]:
-        if not isinstance(annotation, dict) or annotation.get("explanation_type") not in EXPLANATIONS:
-            found = as_text(annotation.get("explanation_type") if isinstance(annotation, dict) else annotation)
-            raise BadRow(f"the explanation_type must be one of {', '.join(EXPLANATIONS)}, got {found}")
+    def _explanation(self, annotation: Mapping[str, Any], question: str, context: str) -> dict[str, Any]:
         equalities, answers = (annotation.get(name) or [] for name in ("referential_equalities", "answer"))
-        for name, items, fields in (
-            ("referential_equalities", equalities, ("question_reference", "sentence_reference")),
-            ("answer", answers, ("paragraph_reference",)),
-        ):
-            if not is_list_of(items, dict) or not all(isinstance(item.get(field), dict) for item in items for field in fields):
-                raise BadRow(f"{name} is not a list of objects with {' and '.join(fields)}")
         sentence = annotation.get("selected_sentence")
         return {
             "explanation_type": annotation["explanation_type"],

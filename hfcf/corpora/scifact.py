@@ -26,17 +26,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import StrictInt
+from typing_extensions import TypedDict
+
 from hfcf.core.schema import RATIONALES
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, CorpusInfo, choice, is_list_of, need, split_files, text_of
+from hfcf.corpora.base import (
+    BadRow,
+    Corpus,
+    CorpusConfig,
+    CorpusError,
+    CorpusInfo,
+    Fields,
+    choice,
+    split_files,
+)
 from hfcf.corpora.base.values import whole_pieces
 from hfcf.corpora.fever import RTE_LABELS, rte_lines, rte_resources
-from hfcf.corpora.formats.read import Record, csv_rows, json_lines
+from hfcf.corpora.formats.read import Record, csv_rows, json_lines, split_records
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-from hfcf.text.check import kind
 
 _RTE = (("train", "train"), ("validation", "dev"))
 _TABLES = split_files("RTE-scifact/{}.tsv", "{}.tsv", names=_RTE)
 _LINES = split_files("RTE-scifact/processed/{}.raw.input1", "processed/{}.raw.input1", "{}.raw.input1", names=_RTE)
+
+
+class _Rationale(TypedDict):
+    sentences: list[StrictInt]
+    label: str
+
+
+_CLAIM = Fields(id=Any, claim=str, evidence=dict[str, list[_Rationale]], cited_doc_ids=list[Any])
+_DOCUMENT = Fields(doc_id=Any, title=str, abstract=[str])
+_PAIR = Fields(index=str, sentence1=str, sentence2=str, entailment=str)
 
 
 @dataclass
@@ -112,14 +133,14 @@ class SciFact(Corpus):
             row["keys"] = [("claim", record["claim"]), ("evidence", record["text"].strip())]
             row["label"] = self.label(record["label"])
             return
-        need(record, "id", "claim", "evidence", "cited_doc_ids")
-        row |= {"id": record["id"], "claim": record["claim"]}
+        row |= {name: record.get(name) for name in ("id", "claim")}
+        _CLAIM.check(record)
         marked, labels = _evidence(record)
         if len(labels) > 1:
             raise BadRow(f"its evidence has several labels: {', '.join(map(repr, labels))}")
         row["label"] = labels[0] if labels else NOT_ENOUGH_INFO
         documents = list(marked) if labels else [str(name) for name in record["cited_doc_ids"]]
-        row["keys"] = [("claim", str(record["claim"]).strip()), *(("document", name) for name in documents)]
+        row["keys"] = [("claim", record["claim"].strip()), *(("document", name) for name in documents)]
         if not documents:
             raise BadRow("it has no evidence and cites no document")
         decisive: list[int] = []
@@ -145,51 +166,29 @@ class SciFact(Corpus):
 
 def _evidence(record: Mapping[str, Any]) -> tuple[dict[str, set[int]], list[Any]]:
     """Return the rationale sentences of each document, and the labels."""
-    if not isinstance(record["cited_doc_ids"], list):
-        raise BadRow(f"the field 'cited_doc_ids' is {kind(record['cited_doc_ids'])}, not a list")
-    marked: dict[str, set[int]] = {}
-    labels: list[Any] = []
-    try:
-        for name, sets in record["evidence"].items():
-            for rationale in sets:
-                need(rationale, "sentences", "label")
-                marked.setdefault(name, set()).update(int(i) for i in rationale["sentences"])
-                labels.append(rationale["label"])
-    except BadRow:
-        raise
-    except (AttributeError, TypeError, ValueError):
-        raise BadRow(f"the evidence is not {{document: [{{sentences, label}}]}}: {str(record['evidence'])[:200]}") from None
-    return marked, [label for i, label in enumerate(labels) if label not in labels[:i]]
+    marked = {name: {i for rationale in sets for i in rationale["sentences"]} for name, sets in record["evidence"].items() if sets}
+    return marked, list(dict.fromkeys(rationale["label"] for sets in record["evidence"].values() for rationale in sets))
 
 
 def _table(path: Path) -> Iterator[Record]:
-    for record in csv_rows(path, delimiter="\t"):
-        if record.unreadable:
-            yield record
-        elif missing := [name for name in ("index", "sentence1", "sentence2", "entailment") if name not in record.value]:
-            names = ", ".join(map(repr, record.value))
-            yield Record(record.kind, record.number, unreadable=f"the field {missing[0]!r} is missing: found {names}")
-        else:
-            index, text, claim, label = (record.value[name] for name in ("index", "sentence1", "sentence2", "entailment"))
-            value = {"id": f"{path.stem}-{index}", "claim": claim, "text": text, "label": label}
-            yield Record(record.kind, record.number, value)
+    return split_records(csv_rows(path, delimiter="\t"), lambda line: [_pair(_PAIR.check(line), path.stem)])
+
+
+def _pair(line: Mapping[str, str], split: str) -> dict[str, str]:
+    return {"id": f"{split}-{line['index']}", "claim": line["sentence2"], "text": line["sentence1"], "label": line["entailment"]}
 
 
 def _abstracts(path: Path) -> dict[str, dict[str, Any]]:
     documents = {}
     for record in json_lines(path):
-        if record.unreadable:
-            raise CorpusError(f"{path}: {record.unreadable}")
         try:
-            need(record.value, "doc_id", "title", "abstract")
-            text_of(record.value, "title")
-            sentences = record.value["abstract"]
-            if not is_list_of(sentences, str):
-                raise BadRow("the field 'abstract' is not a list of sentences")
+            if record.unreadable:
+                raise BadRow(record.unreadable)
+            document = _DOCUMENT.check(record.value)
         except BadRow as error:
             raise CorpusError(f"{path}, {record.place}: {error}") from None
-        sentences = [sentence.strip() for sentence in sentences]
-        documents[str(record.value["doc_id"])] = {"title": record.value["title"].strip(), "abstract": sentences}
+        sentences = [sentence.strip() for sentence in document["abstract"]]
+        documents[str(document["doc_id"])] = {"title": document["title"].strip(), "abstract": sentences}
     return documents
 
 

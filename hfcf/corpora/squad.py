@@ -19,9 +19,20 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import Corpus, CorpusInfo, Record, as_text, is_list_of, json_list, need, split_files, text_of
-from hfcf.corpora.formats.answers import check_places, listed_answers
-from hfcf.text.check import kind
+from hfcf.corpora.base import (
+    Corpus,
+    CorpusInfo,
+    Fields,
+    Record,
+    json_list,
+    split_files,
+    split_records,
+)
+from hfcf.corpora.formats.answers import check_places
+
+_ARTICLE, _PARAGRAPH = Fields(paragraphs=[dict[str, Any]]), Fields(qas=[dict[str, Any]])
+_QUESTION = Fields(id=Any, title=str, context=str, question=str)
+_ANSWERED = Fields(answers=[{"text": str, "answer_start": int}])
 
 
 class SquadLayout(Corpus):
@@ -38,43 +49,25 @@ class SquadLayout(Corpus):
 def questions(path: Path) -> Iterator[Record]:
     """Yield the questions of a file, each with the fields of its article and its paragraph."""
     number = count(1)
-    for article in json_list(path, key="data"):
-        if article.unreadable:
-            yield article
-            continue
-        for paragraph in _items(article, "paragraphs", "context, qas"):
-            if isinstance(paragraph, Record):
-                yield paragraph
-                continue
-            shared = {**article.value, **paragraph}
-            for question in _items(Record("article", article.number, paragraph), "qas", "id, question, answers"):
-                fields = {name: value for name, value in shared.items() if name not in ("paragraphs", "qas")}
-                yield question if isinstance(question, Record) else Record("question", next(number), {**fields, **question})
+    paragraphs = split_records(
+        json_list(path, key="data"),
+        lambda article: [{**article, **paragraph} for paragraph in _ARTICLE.check(article)["paragraphs"]],
+    )
+    records = split_records(
+        paragraphs, lambda paragraph: [{**paragraph, **question} for question in _PARAGRAPH.check(paragraph)["qas"]]
+    )
+    for question in records:
+        yield question if question.unreadable else Record("question", next(number), question.value)
 
 
 def fill_question(row: dict[str, Any], record: dict[str, Any]) -> dict[str, list[Any]]:
     """Write a question's texts and its group into `row`, and return its answers, whose places are not checked."""
     row["id"] = record.get("id")
-    need(record, "id", "title", "context", "question", *([] if record.get("is_impossible") else ["answers"]))
+    _QUESTION.check(record)
     row |= {"context": record["context"], "question": record["question"]}
-    row["title"] = row["group_id"] = as_text(text_of(record, "title"))
-    for name in ("context", "question"):
-        text_of(record, name)
-    if record.get("is_impossible"):
-        return listed_answers([])
-    return listed_answers(record["answers"])
-
-
-def _items(record: Record, field: str, fields: str) -> Iterator[Any]:
-    """Yield the objects of a list, or one record with the reason why there are none."""
-    items = record.value.get(field)
-    if not is_list_of(items, dict):
-        found = ", ".join(map(repr, record.value)) or "no fields"
-        what = "missing" if field not in record.value else f"{kind(items)}, not a list of objects"
-        why = f"{record.place}: {field!r} is {what} ({{{fields}}} are expected in it; found {found})"
-        yield Record("article", record.number, unreadable=why)
-    else:
-        yield from items
+    row["title"] = row["group_id"] = record["title"]
+    answers = [] if record.get("is_impossible") else _ANSWERED.check(record)["answers"]
+    return {name: [answer[name] for answer in answers] for name in ("text", "answer_start")}
 
 
 class Squad(SquadLayout):

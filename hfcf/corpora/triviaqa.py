@@ -17,16 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NotRequired
 
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusInfo, Record, as_text, json_list, need, split_files, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, Record, json_list, split_files
 from hfcf.corpora.formats.answers import open_answers
-from hfcf.text.check import kind
 
 _NAMES = (("train", "train"), ("validation", "dev"), ("test", "test-without-answers"))
+_QUESTION = Fields(QuestionId=Any, Question=str)
+_OTHERS = NotRequired[list[str] | None]
+_ANSWERED = Fields(Answer={"Value": str, "Aliases": [str], "HumanAnswers": _OTHERS, "NormalizedAliases": _OTHERS})
 
 
 class TriviaQA(Corpus):
@@ -59,23 +61,12 @@ class TriviaQA(Corpus):
         return json_list(path, key="Data")
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "QuestionId", "Question")
-        row |= {"id": record["QuestionId"], "question": text_of(record, "Question")}
+        row |= {"id": record.get("QuestionId"), "question": _QUESTION.check(record)["Question"]}
         if "Answer" not in record and "SearchResults" in record:  # the blind test split
             return
-        need(record, "Answer")
-        answer = record["Answer"]
-        if not isinstance(answer, dict):
-            raise BadRow(f"'Answer' is {kind(answer)}, not an object with Value and Aliases")
-        need(answer, "Value", "Aliases")
-        texts = [[text_of(answer, "Value")], answer["Aliases"], answer.get("HumanAnswers") or []]
-        lists = [
-            open_answers(part, f"Answer.{name}")["text"]
-            for part, name in zip(texts, ("Value", "Aliases", "HumanAnswers"), strict=True)
-        ]
-        row["answers"] = open_answers([text for part in lists for text in part], "Answer")
-        normalized = open_answers(answer.get("NormalizedAliases") or [], "Answer.NormalizedAliases")["text"]
-        row["normalized_aliases"] = list(map(as_text, normalized))
+        answer = _ANSWERED.check(record)["Answer"]
+        row["answers"] = open_answers([answer["Value"], *answer["Aliases"], *(answer.get("HumanAnswers") or ())], "Answer")
+        row["normalized_aliases"] = list(dict.fromkeys(answer.get("NormalizedAliases") or ()))
 
 
 BUILDER = TriviaQA

@@ -18,14 +18,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, need, split_files, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, split_files
 from hfcf.tasks.verification import LABELS
 from hfcf.text.normalise import unbracket
+
+_ROW = Fields(unique_id=Any, case_id=str, label=str, claim=str, evidence=str, page=str)
 
 
 class VitaminC(Corpus):
     """Release files → rows."""
 
+    ID = "unique_id"
     INFO = CorpusInfo(
         name="vitaminc",
         title="VitaminC: robust fact verification with contrastive evidence",
@@ -48,10 +51,10 @@ class VitaminC(Corpus):
     EXTRA: ClassVar = {"page": TEXT}
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "unique_id", "case_id", "label", "claim", "evidence", "page")
-        row |= {"id": record["unique_id"], "group_id": record["case_id"], "claim": record["claim"], "label": record["label"]}
-        row |= {field: unbracket(text_of(record, field)) for field in ("claim", "page")}
-        row["evidence"] = [{"title": "", "text": unbracket(text_of(record, "evidence"))}]
+        _ROW.check(record)
+        row |= {"id": record["unique_id"], "group_id": record["case_id"], "label": record["label"]}
+        row |= {field: unbracket(record[field]) for field in ("claim", "page")}
+        row["evidence"] = [{"title": "", "text": unbracket(record["evidence"])}]
         row["label"] = self.label(record["label"])
 
 

@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import Corpus, CorpusInfo, Record, as_text, csv_rows, need, split_records, text_of
+from hfcf.corpora.base import Corpus, CorpusInfo, Fields, Record, as_text, csv_rows, split_records
 from hfcf.tasks.verification import REFUTES, SUPPORTS
+
+_ROW = Fields(id=str, claim=str, refuted=str, context=str, url=str)
 
 
 class WikiFactCheck(Corpus):
@@ -53,16 +55,16 @@ class WikiFactCheck(Corpus):
         return split_records(records, lambda record: ({**record, "column": column} for column in self.INFO.labels))
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "id", "claim", "refuted", "context", "url")
+        _ROW.check(record)
         column = record["column"]
         if column == "refuted" and record["refuted"].strip() == record["claim"].strip():
             self.leave_out(row, "refuted claims that are the claim itself were left out")
             return
         name = str(as_text(record["id"]))
         row |= {"id": name if column == "claim" else f"{name}-{column}", "group_id": name}
-        row |= {"claim": text_of(record, column), "label": self.label(column)}
-        row["evidence"] = [{"title": "", "text": text_of(record, "context")}]
-        row["url"] = as_text(text_of(record, "url"))
+        row |= {"claim": record[column], "label": self.label(column)}
+        row["evidence"] = [{"title": "", "text": record["context"]}]
+        row["url"] = as_text(record["url"])
 
 
 BUILDER = WikiFactCheck

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from datasets import List
 
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text, is_list_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Files, Record, as_text
 from hfcf.corpora.base.info import ALIASES
 from hfcf.corpora.formats.read import json_column
 from hfcf.text.check import kind, text_problem
@@ -123,7 +123,8 @@ def _strip(value: Any) -> str | None:
 def _texts(value: Any) -> list[str]:
     """Return the texts of an explanation, without blank texts; an empty list if it is neither a text nor a list of texts."""
     texts = [value] if isinstance(value, str) else value
-    return [_strip(text) or "" for text in texts if text.strip()] if is_list_of(texts, str) else []
+    sound = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+    return [_strip(text) or "" for text in texts if text.strip()] if sound else []
 
 
 def _column(path: Path, name: str) -> dict[str, Any]:

@@ -7,35 +7,24 @@ import os
 import re
 import shutil
 import sqlite3
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import databases
 import datasets
 import pytest
-from datasets import ClassLabel, Dataset
+from datasets import Dataset
 
 import hfcf
 from hfcf.core.schema import STATUS
 from hfcf.core.task import find_problem, get_task
 from hfcf.corpora import builder_class, names
 from hfcf.corpora.base import CorpusError
-from hfcf.corpora.custom.source import NAMED
 from hfcf.pipeline.build_corpus import build, main
 from hfcf.training.data import drop_related
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "corpora"
-DATA = os.environ.get("HFCF_DATA")
-real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    datasets.disable_progress_bars()
 
 
 @pytest.fixture
@@ -153,31 +142,11 @@ def test_fever_release_needs_its_pages(tmp_path: Path) -> None:
         hfcf.load("fever", data_dir=tmp_path, split="paper_dev")
 
 
-@pytest.mark.parametrize(
-    "page", [{"id": None, "lines": ""}, {"id": "Vidova_-LRB-film-RRB-", "lines": 3}, '{"id": "\\q"}', '{"lines": ']
-)
-def test_a_page_of_wikipedia_that_is_none_is_named(tmp_path: Path, page: Any) -> None:
-    shutil.copytree(FIXTURES / "fever", tmp_path / "fever")
-    path = tmp_path / "fever" / "wiki-pages" / "wiki-001.jsonl"
-    path.write_text(path.read_text() + (page if isinstance(page, str) else json.dumps(page)) + "\n")
-    with pytest.raises(CorpusError, match=r"wiki-001\.jsonl"):
-        hfcf.load("fever", data_dir=tmp_path / "fever", on_error="reject")
-
-
 def test_fever_rte_form() -> None:
     ds = hfcf.load("fever", data_dir=FIXTURES / "fever_rte", split="dev")
     assert ds["label"] == ["SUPPORTS", "REFUTES", "SUPPORTS"]
     assert ds[2]["evidence"] == [{"title": "", "text": "Bled ( [ blɛt ] ) is a lake ."}]
     assert ds["group_id"] == ["dev-1", "dev-1", "dev-3"]  # The first two share a sentence.
-
-
-def test_fever_rte_files_must_be_parallel(tmp_path: Path) -> None:
-    folder = tmp_path / "rte"
-    shutil.copytree(FIXTURES / "fever_rte", folder)
-    with (folder / "RTE-Fever/processed/dev.label").open("a") as file:
-        file.write("entailment\n")
-    with pytest.raises(CorpusError, match=r"3 claims, 3 evidence.*4 labels"):
-        hfcf.load("fever", data_dir=folder)
 
 
 def test_feverous_copies() -> None:
@@ -281,32 +250,7 @@ def test_csv_and_jsonl_forms_of_evidence(tmp_path: Path) -> None:
     assert table["label"] == ["SUPPORTS", "SUPPORTS"]
 
 
-def test_a_published_folder_is_read_as_parquet(tmp_path: Path) -> None:
-    label = ClassLabel(names=["REFUTES", "SUPPORTS"])
-    rows = Dataset.from_list([{**ROW, "group_id": f"g{i}", "label": i, "score": 0.5} for i in (1, 0)])
-    for split, name in (("train", "data/default/train-0f3a.parquet"), ("validation", "data/default/dev.parquet")):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        part = rows.select([split == "validation"]).cast_column("label", label)
-        part.to_parquet(tmp_path / name)
-    both = hfcf.load("parquet", data_dir=tmp_path)
-    assert {split: part["label"] for split, part in both.items()} == {"train": ["SUPPORTS"], "validation": ["REFUTES"]}
-    assert both["train"]["group_id"] == ["g1"]
-    assert both["train"]["evidence"] == [ROW["evidence"]]
-    assert both["train"].column_names == list(get_task("verification").features)
-    given = hfcf.load("parquet", data_files=str(tmp_path / "data/default/train-0f3a.parquet"), split="train")
-    assert given["claim"] == both["train"]["claim"]
-    (tmp_path / "broken.parquet").write_text("no Parquet")
-    with pytest.raises(CorpusError, match=r"broken\.parquet"):
-        hfcf.load("parquet", data_files=tmp_path / "broken.parquet", split="train")
-
-
 # --- errors
-
-
-def test_an_unknown_label_of_own_files_names_the_cure(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "mine.jsonl", ROW, {**ROW, "id": "2", "label": "MAYBE"})
-    with pytest.raises(CorpusError, match=r"'MAYBE'.*labels="):
-        hfcf.load("jsonl", data_files=path)
 
 
 def test_booleans_of_yaml_map_labels(tmp_path: Path) -> None:
@@ -342,16 +286,6 @@ def test_headers_with_capitals_and_blanks_are_meant(mark: str, tmp_path: Path) -
     ds = hfcf.load("csv", data_files=path, split="train")
     assert (ds[0]["id"], ds[0]["claim"], ds[0]["label"]) == ("a", "C.", "SUPPORTS")
     assert ds[0]["evidence"] == [{"title": "T.", "text": "E."}]
-
-
-def test_truncated_json_and_wrong_encoding(tmp_path: Path) -> None:
-    name = "hover_dev_release_v1.1.json"
-    (tmp_path / name).write_text((FIXTURES / "hover" / name).read_text()[:-30])
-    with pytest.raises(CorpusError, match=name):
-        hfcf.load("hover", data_dir=tmp_path)
-    (tmp_path / "mine.jsonl").write_bytes(json.dumps({**ROW, "claim": "José."}, ensure_ascii=False).encode("latin-1"))
-    with pytest.raises(CorpusError, match=r"line 1.*UTF-8.*0xe9"):
-        hfcf.load("jsonl", data_files=tmp_path / "mine.jsonl")
 
 
 def test_absent_split_names_what_is_there() -> None:
@@ -432,21 +366,6 @@ def test_reject_loses_and_shifts_nothing(tmp_path: Path) -> None:
     assert all(find_problem(row) is None for row in undecided)
 
 
-def test_reject_in_csv(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_bytes(
-        b"id,claim,evidence,label\n1,C.,E.,SUPPORTS\n2,C.,E.\n3,Jos\xe9.,E.,SUPPORTS\n"
-        b"4,C.,[1] is cited.,REFUTES\n5,C.," + b"x" * 200_000 + b',SUPPORTS\n6,"a"b,E.,SUPPORTS\n7,C.,E.,SUPPORTS\n'
-    )
-    ds = hfcf.load("csv", data_files=path, split="train", on_error="reject")
-    assert [ds["id"][i] for i in (0, 2, 3, 4, 5, 6)] == ["1", "3", "4", "5", "6", "7"]
-    assert ds["claim"][5] == '"a"b'
-    reasons = [row["status"]["reason"] if row["status"] else None for row in ds]
-    assert [reason is None for reason in reasons] == [True, False, False, True, False, True, True]
-    assert reasons[1] == "line 3 has 3 fields and the header 4"
-    assert ds[2]["claim"] == r"Jos\udce9."
-
-
 def test_release_in_reject_mode_ties_no_good_rows_through_a_bad_one(tmp_path: Path) -> None:
     folder = tmp_path / "claims"
     folder.mkdir()
@@ -525,40 +444,3 @@ def test_the_docs_have_the_current_tables() -> None:
     page = (ROOT / "docs" / "reference" / "corpora.md").read_text(encoding="utf-8")
     sections = re.findall(r"<!-- generated: corpora_(\w+) -->", page)
     assert set(sections) == {builder_class(name).INFO.task for name in names()}
-
-
-def test_a_corpus_is_a_module_of_the_folder() -> None:
-    files = (ROOT / "hfcf" / "corpora").glob("[!_]*.py")
-    modules = {path.stem for path in files if "BUILDER" in path.read_text(encoding="utf-8")}
-    assert modules | {*NAMED} == {name for name in names() if builder_class(name).__module__.startswith("hfcf.")}
-
-
-# --- real files
-
-
-@real
-@pytest.mark.parametrize(
-    ("name", "folder", "sizes"),
-    [
-        ("hover", "hover_evidence", {"train": 22, "validation": 35}),
-        ("feverous", "feverous_programfc", {"validation": 2000}),
-        ("vitaminc", "vitaminc/vitaminc_real", {"test": 6002}),
-        ("vitaminc", "vitaminc/vitaminc_synthetic", {"test": 5000}),
-        ("fever", "fever_rte", {"validation": 4000}),
-    ],
-)
-def test_real_files(name: str, folder: str, sizes: dict[str, int]) -> None:
-    ds = hfcf.load(name, data_dir=Path(str(DATA)) / folder)
-    assert {split: len(part) for split, part in ds.items()} == sizes
-    for part in ds.values():
-        assert [find_problem(row) for row in part if find_problem(row)] == []
-        assert len(set(part["id"])) == len(part)
-        assert max(Counter(part["group_id"]).values()) < 100
-        assert not [text for pieces in part["evidence"] for piece in pieces if "[[" in (text := piece["text"]) or "-LRB-" in text]
-
-
-@real
-def test_real_hover_evidence_takes_its_titles_from_the_release() -> None:
-    ds = hfcf.load("hover", data_dir=Path(str(DATA)) / "hover_evidence", split="validation")
-    assert all(piece["title"] for row in ds for piece in row["evidence"])
-    assert set(ds["num_hops"]) == {2, 3}

@@ -16,15 +16,17 @@ from hfcf.pipeline.run import load_inputs, read_recipe
 
 CODE = """
 from hfcf import Corpus, CorpusInfo
-from hfcf.corpora.base import need
+from hfcf.corpora.base import Fields
 from hfcf.tasks.verification import SUPPORTS
+
+RECORD = Fields(id=str, claim=str, text=str, label=str)
 
 class FactFiles(Corpus):
     INFO = CorpusInfo(name="factfiles", title="FactFiles", paper="none", labels={"true": SUPPORTS})
     FILES = (("train", "train.jsonl"),)
 
     def fill(self, row, record):
-        need(record, "id", "claim", "text", "label")
+        RECORD.check(record)
         row |= {"id": record["id"], "claim": record["claim"], "evidence": [{"title": "", "text": record["text"]}]}
         row["label"], row["group_id"] = self.label(record["label"]), record["id"]
 

@@ -3,57 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 
 import hfcf
-from hfcf.core.task import find_problem, get_task
+from hfcf.core.task import get_task
 from hfcf.corpora.base import CorpusError, json_lines
 from hfcf.corpora.formats.answers import context_group
-from hfcf.tasks.qa import why_misplaced
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
-DATA = os.environ.get("HFCF_DATA")
-real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
 COLUMNS = list(get_task("qa").features)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    datasets.disable_progress_bars()
 
 
 def load(name: str, split: str | None = None, folder: str | None = None, **options: Any) -> Any:
     return hfcf.load(name, data_dir=FIXTURES / (folder or name), split=split, **options)
-
-
-@pytest.fixture
-def copied(tmp_path: Path) -> Callable[[str], Path]:
-    """`copied("squad")` is a copy of a fixture that a test may spoil."""
-    return lambda name: Path(shutil.copytree(FIXTURES / name, tmp_path / name))
-
-
-def check(ds: datasets.Dataset) -> list[str]:
-    """What every row of a release must be; returns why rows can't be worked on."""
-    assert list(ds.features)[: len(COLUMNS)] == COLUMNS
-    assert len(set(ds["id"])) == len(ds)
-    rows = ds.to_list()
-    for row in rows:
-        answers = row["answers"]
-        assert why_misplaced(row["context"], answers) is None, row["id"]
-        assert len(answers["answer_start"]) in (0, len(answers["text"]))
-        numbers = {number for one in row.get("alternatives") or [] for number in one}
-        assert numbers in (set(), set(range(len(answers["text"])))), row["id"]
-    return [why for row in rows if (why := find_problem(row))]
 
 
 # --- SQuAD's layout
@@ -80,36 +47,6 @@ def test_squad_v2_has_rows_without_an_answer(copied: Callable[[str], Path]) -> N
     ds = hfcf.load("squad", data_files={"train": path}, split="train")
     assert ds["answers"][0] == {"text": [], "answer_start": []}
     assert len(ds["answers"][1]["text"]) == 2
-
-
-BAD_PLACES: list[tuple[str, Any, str]] = [
-    ("one before", 90, r"the answer 'its church' is not at character 90 of the context, where ' its churc' is"),
-    ("UTF-16", 92, "it counts UTF-16 code units"),
-    ("bytes", 94, "it counts bytes of UTF-8"),
-    ("before the text", -1, "is not at character -1"),
-    ("after the text", 10_000, "is not at character 10000"),
-    ("text", "91", "answer_start of answer 0 is .*'91'"),
-    ("null", None, "answer_start of answer 0 is null"),
-    ("a fraction", 91.0, "answer_start of answer 0 is a number"),
-    ("yes", True, "answer_start of answer 0 is true or false"),
-]
-
-
-@pytest.mark.parametrize(("place", "message"), [pytest.param(place, message, id=name) for name, place, message in BAD_PLACES])
-def test_a_release_with_a_wrong_place_is_refused(copied: Callable[[str], Path], place: Any, message: str) -> None:
-    folder = copied("squad")
-    path = folder / "train-v1.1.json"
-    content = json.loads(path.read_text())
-    content["data"][0]["paragraphs"][0]["qas"][1]["answers"][0]["answer_start"] = place
-    path.write_text(json.dumps(content))
-    with pytest.raises(CorpusError, match=rf"train-v1\.1\.json, question 2 \(id 's2'\): .*({message})"):
-        hfcf.load("squad", data_dir=folder, split="train")
-    ds = hfcf.load("squad", data_dir=folder, split="train", on_error="reject")
-    assert [row["status"] is None for row in ds] == [True, False, True, True]
-    assert ds[1]["question"] == "What is on the island?"
-    clean = load("squad", "train")
-    kept = ds.filter(lambda row: row["status"] is None).remove_columns("status").to_list()
-    assert kept == [row for row in clean.to_list() if row["id"] != "s2"]
 
 
 def test_adversarial_qa() -> None:
@@ -165,26 +102,6 @@ def test_qed() -> None:
     assert ds["group_id"] == ["Vidova (film)", "Vidova (film)", "Ostrava"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            '"start": 13, "end": 28',
-            '"start": 14, "end": 28',
-            r"line 1 \(id '-11'\): a reference of the question .*at 14–28.*'he film",
-        ),
-        ('"start": 36, "end": 58', '"start": 36, "end": 57', r"an answer 'José Rade and Eva Holm' is not at 36–57"),
-    ],
-)
-def test_a_wrong_place_in_qed_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
-    path = copied("qed") / "qed-train.jsonlines"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(CorpusError, match=message):
-        hfcf.load("qed", data_files=path)
-
-
 def test_natural_questions_with_short_answers() -> None:
     splits = load("natural_questions")
     train, dev = splits["train"], splits["validation"]
@@ -219,23 +136,6 @@ def test_natural_questions_of_mrqa(tmp_path: Path) -> None:
     assert hfcf.load("natural_questions", data_dir=both, form="short", split="train")["id"] == ["101", "102", "104"]
     with pytest.raises(CorpusError, match="no file is of the form 'mrqa'"):
         load("natural_questions", form="mrqa")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"short_answers": [{"start_token": 11', '"short_answers": [{"start_token": 3', "outside the long answer"),
-        ('"end_token": 12}]', '"end_token": 1200}]', r"tokens 11–1200, outside the \d+ tokens"),
-        ("?title=Lake_Bled", "?page=Lake_Bled", "no document_title, and no title="),
-    ],
-)
-def test_another_layout_of_natural_questions_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
-    path = copied("natural_questions") / "v1.0-simplified_simplified-nq-train.jsonl"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(CorpusError, match=message):
-        hfcf.load("natural_questions", data_files=path)
 
 
 @pytest.mark.parametrize("split", [None, "-LRB-", 3, "all"])
@@ -321,23 +221,6 @@ def test_a_title_that_mrqa_marks_leaves_the_context_and_answers_keep_their_place
     assert set(ds["group_id"]) == {context_group(context)}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("[[42, 49]", "[[42]", r"a place of the answer 'Slovenia' is \[42\]"),
-        ('"qas"', '"questions"', "'qas' is null, not a list of questions; found .*'questions'"),
-        ('{"header"', '{"head"', "the first line is not a header"),
-    ],
-)
-def test_another_layout_of_mrqa_is_named(copied: Callable[[str], Path], old: str, new: str, message: str) -> None:
-    path = copied("mrqa") / "dev" / "BioASQ.jsonl"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(CorpusError, match=message):
-        hfcf.load("mrqa", data_files={"test": path}, split="test")
-
-
 def test_a_broken_archive_is_named(copied: Callable[[str], Path]) -> None:
     path = copied("mrqa") / "dev" / "HotpotQA.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-20])
@@ -374,21 +257,6 @@ def test_curated_trec_keeps_patterns() -> None:
     assert {flag for part in splits.values() for flag in part["regex"]} == {True}
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"question": "Who?", "answer": "a"}', "'answer' is one text, not a list of texts"),
-        ("Who?\t__import__('os')", "the answers are not a list"),
-        ("Who?", "the line has 1 fields"),
-    ],
-)
-def test_a_bad_line_of_curated_trec_is_named(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "CuratedTrec-test.txt"
-    path.write_text(f"{line}\n")
-    with pytest.raises(CorpusError, match=message):
-        hfcf.load("curated_trec", data_dir=tmp_path)
-
-
 def test_ambigqa() -> None:
     ds = load("ambigqa", "dev")
     assert ds["id"] == ["-7", "-7-0-0", "-7-0-1", "8"]
@@ -409,33 +277,3 @@ def test_boolq_contrast() -> None:
     assert not any(answers["answer_start"] for answers in ds["answers"])
     assert ds["group_id"] == ["Lake Bled"] * 3 + ["Pletna"]
     assert "1 perturbed questions without text were left out" in ds.info.description
-
-
-# --- real files
-
-
-PAIRS = {"quoref_contrast": {"original": 247, "perturbed": 402}, "boolq_contrast": {"original": 69, "perturbed": 335}}
-
-
-@real
-@pytest.mark.parametrize(
-    ("name", "folder", "sizes", "unworkable"),
-    [
-        ("xquad", "xquad_en", {"validation": 826}, 0),
-        ("quoref_contrast", "quoref_contrast", {"test": 247 + 402}, 0),
-        ("qed", "qed", {"validation": 1000}, 2),  # two paragraphs hold a bidirectional override
-        ("nq_open", "nq_open", {"validation": 3327, "efficientqa": 1800}, 0),
-        ("boolq_contrast", "boolq_contrast", {"validation": 69 + 335}, 0),
-    ],
-)
-def test_real_files(name: str, folder: str, sizes: dict[str, int], unworkable: int) -> None:
-    splits = hfcf.load(name, data_dir=Path(str(DATA)) / folder)
-    assert {split: len(part) for split, part in splits.items()} == sizes
-    reasons = [why for part in splits.values() for why in check(part)]
-    assert len(reasons) == unworkable
-    assert all("U+202C" in why for why in reasons)
-    if name in PAIRS:
-        ds = splits[next(iter(sizes))]
-        assert Counter(ds["kind"]) == PAIRS[name]
-        groups = {row["id"]: row["group_id"] for row in ds if row["kind"] == "original"}
-        assert all(groups[row["original_id"]] == row["group_id"] for row in ds)

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -33,13 +32,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "characters": {"tokens": None, "text": "The mail came from Rome.", "head": [4, 8], "tail": {"start": 19, "end": 23}},
     "text beside tokens": {"text": "not <e1>read"},
 }
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    datasets.disable_progress_bars()
 
 
 def write(path: Path, *rows: Any) -> Path:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +10,12 @@ import datasets
 import pytest
 
 import hfcf
-from hfcf.core.task import find_problem, get_task
+from hfcf.core.task import get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.tasks.verification import LABELS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "corpora"
-DATA = os.environ.get("HFCF_DATA")
-real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real release files, is not set")
 SUPPORTS, REFUTES, NEI = LABELS
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    datasets.disable_progress_bars()
 
 
 def load(name: str, split: str | None = None, **options: Any) -> Any:
@@ -187,43 +176,3 @@ def test_cad_imdb_pairs_reviews_with_their_revisions() -> None:
     assert inner.to_list() == [row for row in ds if row["kind"] == "revised"]
     pairs = hfcf.pair(inner, load("cad_imdb", "train", kind="original"), on="original_id")
     assert pairs[0]["source"]["text"] == ds[0]["text"]
-
-
-# --- bad files
-
-
-# --- real files
-
-
-REAL = [
-    ("fm2", "fool_me_twice", "validation", 1169, {SUPPORTS: 596, REFUTES: 573}, 209),
-    ("fever_symmetric", "fever_symmetric", "validation", 708, {SUPPORTS: 354, REFUTES: 354}, 163),
-    ("fever_symmetric", "fever_symmetric", "generated", 348, {SUPPORTS: 179, REFUTES: 169}, 114),
-    ("fever_adversarial", "fever_adversarial", "test", 400, {SUPPORTS: 197, REFUTES: 203}, 278),
-    ("ex_fever", "ex_fever", "test", 3000, {SUPPORTS: 973, REFUTES: 1018, NEI: 1009}, 2835),
-    ("covidfact", "covidfact", "full", 2201, {SUPPORTS: 694, REFUTES: 1507}, 690),
-    # 3,700 lines; in four of them the refuted claim is the claim itself.
-    ("wikifactcheck", "wikifactcheck", "validation", 7396, {SUPPORTS: 3700, REFUTES: 3696}, 3700),
-    ("cad_nli", "cad_nli", "train", 1666 + 2 * 3332, {SUPPORTS: 2770, REFUTES: 2782, NEI: 2778}, 1666),
-    ("cad_nli", "cad_nli", "validation", 200 + 2 * 400, {SUPPORTS: 326, REFUTES: 349, NEI: 325}, 200),
-]
-
-
-@real
-@pytest.mark.parametrize(("name", "folder", "split", "rows", "labels", "groups"), REAL, ids=[f"{n}-{s}" for n, _, s, *_ in REAL])
-def test_real_files(name: str, folder: str, split: str, rows: int, labels: dict[str, int], groups: int) -> None:
-    ds = hfcf.load(name, data_dir=Path(str(DATA)) / folder, split=split)
-    assert len(ds) == len(set(ds["id"])) == rows
-    assert Counter(ds["label"]) == labels
-    assert len(set(ds["group_id"])) == groups
-    # One context of WikiFactCheck holds U+0092, an apostrophe that the release lost.
-    assert len([row for row in ds if find_problem(row)]) == (2 if name == "wikifactcheck" else 0)
-    assert not [text for pieces in texts(ds) for text in pieces if "-LRB-" in text]
-
-
-@real
-def test_real_ex_fever_mini_test() -> None:
-    ds = hfcf.load("ex_fever", data_files=Path(str(DATA)) / "ex_fever/data/mini_test.csv", split="test")
-    assert len(ds) == 1000
-    assert Counter(ds["label"]) == {SUPPORTS: 326, REFUTES: 353, NEI: 321}
-    assert [row["id"] for row in ds if find_problem(row)] == []

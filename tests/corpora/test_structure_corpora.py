@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 
 import hfcf
@@ -27,13 +25,6 @@ real = pytest.mark.skipif(not DATA, reason="HFCF_DATA, the folder of the real re
 COLUMNS = list(get_task("structures").features)
 SUPPORTS, REFUTES, NEI = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
 Change = Callable[[Any], Any]
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HFCF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    datasets.disable_progress_bars()
 
 
 def load(name: str, split: str | None = None, folder: str | None = None, **options: Any) -> Any:
@@ -54,22 +45,6 @@ def changed(tmp_path: Path) -> Callable[[str, str, Change], Path]:
         return copy
 
     return make
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("checkwhy", {}), ("checkwhy", {"classes": 3}), ("wikiwhy", {}), *[("entailment_bank", {"task": task}) for task in "123"]],
-)
-def test_rows_can_be_built(name: str, options: dict[str, Any], tmp_path: Path) -> None:
-    splits = load(name, **options)
-    for split, part in splits.items():
-        assert list(part.features)[: len(COLUMNS)] == COLUMNS
-        assert set(part["corpus"]) == {name}
-        assert set(part["split"]) == {split}
-        assert all(part["group_id"])
-    build(name, data_dir=FIXTURES / name, out=tmp_path / "out", **options)
-    built = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "hub"))
-    assert {split: part.to_list() for split, part in built.items()} == {split: part.to_list() for split, part in splits.items()}
 
 
 # --- CheckWhy
@@ -162,56 +137,6 @@ def set_in(*path: Any, to: Any) -> Change:
     return change
 
 
-def rename_in(*path: Any, to: str) -> Change:
-    def change(content: Any) -> None:
-        for key in path[:-1]:
-            content = content[key]
-        content[to] = content.pop(path[-1])
-
-    return change
-
-
-LAYOUTS: list[tuple[str, Change, str]] = [
-    (
-        "claim",
-        rename_in(1, "claim", to="assertion"),
-        r"text of the claim .* none of 'claim', .*Found: 'checkwhy-id' \(a number: 8\).*'assertion' \(text: \"H.*KEYS\['claim'\]",
-    ),
-    (
-        "two texts",
-        set_in(1, "evidences", 0, "text", to="another"),
-        r"text of the evidence .* both 'evidence' and 'text'.*'useful' \(true or false: true\).*KEYS\['evidence'\]",
-    ),
-    ("flag", set_in(1, "evidences", 2, "useful", to="maybe"), "'useful' is text: \"maybe\", neither true nor false"),
-    ("number", set_in(1, "evidences", 2, "evidence_id", to=1.5), "'evidence_id' is a number: 1.5"),
-    ("same number", set_in(1, "evidences", 2, "evidence_id", to=2), "two pieces of evidence are named Sentence2"),
-    ("code", set_in(1, "argument_structure", to="import os\nos.remove('x')"), "can't be read, .*line 1, column 1: .*Import"),
-    (
-        "name",
-        set_in(1, "argument_structure", to="one_to_one_linking(Sentence9, Claim)"),
-        "named Sentence1, .*Sentence9 is not decl",
-    ),
-    (
-        "other verdict",
-        lambda rows: rows[1].update(label="SUPPORTS"),
-        "its argument structure prints REFUTES, and its label is SUPPORTS",
-    ),
-    ("useful", set_in(1, "evidences", 3, "useful", to=True), "does not use Sentence4, which the file marks with useful=True"),
-    ("not useful", set_in(1, "evidences", 2, "useful", to=False), "uses Sentence3, which the file marks with useful=False"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), [pytest.param(change, text, id=name) for name, change, text in LAYOUTS])
-def test_checkwhy_refuses_another_layout(changed: Callable[..., Path], change: Change, message: str) -> None:
-    folder = changed("checkwhy", "train.json", change)
-    with pytest.raises(CorpusError, match=rf"(?s)train\.json, item 2 \(id '8'\): .*{message}"):
-        hfcf.load("checkwhy", data_dir=folder, split="train")
-    ds = hfcf.load("checkwhy", data_dir=folder, split="train", on_error="reject")
-    assert [row["status"] is None for row in ds] == [True, False]
-    assert re.search(message, ds[1]["status"]["reason"])
-    assert ds[0]["structure"] == load("checkwhy", "train")[0]["structure"]
-
-
 def test_checkwhy_counts_leaves_that_the_structure_decides(changed: Callable[..., Path]) -> None:
     ds = hfcf.load(
         "checkwhy", data_dir=changed("checkwhy", "train.json", set_in(0, "evidences", 3, "leaf", to=True)), split="train"
@@ -252,42 +177,6 @@ def test_wikiwhy_groups_rows_of_a_page_and_of_an_effect(changed: Callable[..., P
     assert hfcf.load("wikiwhy", data_dir=same, split="train")["group_id"] == ["11", "11"]
     same = changed("wikiwhy", "dataset/v1.2/effect.json", set_in("effect", "20", to="the Sava rose, at Bled"))
     assert hfcf.load("wikiwhy", data_dir=same, split="full")["group_id"] == ["11", "3", "11"]
-
-
-WIKIWHY: list[tuple[str, Change, str]] = [
-    ("effect.json", set_in("effect", "3", to=None), r"row 2 \(id '3'\): effect\.json has no effect of this id"),
-    ("question.json", set_in("question", "99", to="Why?"), r"row 4 \(id '99'\): cause\.json has no cause of this id"),
-    ("effect.json", set_in("effect", "3", to=" "), r"row 2 \(id '3'\): the effect is empty"),
-    ("explanation.json", set_in("explanation", "3", to=[1]), r"row 2 \(id '3'\): the explanation is a list, neither a text nor"),
-]
-
-
-@pytest.mark.parametrize(("file", "change", "message"), WIKIWHY)
-def test_wikiwhy_refuses_a_row_that_a_file_lacks(changed: Callable[..., Path], file: str, change: Change, message: str) -> None:
-    folder = changed("wikiwhy_context", file, change)
-    with pytest.raises(CorpusError, match=message):
-        hfcf.load("wikiwhy", data_dir=folder)
-    ds = hfcf.load("wikiwhy", data_dir=folder, on_error="reject")
-    rows = [row for part in ds.values() for row in part]
-    assert sum(row["status"] is not None for row in rows) == 1
-    assert {row["id"] for row in rows} >= {"11", "3", "20"}
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "message"),
-    [
-        (
-            "effect.json",
-            rename_in("effect", to="effects"),
-            r"effect\.json can't be read: expected an object with 'effect', found 'eff",
-        ),
-        ("effect.json", set_in("effect", to=["a"]), r"effect\.json: 'effect' is a list, not an object"),
-        ("context.json", set_in("split", "3", to="extra"), r"the split 'extra' is unknown; the known splits are train, validation"),
-    ],
-)
-def test_wikiwhy_refuses_another_layout(changed: Callable[..., Path], file: str, change: Change, message: str) -> None:
-    with pytest.raises(CorpusError, match=message):
-        hfcf.load("wikiwhy", data_dir=changed("wikiwhy_context", file, change))
 
 
 def test_wikiwhy_needs_every_column_but_the_contexts(tmp_path: Path) -> None:
@@ -354,33 +243,7 @@ def test_entailment_bank_finds_the_folder_of_a_task(tmp_path: Path) -> None:
         hfcf.load("entailment_bank", data_dir=base, task=4)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (set_in(1, "proof", to="sent1 & sent2 => hypothesis;"), "its proof can't be read: line 1, column 1"),
-        (set_in(1, "proof", to="sent1 & sent7 -> hypothesis; "), "there is no sentence sent7"),
-        (set_in(1, "proof", to="sent1 & sent2 -> int1; int1 -> hypothesis; "), "its proof has no sentence for int1"),
-    ],
-)
-def test_entailment_bank_refuses_another_layout(changed: Callable[..., Path], change: Change, message: str) -> None:
-    folder = changed("entailment_bank", "dataset/task_1/dev.jsonl", change)
-    with pytest.raises(CorpusError, match=rf"dev\.jsonl, line 2 \(id 'Made_2'\): .*{message}"):
-        hfcf.load("entailment_bank", data_dir=folder, split="dev")
-    ds = hfcf.load("entailment_bank", data_dir=folder, split="dev", on_error="reject")
-    assert [row["status"] is None for row in ds] == [True, False]
-
-
 # --- real files
-
-
-@real
-def test_real_wikiwhy() -> None:
-    ds = hfcf.load("wikiwhy", data_dir=Path(str(DATA)) / "wikiwhy", split="full")
-    assert len(ds) == len(set(ds["id"])) == 6500
-    assert len(set(ds["group_id"])) > 6400
-    assert all(ds["cause"])
-    assert all(ds["effect"])
-    assert {len(explanation) for explanation in ds["explanation"]} == {1}
 
 
 @real

@@ -44,6 +44,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """The options that select the rows of so many labels, for a corpus that has them in different files."""
     split: str
     """The split whose rows are being read, for a corpus whose files have several."""
+    ID: ClassVar[str] = "id"
+    """The field with the id, which a record that can't be read keeps."""
     BLIND: ClassVar[Sequence[str]] = ()
     """Splits without labels, which are loaded only by name."""
     GROUPS_BY_KEYS: ClassVar[bool] = False
@@ -211,6 +213,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             row, why = builder.read(record)
             if row.pop("skip", False):
                 continue
+            if why and row["id"] is None:
+                row["id"] = record.value.get(self.ID)
             unnamed = row["id"] is None or not str(row["id"]).strip()
             if unnamed:
                 row["id"] = f"{record.kind}-{record.number}" if record.unreadable else f"row-{n}"

@@ -1,37 +1,57 @@
-"""Read and check the values of a record, and write the values of a row."""
+"""Check the fields of a record, and write the values of a row."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeGuard, TypeVar
+from typing import Any
+
+from pydantic import StrictInt, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from hfcf.corpora.formats.read import BadRow
 from hfcf.text.check import kind
 
-Item = TypeVar("Item")
+
+class Fields:
+    """The fields that a record must have, and their types, as pydantic checks them; it may have others.
+
+    Args:
+        types: each field's type; `[type]` is a list, and a dictionary of fields is an object. A whole number is no text.
+
+    >>> fields = Fields(id=Any, pages=[{"title": str, "lines": [str]}])
+    >>> fields.check({"id": 1, "pages": [{"title": "Rome", "lines": ["Rome is old.", 2]}]})
+    Traceback (most recent call last):
+    hfcf.corpora.formats.read.BadRow: the field 'pages[0].lines[1]' is a number (2): it should be a valid string
+    """
+
+    def __init__(self, **types: Any) -> None:
+        self._adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(_type_of(types))
+
+    def check(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of these fields; raise `BadRow`, which names the first field that is missing or of another type."""
+        try:
+            return self._adapter.validate_python(record)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
+        value = first["input"]
+        if first["type"] == "missing":
+            raise BadRow(f"the field {path!r} is missing: found {', '.join(map(repr, value)) or 'no fields'}")
+        if first["type"] == "string_unicode":
+            raise BadRow(f"the field {path!r} holds half of a surrogate pair: the file's encoding is broken: save it as UTF-8")
+        sample = "" if value is None else f" ({str(as_text(value))[:60]})"
+        raise BadRow(f"the field {path!r} is {kind(value)}{sample}: {first['msg'].replace('Input', 'it', 1)}")
 
 
-def need(record: Mapping[str, Any], *fields: str) -> None:
-    """Raise `BadRow` unless the record has these fields; the message lists its fields."""
-    if missing := [name for name in fields if name not in record]:
-        raise BadRow(
-            f"the field {missing[0]!r} is missing: found {', '.join(map(repr, record)) or 'no fields'}; "
-            f"expected {', '.join(map(repr, fields))}"
-        )
-
-
-def text_of(record: Mapping[str, Any], name: str) -> str:
-    """Return a field that must be text."""
-    if not isinstance(record[name], str):
-        raise BadRow(f"the field {name!r} is {kind(record[name])}, not text")
-    return str(record[name])
-
-
-def is_list_of(value: Any, item: type[Item]) -> TypeGuard[list[Item]]:
-    """Return whether a value is a list whose items all have this type."""
-    return isinstance(value, list) and all(isinstance(member, item) for member in value)
+def _type_of(types: Any) -> Any:
+    """Return the type that lists and dictionaries of types stand for."""
+    if isinstance(types, dict):
+        return TypedDict("Object", {name: _type_of(each) for name, each in types.items()})  # type: ignore[operator]
+    if isinstance(types, list):
+        return list[_type_of(types[0])]  # type: ignore[misc]
+    return StrictInt if types is int else types
 
 
 def as_text(value: Any) -> str | None:

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from hfcf.corpora.base import BadRow, as_text, need
+from hfcf.corpora.base import BadRow, as_text
 from hfcf.corpora.custom.columns import Columns
 from hfcf.corpora.custom.tables import is_missing
-from hfcf.corpora.formats.answers import check_places, context_group, listed_answers, looked_up, open_answers, typed_answers
+from hfcf.corpora.formats.answers import check_places, context_group, looked_up, open_answers, placed_answers
 from hfcf.text.check import kind
 
 Row = Mapping[str, Any]
@@ -220,9 +220,10 @@ def _read_answers(record: Row, context: str) -> tuple[dict[str, list[Any]], list
     if (start := whole_number(parse_cell(record.get("answer_start"), numbers=True))) not in (None, ""):
         if not isinstance(value, str):
             raise BadRow(f"answer_start is given for {kind(value)} in {name!r}; only a single text may have its own answer_start")
-        return typed_answers([value], [start]), [value]
+        return placed_answers([value], [start]), [value]
     if isinstance(value, dict):
-        need(value, "text")
+        if "text" not in value:
+            raise BadRow(f"{name!r} has no 'text', only {', '.join(map(repr, value))}; the known forms are {_ANSWERS}")
         texts, starts = _answer(value["text"]), value.get("answer_start")
         if starts is None:
             return _looked_up(texts, f"{name}.text", context)
@@ -230,14 +231,11 @@ def _read_answers(record: Row, context: str) -> tuple[dict[str, list[Any]], list
             texts, starts = [texts], [starts]
         if not isinstance(texts, list) or not isinstance(starts, list):
             raise BadRow(f"{name}.text is {kind(texts)} and {name}.answer_start {kind(starts)}; both are lists of the same length")
-        return typed_answers(texts, list(map(whole_number, starts))), list(dict.fromkeys(texts))
+        return placed_answers(texts, list(map(whole_number, starts))), list(dict.fromkeys(texts))
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
         if any(isinstance(item, dict) and item.get("answer_start") is not None for item in value):
-            items = [
-                {**item, "answer_start": whole_number(item.get("answer_start"))} if isinstance(item, dict) else item
-                for item in value
-            ]
-            answers = listed_answers(items, name)
+            items = [item if isinstance(item, dict) else {"text": item} for item in value]
+            answers = placed_answers(*([whole_number(item.get(key)) for item in items] for key in ("text", "answer_start")))
             return answers, list(dict.fromkeys(answers["text"]))
         texts = [item.get("text") if isinstance(item, dict) else item for item in value]
         return _looked_up(texts, f"{name}.text", context)

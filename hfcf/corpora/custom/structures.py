@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf.core.task import get_task
-from hfcf.corpora.base import BadRow, is_list_of, text_of
+from hfcf.corpora.base import BadRow
 from hfcf.corpora.base.values import text_group
 from hfcf.corpora.custom.cells import parse_cell, text_cell
 from hfcf.corpora.custom.columns import Columns
@@ -38,7 +38,7 @@ def read_structure(row: dict[str, Any], own: Row, columns: Columns, ends: int = 
     """Write the user's claim, evidence and structure into `row`; the label must be in it."""
     record = {field: own[str(columns[field])] for field in FIELDS if field in columns}
     row |= {name: text_cell(record.get(name)) for name in ("claim", "cause", "effect")}
-    row["group_id"] = text_group("claim", normalise(text_of(row, "claim")))
+    row["group_id"] = text_group("claim", normalise(str(row["claim"])))
     evidence = parse_cell(record["evidence"])
     if isinstance(evidence, dict):  # Arrow gives every object the names of all objects
         evidence = {name: text for name, text in evidence.items() if text is not None}
@@ -74,9 +74,13 @@ def _infos(evidence: Any, infos: Any) -> list[dict[str, Any]]:
         raise BadRow(f"the evidence is {what}; the known forms are {_FORMS}")
     if infos is None:
         return [{} for _ in evidence]
-    if not is_list_of(infos, dict) or len(infos) != len(evidence):
+    if not _are_objects(infos) or len(infos) != len(evidence):
         raise BadRow(f"evidence_info is not a list of {len(evidence)} objects, one for each piece of evidence")
     return infos
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[str, dict[str, Any]]:
@@ -103,7 +107,7 @@ def _pieces(evidence: dict[str, Any] | list[Any], ids: Sequence[Any]) -> dict[st
 def _structure(value: Any, texts: Mapping[str, str]) -> Structure:
     if value is None:
         return Structure(())
-    if is_list_of(value, dict):
+    if _are_objects(value):
         try:
             return Structure.from_columns(value)
         except (ValueError, KeyError, TypeError) as error:

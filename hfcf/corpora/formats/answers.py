@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from datasets import List
 
 from hfcf.core.schema import INT
-from hfcf.corpora.base.values import need, text_group
+from hfcf.corpora.base.values import Fields, text_group
 from hfcf.corpora.formats.read import BadRow
 from hfcf.tasks.qa import NO_ANSWERS, why_misplaced
-from hfcf.text.check import kind
 
 Span = tuple[int, str]
 """The start of a text, in code points, and the text."""
@@ -20,37 +20,22 @@ ALTERNATIVES = List(List(INT))
 """The column `alternatives`: each right answer as the list of its parts, which are numbers of answers from 0."""
 
 
+@cache
+def _texts(field: str) -> Fields:
+    return Fields(**{field: [str]})
+
+
+_PLACED = Fields(text=[str], answer_start=[int])
+
+
 def open_answers(texts: Any, field: str) -> dict[str, list[Any]]:
     """Return answers without places, each once."""
-    if not isinstance(texts, list):
-        what = "one text" if isinstance(texts, str) else kind(texts)
-        raise BadRow(f"the field {field!r} is {what}, not a list of texts")
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise BadRow(f"item {i} of {field!r} is {kind(text)}, not text")
-    return {"text": list(dict.fromkeys(texts)), "answer_start": []}
+    return {"text": list(dict.fromkeys(_texts(field).check({field: texts})[field])), "answer_start": []}
 
 
-def listed_answers(answers: Any, field: str = "answers") -> dict[str, list[Any]]:
-    """Return answers from SQuAD's list of {text, answer_start}; their places are not checked."""
-    if not isinstance(answers, list):
-        raise BadRow(f"the field {field!r} is {kind(answers)}, not a list of {{text, answer_start}}")
-    for i, answer in enumerate(answers):
-        if not isinstance(answer, dict):
-            raise BadRow(f"item {i} of {field!r} is {kind(answer)}, not an object with text and answer_start")
-        need(answer, "text", "answer_start")
-    return typed_answers([answer["text"] for answer in answers], [answer["answer_start"] for answer in answers])
-
-
-def typed_answers(texts: Sequence[Any], starts: Sequence[Any]) -> dict[str, list[Any]]:
+def placed_answers(texts: Sequence[Any], starts: Sequence[Any]) -> dict[str, list[Any]]:
     """Return answers; raise `BadRow` unless their texts are texts and their places whole numbers."""
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise BadRow(f"the text of answer {i} is {kind(text)}, not text")
-    for i, start in enumerate(starts):
-        if type(start) is not int:
-            raise BadRow(f"answer_start of answer {i} is {kind(start)} ({start!r}), not a whole number")
-    return {"text": list(texts), "answer_start": list(starts)}
+    return _PLACED.check({"text": texts, "answer_start": starts})
 
 
 def check_places(context: str, answers: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hfcf.corpora.base import BadRow, Record, as_text, is_list_of, json_lines, need, split_records
+from hfcf.corpora.base import BadRow, Fields, Record, as_text, json_lines, split_records
 from hfcf.corpora.formats.tokens import entity, of_tokens
 from hfcf.text.check import kind
+
+_DOCUMENT = Fields(doc_key=Any, sentences=[[str]], ner=[list[Any]], relations=[list[Any]])
 
 
 def relations(path: Path) -> Iterator[Record]:
@@ -22,15 +24,10 @@ def relations(path: Path) -> Iterator[Record]:
 
 
 def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    need(document, "doc_key", "sentences", "ner", "relations")
+    _DOCUMENT.check(document)
     sentences = document["sentences"]
-    if not is_list_of(sentences, list) or not all(is_list_of(sentence, str) for sentence in sentences):
-        raise BadRow("'sentences' is not a list of lists of tokens")
     for field in ("ner", "relations"):
-        parallel = document[field]
-        if not is_list_of(parallel, list):
-            raise BadRow(f"{field!r} is not a list of lists")
-        if len(parallel) != len(sentences):
+        if len(parallel := document[field]) != len(sentences):
             raise BadRow(f"{field!r} has {len(parallel)} lists for {len(sentences)} sentences: they must be parallel")
     first = 0
     for i, (tokens, ner, relations) in enumerate(zip(sentences, document["ner"], document["relations"], strict=True)):
@@ -44,7 +41,7 @@ def _relations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _is_entity(item: Any) -> bool:
     """Say whether an entry of `ner` has a position and a type. Other entries are ignored: a relation's positions need no type."""
-    return isinstance(item, list) and len(item) > 2 and is_list_of(item[:2], int) and isinstance(item[2], str)
+    return isinstance(item, list) and len(item) > 2 and all(type(place) is int for place in item[:2]) and isinstance(item[2], str)
 
 
 def fill(row: dict[str, Any], record: Mapping[str, Any]) -> str:

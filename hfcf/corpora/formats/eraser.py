@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hfcf.core.schema import RATIONALES
-from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, is_list_of, need, split_files, text_of
+from hfcf.corpora.base import BadRow, Corpus, CorpusConfig, CorpusError, Fields, split_files
 from hfcf.corpora.base.values import says_nothing, whole_pieces
 from hfcf.corpora.formats.read import lines
 from hfcf.corpora.formats.wikipedia import nfc
-from hfcf.text.check import kind
 from hfcf.text.normalise import unbracket
 
 CITATION = """@inproceedings{deyoung-etal-2020-eraser,
@@ -34,6 +33,8 @@ CITATION = """@inproceedings{deyoung-etal-2020-eraser,
   booktitle = {Proceedings of ACL 2020},
   year = {2020}
 }"""
+_SPAN = {"docid": str, "start_sentence": int, "end_sentence": int, "text": str}
+_CLAIM = Fields(annotation_id=Any, query=str, classification=str, evidences=[[_SPAN]])
 
 
 @dataclass
@@ -75,9 +76,9 @@ class Eraser(Corpus):
         self._documents: dict[str, list[str]] = {}
 
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
-        need(record, "annotation_id", "query", "classification", "evidences")
-        row |= {"id": record["annotation_id"], "claim": record["query"], "label": record["classification"]}
-        row["claim"] = unbracket(text_of(record, "query")).strip()
+        row["id"] = record.get("annotation_id")
+        _CLAIM.check(record)
+        row |= {"claim": unbracket(record["query"]).strip(), "label": record["classification"]}
         marked: dict[str, set[int]] = {}
         for span in _spans(record):
             sentences = self._sentences(span["docid"])
@@ -117,18 +118,10 @@ class Eraser(Corpus):
 
 
 def _spans(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if not is_list_of(record["evidences"], list):
-        raise BadRow(f"the field 'evidences' is {kind(record['evidences'])}, not a list of groups")
     spans = [span for group in record["evidences"] for span in group]
-    for span in spans:
-        if not isinstance(span, dict):
-            raise BadRow(f"a piece of its evidence is {kind(span)}, not an object")
-        need(span, "docid", "start_sentence", "end_sentence", "text")
-        if not isinstance(span["docid"], str) or not isinstance(span["text"], str):
-            raise BadRow("the docid or the text of a piece of its evidence is not text")
-        start, end = span["start_sentence"], span["end_sentence"]
-        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end):
-            raise BadRow(f"a piece of its evidence has no sentence numbers: {start!r} to {end!r}")
+    for start, end in ((span["start_sentence"], span["end_sentence"]) for span in spans):
+        if not 0 <= start < end:
+            raise BadRow(f"a piece of its evidence has no sentence numbers: {start} to {end}")
     if not spans:
         raise BadRow("there is no evidence")
     return spans

@@ -95,6 +95,38 @@ def test_answers_of_no_use_reject_their_row_alone(start: Start, answer: Reply, r
     assert done["status"][1]["accepted"] is True
 
 
+NEGATED = {
+    "Paris is not in Germany.": "Paris is not in Canada.",
+    "Anna has never won a medal in Rome.": "Anna has never won a medal in Oslo.",
+    "Neither Bob nor Carl lives in Oslo.": "Neither Bob nor Carl lives in Rome.",
+    "The song was released without Sony.": "The song was released without Decca.",
+    "The tower is 330 metres (1,083 ft) tall.": "The tower is 290 metres (1,083 ft) tall.",
+}
+TURNED = {
+    "Paris is not in Germany.": "Paris is in Germany.",
+    "Anna has never won a medal in Rome.": "Anna has won a medal in Rome.",
+    "Neither Bob nor Carl lives in Oslo.": "Both Bob and Carl live in Oslo.",
+    "The song was released without Sony.": "The song was released by Sony.",
+    "The tower is 330 metres (1,083 ft) tall.": "The tower is 290 metres (951 ft) tall.",
+}
+
+
+@pytest.mark.parametrize(("answers", "accepted"), [(NEGATED, False), (TURNED, True)])
+def test_what_turns_no_label_is_refused_whoever_writes_it(start: Start, answers: dict[str, str], accepted: bool) -> None:
+    start(lambda _, asked: claim(answers[told(asked)]))
+    ds = rows(*["SUPPORTS"] * len(answers), texts=tuple(answers))
+    done = LLM(model="m")(ds)
+    assert [status["accepted"] for status in done["status"]] == [accepted] * len(answers)
+    assert {status["stage"] for status in done["status"]} == {"judge_candidates"}
+    assert hfcf.expand(done)["claim"][:] == (list(answers.values()) if accepted else [])
+
+
+def test_another_value_under_a_negation_may_make_a_false_claim_true(start: Start) -> None:
+    start(lambda _, asked: claim("Paris is not in Canada."))
+    done = LLM(model="m")(rows("REFUTES", texts=("Paris is not in France.",)))
+    assert hfcf.expand(done)["label"][:] == ["SUPPORTS"]
+
+
 def test_a_dead_server_rejects_no_row_and_a_second_run_finishes(start: Start) -> None:
     ds = rows(*["SUPPORTS", "REFUTES"] * 10)
     dying = start(negate, dies_after=7)
