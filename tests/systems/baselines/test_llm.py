@@ -111,9 +111,18 @@ TURNED = {
 }
 
 
+def turn(source: str, target: str) -> Reply:
+    """One edit that makes a claim another one: the words between what both begin and end with."""
+    old, new = source.rstrip(".").split(), target.rstrip(".").split()
+    start = next(i for i, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1])
+    end = next(i for i in range(len(old)) if i >= min(len(old), len(new)) - start or old[-1 - i] != new[-1 - i])
+    end -= len(new) - end == start  # nothing would be put in
+    return edit(**{" ".join(old[start : len(old) - end]): " ".join(new[start : len(new) - end])})
+
+
 @pytest.mark.parametrize(("answers", "accepted"), [(NEGATED, False), (TURNED, True)])
 def test_what_turns_no_label_is_refused_whoever_writes_it(start: Start, answers: dict[str, str], accepted: bool) -> None:
-    start(lambda _, asked: claim(answers[told(asked)]))
+    start(lambda _, asked: turn(told(asked), answers[told(asked)]))
     ds = rows(*["SUPPORTS"] * len(answers), texts=tuple(answers))
     done = LLM(model="m")(ds)
     assert [status["accepted"] for status in done["status"]] == [accepted] * len(answers)
@@ -122,7 +131,7 @@ def test_what_turns_no_label_is_refused_whoever_writes_it(start: Start, answers:
 
 
 def test_another_value_under_a_negation_may_make_a_false_claim_true(start: Start) -> None:
-    start(lambda _, asked: claim("Paris is not in Canada."))
+    start(lambda _, asked: turn(told(asked), "Paris is not in Canada."))
     done = LLM(model="m")(rows("REFUTES", texts=("Paris is not in France.",)))
     assert hfcf.expand(done)["label"][:] == ["SUPPORTS"]
 
