@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_server import claim, starter
+from bad_server import Reply, edit, starter
 from datasets import ClassLabel, Dataset, Value, load_dataset
 
 import hfcf
@@ -160,13 +160,19 @@ def test_an_unknown_pair_format_is_refused() -> None:
         hfcf.pair(Dataset.from_list([NEW]), Dataset.from_list([OLD]), pair_format="pairs")
 
 
+def rename(claim: str) -> Reply:
+    """An edit that puts a name before the claim's first word."""
+    first = claim.split()[0]
+    return edit(**{first: f"Zara {first}"})
+
+
 def test_a_recipe_publishes_forms_as_configurations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     recipe = {
         "corpus": "hover", "data_dir": "recipes:demo", "split": "train[:4]", "system": "llm", "preset": "paper", "metrics": {},
         "settings": {"model": "m"}, "pair_formats": ["triplet", "preference"],
     }  # fmt: skip
     with starter(monkeypatch) as start:
-        start(lambda n, asked: claim(f"Claim {asked['messages'][-1]['content'].rpartition('Claim: ')[2].split(chr(10))[0]}"))
+        start(lambda _, asked: rename(asked["messages"][-1]["content"].rpartition("Claim: ")[2].split("\n")[0]))
         told = hfcf.run(recipe, tmp_path / "out")
         assert told["pair_formats"] == {"triplet": {"train": 4}, "preference": {"train": 8}}
         triplets = load_dataset(str(tmp_path / "out"), "triplet", split="train")
