@@ -38,8 +38,9 @@ from hfcf.core.passage_store import Passages, passage_problem, recall, remember,
 from hfcf.core.recipe import Files, Recipe, RecipeError, Text, locate, parse_recipe, resolve_folder
 from hfcf.core.splits import part
 from hfcf.corpora.base import CorpusError
+from hfcf.corpora.base.files import assign_splits, check_place
 from hfcf.corpora.custom import tables
-from hfcf.corpora.custom.tables import format_of, read_records
+from hfcf.corpora.custom.tables import read_records
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +53,13 @@ def load_passages(*, data_dir: str | PathLike[str] | None = None, data_files: An
     """Load a passage collection, memory-mapped; the module's docstring says what is read."""
     if on_error not in ("raise", "reject"):
         raise ValueError(f"on_error must be 'raise' or 'reject', got {on_error!r}")
-    if (data_dir is None) == (data_files is None):
-        raise CorpusError("passages: give either data_dir= or data_files=")
-    files = _find(Path(resolve_folder(str(data_dir)) or str(data_dir)).expanduser()) if data_dir is not None else _paths(data_files)
+    check_place("passages", data_dir, data_files)
+    if isinstance(data_files, Mapping):
+        raise CorpusError("passages: a collection has no splits: give data_files= a file or a list of files")
+    if data_dir is None:
+        files: Any = assign_splits("passages", data_files, lambda path: "train")["train"]
+    else:
+        files = _find(Path(resolve_folder(str(data_dir)) or str(data_dir)).expanduser())
     if isinstance(files, Dataset):
         try:
             return Passages.of(files).open()
@@ -107,19 +112,6 @@ def _find(folder: Path) -> list[Path] | Dataset:
     names = sorted(path.name for path in folder.iterdir())
     found = ", ".join(names[:_NAMED]) or "no files"
     raise CorpusError(f"passages: {folder} has neither a saved Dataset nor {' or '.join(_NAMES)}; found {found}")
-
-
-def _paths(value: Any) -> list[Path]:
-    if isinstance(value, Mapping):
-        raise CorpusError("passages: a collection has no splits: give data_files= a file or a list of files")
-    files = [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
-    if not files:
-        raise CorpusError("passages: data_files names no file")
-    for path in files:
-        if not path.is_file():
-            raise CorpusError(f"passages: there is no file {path}")
-        format_of(path)
-    return files
 
 
 def _source(files: Sequence[Path], on_error: str) -> str:

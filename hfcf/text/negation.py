@@ -76,6 +76,20 @@ def why_not_flipped(claim: str, other: str) -> str | None:
     return f'changes only what "{covering}" denies' if covering else None
 
 
+def why_negated_otherwise(source: str, text: str) -> str | None:
+    """Return which negation only one of two texts has that should mean the same; None if both or neither have some.
+
+    >>> why_negated_otherwise("Nothing about it disappointed us.", "It was a disappointment.")
+    'has lost the negation "Nothing"'
+    >>> why_negated_otherwise("He was never rich.", "He was not rich.") is None
+    True
+    """
+    (before, lost), (after, new) = _negations(source), _negations(text)
+    if bool(lost) == bool(new):
+        return None
+    return f'has lost the negation "{before[lost[0][0]].key}"' if lost else f'has the negation "{after[new[0][0]].key}"'
+
+
 def denies(claim: str, value: str) -> bool:
     """Return whether a negation keeps evidence with another value from refuting a claim, because it covers the value or all of it.
 

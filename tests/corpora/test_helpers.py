@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from datasets import Dataset
-
 from hfcf.core.recipe import is_dataset
 from hfcf.corpora.base.info import parse_split
-from hfcf.corpora.base.rows import load_status
-from hfcf.corpora.base.values import as_text, says_nothing, text_group, whole_pieces
-from hfcf.corpora.custom.columns import find_columns
 from hfcf.corpora.custom.labels import read_labels, relation_of
-from hfcf.corpora.custom.load import is_canonical
 from hfcf.corpora.custom.relations import edit_text, inclusive_ends
 from hfcf.corpora.custom.source import corpus_name
-from hfcf.corpora.custom.tables import as_table
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain
-from hfcf.corpora.formats.tokens import of_text, of_tokens, tokenise, untagged
 from hfcf.corpora.formats.wikipedia import page_title, split_sentences
-from hfcf.corpora.mrqa import named_split
-from hfcf.corpora.qed import span_of
-
-
-def test_rows() -> None:
-    assert load_status("the claim is empty") == {"accepted": False, "stage": "load", "reason": "the claim is empty"}
-    assert load_status(None) is None
 
 
 def test_splits() -> None:
     assert parse_split("dev[:300]+train") == (["validation", "train"], "validation[:300]+train")
-
-
-def test_values() -> None:
-    assert as_text("a\ud800") == "a\\ud800"
-    assert as_text(3) == "3"
-    assert as_text(None) is None
 
 
 def test_answers() -> None:
@@ -52,16 +31,6 @@ def test_feverous_pages() -> None:
     assert plain("near [[Pittsview,_Alabama|Pittsview]] in [[Russian|[ˈzapədʲnʲɪk]])") == "near Pittsview in [ˈzapədʲnʲɪk])"
 
 
-def test_groups() -> None:
-    assert text_group("context", "Ada wrote it.") == "context-6f13d641d43f"
-
-
-def test_mrqa() -> None:
-    assert named_split({"dataset": "SQuAD", "split": "dev"}) == "validation"
-    assert named_split({"mrqa_split": "train"}) == "train"
-    assert named_split({"split": "all"}) is None
-
-
 def test_sentences() -> None:
     assert split_sentences("Robert W. Derminer was born in St. Louis. He left the U.S. in 2005! (He sang.) It ended.") == [
         "Robert W. Derminer was born in St. Louis.",
@@ -72,40 +41,9 @@ def test_sentences() -> None:
     assert split_sentences("She moved to the U.S. The U.S. Navy paid.") == ["She moved to the U.S.", "The U.S. Navy paid."]
 
 
-def test_spans() -> None:
-    assert whole_pieces([{"text": "It rains."}, {"text": "Snow."}], {1}) == [
-        {"field": "evidence", "piece": 1, "start": 0, "end": 5, "score": 1.0}
-    ]
-    assert says_nothing("' .")
-    assert not says_nothing("1994")
-
-
-def test_tokens() -> None:
-    text = "The painter's e-mail didn't cost $1,000 in the U.S. (it's free)."
-    assert (
-        " ".join(text[start:end] for start, end in tokenise(text))
-        == "The painter 's e-mail did n't cost $ 1,000 in the U.S. ( it 's free ) ."
-    )
-    assert tokenise("dovesmoles", cuts=[5]) == [(0, 5), (5, 10)]
-    row = of_text("Mail from the city.", (0, 4), (14, 18))
-    assert row["tokens"] == ["Mail", "from", "the", "city", "."]
-    assert row["head"] == {"start": 0, "end": 1, "type": ""}
-    assert row["offsets"][-1] == {"start": 18, "end": 19}
-    assert untagged("The <e2>city</e2>'s <e1>mail</e1>") == ("The city's mail", (11, 15), (4, 8))
-    assert of_tokens(["Rome", "is", "old"])["offsets"][2] == {"start": 8, "end": 11}
-
-
 def test_wikipedia() -> None:
     assert page_title("Savages_-LRB-2012_film-RRB-") == "Savages (2012 film)"
     assert page_title("Star_Trek-COLON-_Discovery") == "Star Trek: Discovery"
-
-
-def test_columns() -> None:
-    assert find_columns(["premise", "hypothesis", "label"], [])[1] == {
-        "claim": "hypothesis",
-        "evidence": "premise",
-        "label": "label",
-    }
 
 
 def test_labels() -> None:
@@ -116,10 +54,6 @@ def test_labels() -> None:
     assert names.read("entailment") == "SUPPORTS"
     assert names.write("REFUTES") == "contradiction"
     assert names.describe() == " (contradiction → REFUTES, entailment → SUPPORTS)"
-
-
-def test_is_canonical() -> None:
-    assert not is_canonical(Dataset.from_dict({"claim": ["a"], "label": ["SUPPORTS"]}))
 
 
 def test_edited_sentences() -> None:
@@ -139,12 +73,3 @@ def test_source() -> None:
     assert corpus_name("hover") == "hover"
     assert corpus_name({"path": "glue", "name": "mnli"}) == "glue/mnli"
     assert corpus_name("/home/me/claims") == "claims"
-
-
-def test_tables() -> None:
-    assert as_table([{"claim": "a"}, {"claim": "b", "label": 1}])["label"][:] == [None, 1]
-
-
-def test_qed() -> None:
-    assert span_of({"start": 4, "end": 7, "string": "Ada"}, "and Ada", "a span") == {"start": 4, "end": 7, "text": "Ada"}
-    assert span_of({"start": -1, "end": -1}, "", "a span") == {"start": None, "end": None, "text": ""}

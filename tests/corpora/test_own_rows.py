@@ -10,7 +10,6 @@ from typing import Any
 
 import near_misses
 import pandas as pd
-import parrot
 import pytest
 from datasets import (
     ClassLabel,
@@ -32,11 +31,8 @@ from hfcf.core.task import get_task
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.layout import distinct_columns
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.generator import Generator
 from hfcf.systems import system_class
-from hfcf.systems.race.system import RACE
 from hfcf.tasks.qa import rewrite_all
-from hfcf.training.trainer import Hyperparameters
 
 TEXT, INT = Value("string"), Value("int64")
 ROME = "Rome is the capital of Italy."
@@ -355,17 +351,6 @@ def test_an_id_does_not_depend_on_the_order_of_rows() -> None:
     assert [row["id"] for row in hfcf.from_dataset(stream)] == ids["id"][:5]
 
 
-def test_rows_are_those_that_files_give(tmp_path: Any) -> None:
-    ds = Dataset.from_list([{**row, "id": f"r{i}"} for i, row in enumerate(hops())])
-    ds.to_json(tmp_path / "train.jsonl")
-    options = {"labels": {True: "SUPPORTS", False: "REFUTES"}}
-    loaded = hfcf.load("jsonl", data_dir=tmp_path, split="train", on_error="reject", **options)
-    made = hfcf.from_dataset(ds, corpus="jsonl")
-    assert made.features == loaded.features
-    drop = ["group_id"]  # of files it is the id, of a dataset the content, so that copies of a row stay together
-    assert made.remove_columns(drop).to_list() == loaded.remove_columns(drop).to_list()
-
-
 @pytest.mark.parametrize(
     ("names", "labels"),
     [
@@ -574,29 +559,6 @@ def test_forms_of_answers_come_back(answers: dict[str, Any]) -> None:
     assert hfcf.from_dataset([out])[0]["answers"] == {"text": ["Bled"], "answer_start": [0]}
 
 
-def test_race_runs_on_rows_of_a_users_own(race: RACE, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Generator, "forward", parrot.forward)
-    monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
-    demo = hfcf.load("hover", data_dir="recipes:demo", split="train").select(range(12))
-    features = Features({"context": List(List(TEXT)), "claim": TEXT, "label": ClassLabel(names=["refuted", "supported"])})
-    pieces = [[[piece["title"], piece["text"]] for piece in row["evidence"]] for row in demo]
-    ds = Dataset.from_dict(
-        {"context": pieces, "claim": demo["claim"][:], "label": [int(label == "SUPPORTS") for label in demo["label"]]},
-        features=features,
-    )
-
-    cf = hfcf.expand(race(hfcf.from_dataset(ds)))
-    new = hfcf.to_dataset(cf, like=ds)
-
-    assert len(new)
-    assert new.features == features
-    names = {"SUPPORTS": 1, "REFUTES": 0}
-    for row, own in zip(cf, new, strict=True):
-        assert own["claim"] == row["claim"]
-        assert own["label"] == names[row["label"]]
-        assert own["context"] == [[piece["title"], piece["text"]] for piece in row["evidence"]]
-
-
 def test_crossaug_runs_on_nli(tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HFCF_REQUEST_CACHE", "off")
     answer = [[{"text": "Rome is a big city in Spain.", "score": -1.0, "finished": True}]]
@@ -611,35 +573,6 @@ def test_crossaug_runs_on_nli(tiny_model: Callable[[str], str], monkeypatch: pyt
         ("Rome is the capital of Spain.", "Rome is a big city in Italy.", 2),
         ("Rome is the capital of Spain.", "Rome is a big city in Spain.", 0),
     ]
-
-
-def test_ccg_runs_on_semeval(tiny_model: Callable[[str], str]) -> None:
-    hp = Hyperparameters(model=Model(tiny_model("rbert")), max_length=64, batch_size=8, learning_rate=1e-3, epochs=1)
-    ccg = hfcf.CCG(
-        masked=Model(tiny_model("mlm")), top=30, parser=None, classifier=hp, use_editor=False, max_length=64, num_candidates=4
-    )
-    names = ["Cause-Effect(e1,e2)", "Entity-Origin(e1,e2)"]
-    features = Features({"sentence": TEXT, "relation": ClassLabel(names=names)})
-    own = {
-        "sentence": [
-            "The <e1>film</e1> was directed by an American <e2>director</e2> in 1994.",
-            "An <e1>actress</e1> was born in the <e2>state</e2>.",
-            "The <e1>book</e1> was released by a small <e2>band</e2>.",
-            "The <e1>band</e1> was formed in the city of <e2>London</e2>.",
-        ],
-        "relation": [0, 1, 0, 1],
-    }  # fmt: skip
-    ds = Dataset.from_dict(own, features=features)
-
-    cf = hfcf.expand(ccg(hfcf.from_dataset(ds)))
-    new = hfcf.to_dataset(cf, like=ds)
-
-    assert new.features == features
-    assert len(new) == len(cf)
-    for row, made in zip(new, cf, strict=True):
-        assert row["relation"] == names.index(made["label"])
-        assert row["sentence"].count("<e1>") == 1
-        assert hfcf.from_dataset([{**row, "relation": made["label"]}])[0]["tokens"] == made["tokens"]
 
 
 def test_counterfactuals_with_classes_as_they_are_published(system: Callable[[str], Any]) -> None:

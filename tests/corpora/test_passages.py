@@ -121,8 +121,8 @@ def test_missing_and_unknown_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     (tmp_path / "empty.jsonl").write_text("")
     for arguments, why in (
-        ({}, "data_dir= or data_files="),
-        ({"data_files": tmp_path / "b.jsonl"}, "no file"),
+        ({}, "data_dir.*data_files"),
+        ({"data_files": tmp_path / "b.jsonl"}, "b.jsonl.*no such file"),
         ({"data_files": tmp_path / "a.txt"}, "a.txt.* must end in .jsonl"),
         ({"data_files": {"train": "a.jsonl"}}, "no splits"),
         ({"data_files": []}, "names no file"),
@@ -213,5 +213,5 @@ def test_distractors_read_a_collection(tmp_path: Path) -> None:
     filled = distractors.from_recipe(ds, {"collection": str(path), "pieces": 2})
     assert filled[0] == distractors.fill_evidence(ds, pieces, pieces=2)[0]
     assert {piece["text"] for piece in filled[0]["evidence"]} == {"Rome is very old.", "Old Rome fell."}
-    with pytest.raises(ValueError, match="no file"):
+    with pytest.raises(ValueError, match="none"):
         distractors.from_recipe(ds, {"collection": str(tmp_path / "none.jsonl")})

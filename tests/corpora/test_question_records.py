@@ -13,7 +13,6 @@ from datasets import Dataset
 import hfcf
 from hfcf.core.task import find_problem
 from hfcf.corpora.base import CorpusError
-from hfcf.pipeline.build_corpus import build
 from hfcf.tasks.qa import span_problem
 
 CONTEXT = "Ada 🛶 rowed to Bled. Then Ada slept, not Adalbert."
@@ -103,12 +102,6 @@ def test_bad_rows_are_rejected_alone(tmp_path: Path) -> None:
     assert "is not JSON" in ds[-1]["status"]["reason"]
 
 
-def test_a_wrong_place_raises_with_its_row(tmp_path: Path) -> None:
-    row = {"id": "q7", "question": "Who?", "context": CONTEXT, "answers": {"text": ["Bled"], "answer_start": [16]}}
-    with pytest.raises(CorpusError, match=r"mine\.jsonl, line 1 \(id 'q7'\).*UTF-16"):
-        load(write(tmp_path / "mine.jsonl", row))
-
-
 def test_groups(tmp_path: Path) -> None:
     rows = [
         {"id": "1", "question": "Q?", "answer": "A", "group_id": "mine", "title": "Bled"},
@@ -169,15 +162,6 @@ def test_squads_columns_from_parquet(tmp_path: Path) -> None:
     ds = hfcf.load("questions", data_dir=tmp_path, split="dev")
     assert [{name: row[name] for name in rows[0]} for row in ds] == rows
     assert ds["group_id"] == ["Bled", "Bled"]
-
-
-def test_what_the_library_writes_comes_back(tmp_path: Path) -> None:
-    fixtures = Path(__file__).parents[1] / "fixtures" / "corpora"
-    build("boolq_contrast", data_dir=fixtures / "boolq_contrast", out=tmp_path / "out")
-    original = hfcf.load("boolq_contrast", data_dir=fixtures / "boolq_contrast", split="dev")
-    ds = hfcf.load("questions", data_dir=tmp_path / "out", split="dev")
-    for name in ("id", "group_id", "title", "context", "question", "answers"):
-        assert ds[name] == original[name]
 
 
 def test_an_unknown_ending_is_named(tmp_path: Path) -> None:

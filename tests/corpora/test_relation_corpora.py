@@ -20,7 +20,6 @@ from hfcf.core import recipe
 from hfcf.core.task import get_task
 from hfcf.corpora.base import CorpusError
 from hfcf.corpora.ccg_semeval import SAMPLES, sample_of
-from hfcf.corpora.formats.ldc import _decoded
 from hfcf.corpora.formats.tokens import tokenise
 from hfcf.pipeline import run as runner
 from hfcf.pipeline.build_corpus import main
@@ -157,12 +156,6 @@ def test_a_sample_in_a_splits_place(spelling: Any) -> None:
     assert rows["id"] == ds["id"]
 
 
-@pytest.mark.parametrize("change", ["split=10pct", "split=10%", "split=0.1", "split=2-shot"])
-def test_a_sample_from_the_command_line(change: str) -> None:
-    content = recipe.apply_changes({"corpus": "ccg_semeval", "data_dir": str(FIXTURES / "ccg_semeval")}, [change])
-    assert len(load_recipe(content)) == (3 if "shot" in change else 2)
-
-
 def test_samples() -> None:
     assert [load("ccg_semeval", split)["id"] for split in ("2-shot", "2shot")] == [load("ccg_semeval", "train")["id"][:3]] * 2
     splits = load("ccg_semeval", sample="2-shot")
@@ -296,12 +289,6 @@ def test_ace_with_escapes_in_capitals_is_the_same(copied: Callable[[str], Path],
         elif both:
             path.write_text(raw.replace("AT&amp;T", "AT&amp;AMP;T"))
     assert hfcf.load("ace2005", data_dir=folder, split="bc").to_list() == load("ace2005", "bc").to_list()
-
-
-def test_escapes_are_decoded_and_places_moved() -> None:
-    text, moved = _decoded("a&AMP;b&lt;&GT;&QUOT;&apos; &Amp; &AMP")
-    assert text == "a&b<>\"' &Amp; &AMP"
-    assert [moved[place] for place in (0, 1, 5, 6, 7, 11, 15, 21, 27)] == [0, 1, 1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,15 +13,13 @@ from hfcf.core.names import did_you_mean, unused_name
 from hfcf.core.schema import STATUS
 from hfcf.core.splits import connected
 from hfcf.core.task import Task, find_problem, get_task
-from hfcf.corpora.base.info import ALIASES, CorpusConfig, CorpusInfo
+from hfcf.corpora.base.files import Files, assign_splits, check_place
+from hfcf.corpora.base.info import CorpusConfig, CorpusInfo
 from hfcf.corpora.base.rows import RowBuilder, content_name
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import BadRow, CorpusError, Record, json_lines
 
 log = logging.getLogger(__name__)
-
-Files = dict[str, list[Path]]
-"""The files of each official split."""
 
 
 class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
@@ -104,18 +101,9 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if unknown := sorted(set(options) - set(cls.OPTIONS)):
             near = did_you_mean(unknown[0], [*cls.OPTIONS, "data_dir", "data_files", "split", "role", "on_error"])
             raise TypeError(f"{name} has no option {unknown[0]!r}{near}; its options: {', '.join(cls.OPTIONS) or 'none'}")
-        if data_dir is not None and data_files is not None:
-            raise CorpusError(
-                f"{name}: data_dir={str(data_dir)!r} and data_files={data_files!r} are both set: give one of them, and null for "
-                "the second if the recipe names it (--set data_files=null)"
-            )
-        if data_dir is None and data_files is None:
-            raise CorpusError(
-                f"{name}: where its files are is not said: give their folder as data_dir (--set data_dir=FOLDER), or files as "
-                "data_files (--set data_files=FILE)"
-            )
+        check_place(name, data_dir, data_files)
         if data_files is not None:
-            files = cls.assign_splits(name, data_files)
+            files = assign_splits(name, data_files, cls.split_of)
             folder = next(iter(files.values()))[0].parent
         else:
             folder = Path(data_dir).expanduser()
@@ -124,25 +112,6 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             if not (files := cls.find(folder, name)):
                 raise CorpusError(cls.no_split(name, None, files, folder))
         return files, cls.find_resources(folder, options)
-
-    @classmethod
-    def assign_splits(cls, name: str, data_files: Any) -> Files:
-        """Sort the user's files by split: the mapping's, else that of the official file name."""
-        files: Files = {}
-        if isinstance(data_files, Mapping):
-            files.update({ALIASES.get(str(split), str(split)): _paths(value) for split, value in data_files.items()})
-        else:
-            for path in _paths(data_files):
-                if (split := cls.split_of(path)) is None:
-                    raise CorpusError(f"{name}: {path.name} is not an official file name; write data_files={{split: path}}")
-                files.setdefault(split, []).append(path)
-        if absent := [path for paths in files.values() for path in paths if not path.is_file()]:
-            folder = f"it is a folder: give it as data_dir, in the recipe or with --set data_dir={absent[0]} --set data_files=null"
-            form = folder if absent[0].is_dir() else f"there is no such file in {absent[0].absolute().parent}"
-            raise CorpusError(f"{name}: data_files={str(absent[0])!r}: {form}")
-        if not any(files.values()):
-            raise CorpusError(f"{name}: data_files names no file")
-        return files
 
     @classmethod
     def split_of(cls, path: Path) -> str | None:
@@ -164,7 +133,8 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         expected = [file for part, file in cls.FILES if split in (None, part)]
         where = f" in {folder}" if folder else ""
         what = f"no file of the split {split!r}" if split else "none of its files"
-        text = f"{name}: {what}{where}; looked for {', '.join(expected) or 'nothing: it has no such split'}"
+        looked = f"; looked for {', '.join(expected) or 'nothing: it has no such split'}" if cls.FILES else ""
+        text = f"{name}: {what}{where}{looked}"
         if files:
             existing = [f"{part} ({', '.join(path.name for path in paths)})" for part, paths in files.items()]
             text += f"; there is {', '.join(existing)}"
@@ -267,8 +237,3 @@ class Corpus(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def note(self, why: str) -> None:
         """Count a change of a row under `why`, a phrase that follows a number, as in "rows were left out"."""
         self.notes[why] = self.notes.get(why, 0) + 1
-
-
-def _paths(value: Any) -> list[Path]:
-    # Not isinstance(…, Path): `datasets` replaces that name in the builder's module when a builder is created.
-    return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]

@@ -235,7 +235,8 @@ def _read_answers(record: Row, context: str) -> tuple[dict[str, list[Any]], list
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
         if any(isinstance(item, dict) and item.get("answer_start") is not None for item in value):
             items = [item if isinstance(item, dict) else {"text": item} for item in value]
-            answers = placed_answers(*([whole_number(item.get(key)) for item in items] for key in ("text", "answer_start")))
+            starts = [whole_number(item.get("answer_start")) for item in items]
+            answers = placed_answers([item.get("text") for item in items], starts)
             return answers, list(dict.fromkeys(answers["text"]))
         texts = [item.get("text") if isinstance(item, dict) else item for item in value]
         return _looked_up(texts, f"{name}.text", context)

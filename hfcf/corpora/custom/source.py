@@ -25,11 +25,12 @@ from hfcf.core.names import did_you_mean
 from hfcf.core.recipe import is_saved, resolve_folder
 from hfcf.core.task import Task, get_task, nearest_task
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
+from hfcf.corpora.base.files import assign_splits, check_place
 from hfcf.corpora.base.info import parse_split
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.layout import Layout
 from hfcf.corpora.custom.load import ReadRows, describe_tables, from_dataset, read_tables
-from hfcf.corpora.custom.tables import FORMATS, find_files, format_of, read_files, read_records, split_files
+from hfcf.corpora.custom.tables import FORMATS, find_files, format_of, read_files, read_records, split_of
 
 _REFUSED = ("streaming", "trust_remote_code", "token")
 """Arguments of `load_dataset` that are refused: runs need all rows, remote code is never run, and recipes are published."""
@@ -122,15 +123,11 @@ def _load_files(
     path: str = "",
 ) -> Dataset | DatasetDict:  # fmt: skip
     """Load a user's files; what can't be read are rows too, so that no row of a file is lost."""
-    if (data_dir is None) == (data_files is None):
-        raise CorpusError(
-            f"{name}: give the folder of the files as data_dir (--set data_dir=FOLDER), or the files as data_files (--set "
-            "data_files=FILE), and not both: null for the second if the recipe names it"
-        )
+    check_place(name, data_dir, data_files)
     file_format = {"json": "jsonl"}.get(path or name, path or name)
     default = file_format if file_format in _FORMATS else ""
     if data_files is not None:
-        files = split_files(data_files)
+        files = assign_splits(name, data_files, split_of)
     else:
         folder = Path(resolve_folder(str(data_dir)) or str(data_dir)).expanduser()
         if not folder.is_dir():
@@ -142,10 +139,7 @@ def _load_files(
             raise CorpusError(f"{name}: {folder} has no train, validation, dev or test with {' or '.join(endings)}; found {names}")
     requested, instruction = parse_split(split)
     if missing := next((part for part in requested if part not in files), None):
-        there = ", ".join(f"{part} ({', '.join(file.name for file in paths)})" for part, paths in files.items())
-        first = next(iter(files))
-        cure = f". To train on rows of another split, write split={first!r}, role='train' (--set split={first} --set role=train)"
-        raise CorpusError(f"{name}: no file of the split {missing!r}; there is {there}{cure if missing == 'train' else ''}")
+        raise CorpusError(OwnRows.no_split(name, missing, files, None))
     tables = {part: read_files(files[part], default) for part in dict.fromkeys(requested) or files}
     layout = describe_tables(tables, own.get("task") or NAMED.get(name), {key: own.get(key) for key in _SETTINGS})
     rows = read_tables(tables, ReadRows(layout, name, "", on_error == "reject", numbered=bool(own.get("numbered"))))

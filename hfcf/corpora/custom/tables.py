@@ -19,7 +19,6 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDa
 from hfcf.core.paths import cache_dir
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
-from hfcf.corpora.base.info import ALIASES
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import CorpusError, Record, csv_rows, json_lines, json_list
 
@@ -193,26 +192,10 @@ def find_files(data_dir: Path, formats: Sequence[str]) -> dict[str, list[Path]]:
     return {}
 
 
-def split_files(data_files: Any) -> dict[str, list[Path]]:
-    """Sort a user's files by split: that of the mapping, else of the file's name, else "train"."""
-    if isinstance(data_files, Mapping):
-        files = {ALIASES.get(str(split), str(split)): _paths(value) for split, value in data_files.items()}
-    else:
-        files = {}
-        for path in _paths(data_files):
-            stem = path.name.partition(".")[0].partition("-")[0]
-            files.setdefault(next((split for split, name in _NAMES if name == stem), "train"), []).append(path)
-    if not any(files.values()):
-        raise CorpusError("data_files names no file")
-    if absent := next((path for paths in files.values() for path in paths if not path.is_file()), None):
-        where = f"it is a folder: give it as data_dir (--set data_dir={absent} --set data_files=null)"
-        cure = where if absent.is_dir() else f"there is no such file in {absent.absolute().parent}"
-        raise CorpusError(f"data_files={str(absent)!r}: {cure}")
-    return files
-
-
-def _paths(value: Any) -> list[Path]:
-    return [Path(path).expanduser() for path in ([value] if isinstance(value, str | PathLike) else value)]
+def split_of(path: Path) -> str:
+    """Return the split that a file's name starts with, else "train"."""
+    stem = path.name.partition(".")[0].partition("-")[0]
+    return next((split for split, name in _NAMES if name == stem), "train")
 
 
 # --- rows in memory

@@ -21,6 +21,7 @@ from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
 from hfcf.text.check import text_problem
+from hfcf.text.negation import why_negated_otherwise
 
 PROMPT = "paraphrases"
 
@@ -30,9 +31,9 @@ class RewriteParaphrase(Stage):
     """Rewrite a claim or a sentence in other words, under its label.
 
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
-    `candidates`, best first. A paraphrase that repeats its source, has no letters or was cut off is rejected. So is a
-    paraphrase of a sentence that does not have the entities once each and in their order. A row is rejected if its text is
-    longer than the model reads.
+    `candidates`, best first. A paraphrase that repeats its source, has no letters, was cut off, or has a negation where its
+    source has none (or the other way round) is rejected. So is a paraphrase of a sentence that does not have the entities once
+    each and in their order. A row is rejected if its text is longer than the model reads.
 
     Args:
         generator: an encoder-decoder or decoder-only paraphraser; or "llm:NAME" for a language model behind an endpoint, which is
@@ -49,6 +50,7 @@ class RewriteParaphrase(Stage):
     'rewrite_paraphrase'
     """
 
+    VERSION: ClassVar[str] = "2"
     inputs: ClassVar[Any] = TaskColumns(model_columns)
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
@@ -103,7 +105,7 @@ def check_prompt(prompt: str, name: str) -> None:
 def rewrites(
     row: Mapping[str, Any], answer: Any, engine: Continuation, rewriting: Rewriting, stage: str
 ) -> dict[str, Any] | Reject:
-    """Return a stage's answer for a row whose text a model rewrote under the same label.
+    """Return a stage's answer for a row whose text a model rewrote under the same label; a text with another negation is rejected.
 
     Args:
         answer: the engine's texts, best first; None if it could not read the row; `{"error": why}` of a language model.
@@ -117,8 +119,10 @@ def rewrites(
         new = rewriting.rewritten(row, hypothesis["text"], row["label"], stage, log_probability(hypothesis))
         if not hypothesis["finished"]:
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
-        elif problem := text_problem(hypothesis["text"], f"the new {rewriting.noun}"):
-            new = reject(new, stage, problem)
+        else:
+            text = hypothesis["text"]
+            problem = text_problem(text, f"the new {rewriting.noun}") or why_negated_otherwise(rewriting.readable(row), text)
+            new = reject(new, stage, problem) if problem else new
         candidates.append(new)
     return settle(candidates, "the model wrote nothing")
 

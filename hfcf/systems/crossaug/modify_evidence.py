@@ -15,7 +15,7 @@ from hfcf.core.settings import Positive
 from hfcf.core.stage import Stage
 from hfcf.text.evidence import evidence_texts
 from hfcf.text.negation import negation_of
-from hfcf.text.quantities import convert
+from hfcf.text.quantities import convert, find_conversions
 from hfcf.text.words import Word, split
 
 MODIFIED = "modified"
@@ -93,7 +93,7 @@ class ModifyEvidence(Stage):
     '9'
     """
 
-    VERSION: ClassVar[str] = "4"
+    VERSION: ClassVar[str] = "5"
     inputs: ClassVar = {"claim": schema.TEXT, "negative_claim": schema.TEXT, "evidence": schema.EVIDENCE}
     outputs: ClassVar = {"edits": schema.EDITS, "modification": schema.TEXT}
     produced_by: ClassVar = {"negative_claim": "crossaug.generate_negative_claim"}
@@ -102,7 +102,9 @@ class ModifyEvidence(Stage):
     replace_all: bool = False
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        before, after, out, in_ = changed_span(row["claim"], row["negative_claim"])
+        before, after, out, in_ = _changed_quantity(row["claim"], row["negative_claim"]) or changed_span(
+            row["claim"], row["negative_claim"]
+        )
         if not out or not in_:
             return _stays("words are only added" if in_ else "words are only left out" if out else "the words are the same")
         if max(out, in_) > self.max_span:
@@ -125,6 +127,21 @@ class ModifyEvidence(Stage):
             others = [_edit(place, new) for place in _places(texts, old) if new != old]
             made += [other for other in others if not any(overlap(other, edit) for edit in made)]
         return {"edits": sorted(made, key=itemgetter("field", "piece", "start")), "modification": MODIFIED}
+
+
+def _changed_quantity(claim: str, negative: str) -> tuple[str, str, int, int] | None:
+    """Return what `changed_span` returns for one side, if a quantity in two units is all that changes: one change, not four words.
+
+    >>> _changed_quantity("It is 330 m (1,083 ft) tall.", "It is 290 m (952 ft) tall.")
+    ('330 m', '290 m', 2, 2)
+    """
+    pairs = [(old, new) for old, new in zip(find_conversions(claim), find_conversions(negative), strict=False) if old != new]
+    if len(pairs) != 1:
+        return None
+    ((old, new),) = pairs
+    followed = claim.replace(old.quantity, new.quantity, 1).replace(f"({old.other}", f"({new.other}", 1)
+    alone = followed == negative and old.number != new.number
+    return (old.quantity, new.quantity, len(split(old.quantity)), len(split(new.quantity))) if alone else None
 
 
 def _places(texts: Iterable[tuple[str, int, str]], words: str) -> list[tuple[str, int, str, int, int]]:

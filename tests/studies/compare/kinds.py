@@ -12,7 +12,7 @@ import asked
 import pytest
 from swap_system import VERBS
 
-from hfcf import systems
+from hfcf import corpora, systems
 from hfcf.core import recipe as recipes
 from hfcf.studies.compare.comparison import Comparison, open_comparison
 from hfcf.studies.compare.recipe import parse_comparison
@@ -179,4 +179,6 @@ def install_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     made = {
         "train": asked.originals(16, "old", "train"), "original": asked.originals(60), "perturbed": asked.perturbed(60),
     }  # fmt: skip
-    monkeypatch.setattr("hfcf.corpora.load", lambda corpus, split="train", data_dir=None: made[split])
+    known = corpora.builder_class
+    monkeypatch.setattr(corpora, "load", lambda corpus, split="train", data_dir=None: made[split])
+    monkeypatch.setattr(corpora, "builder_class", lambda name: known("squad" if name == "asked" else name))

@@ -68,6 +68,24 @@ def test_what_is_no_paraphrase_is_rejected_with_the_reason(
         Paraphrase(generator=tiny_model("t5"), strict=True)(ds)
 
 
+@pytest.mark.parametrize(
+    ("source", "found", "accepted"),
+    [
+        ("Nothing about the hotel disappointed us.", "The hotel was a disappointment.", False),
+        ("Nothing about the hotel disappointed us.", "The hotel did not disappoint us.", True),
+        ("Paris is in France.", "Paris is not in France.", False),
+        ("Paris is not in Germany.", "Paris is in Germany.", False),
+    ],
+)
+def test_a_paraphrase_keeps_negations(
+    source: str, found: str, accepted: bool, demo: Dataset, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], str]
+) -> None:
+    script(monkeypatch, lambda prompt: [answer(found)])
+    (row,) = Paraphrase(generator=tiny_model("t5"))(rows(demo, {"claim": source}))
+    assert row["status"]["accepted"] is accepted
+    assert accepted or "negation" in row["status"]["reason"]
+
+
 def test_asks_nothing_about_a_bad_row(demo: Dataset, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], str]) -> None:
     asked = script(monkeypatch, lambda prompt: [answer("Another one.")])
     done = Paraphrase(generator=tiny_model("t5"))(rows(demo, {"evidence": []}, {"claim": ""}, {"label": "MAYBE"}, {}))

@@ -82,6 +82,13 @@ CASES = {
     "a quantity in two units": (
         "It is 330 metres tall.", "It is 290 metres tall.", "A 330 metres (1,083 ft) tower.", "A 290 metres (952 ft) tower.",
     ),
+    "both sides of a quantity in two units": (
+        "It is 330 metres (1,083 ft) tall.", "It is 290 metres (952 ft) tall.", "A 330 metres (1,083 ft) tower.",
+        "A 290 metres (952 ft) tower.",
+    ),
+    "a quantity in two units and another word": (
+        "It is 330 metres (1,083 ft) tall.", "It is 290 metres (952 ft) wide.", "A 330 metres (1,083 ft) tower.", LONG,
+    ),
     "identical claims": ("He likes tea.", "He likes tea.", "He likes tea.", SAME),
     "only left out": ("He really likes tea.", "He likes tea.", "He really likes tea.", LEFT_OUT),
     "only added": ("He did win.", "He did not win.", "He did win.", ADDED),
