@@ -295,6 +295,8 @@ def fit(
     if hp.tune == "lora":
         from peft import LoraConfig, get_peft_model
 
+        # PEFT can't load a part of a part that is stored whole.
+        head = tuple(name for name in head if not any(name.startswith(f"{other}.") for other in head))
         config = LoraConfig(
             task_type=task_type, r=hp.rank, lora_alpha=2 * hp.rank, lora_dropout=0.05, target_modules="all-linear",
             modules_to_save=list(head) or None, exclude_modules=list(head) or None,

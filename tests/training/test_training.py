@@ -16,7 +16,14 @@ import torch
 from datasets import Dataset, concatenate_datasets
 from safetensors.torch import load_file
 from sklearn.metrics import f1_score
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertForSequenceClassification, BertModel
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertForSequenceClassification,
+    BertModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
@@ -253,6 +260,22 @@ def test_a_stored_verifier_answers_as_it_did_after_training(
     old = answers_of(base, folder, pairs, 48)
     moved = [abs(a - b) for row, before in zip(values, old, strict=True) for a, b in zip(row, before, strict=True)]
     assert max(moved) > 0.1
+
+
+def test_a_head_of_several_layers_is_stored_whole_beside_a_lora_adapter(tiny_model: Tiny, tmp_path: Path) -> None:
+    folder, out = Path(shutil.copytree(tiny_model("classifier"), tmp_path / "roberta")), tmp_path / "out"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = RobertaConfig(**sizes, intermediate_size=16, pad_token_id=tokenizer.pad_token_id, max_position_embeddings=80)
+    RobertaModel(config).save_pretrained(folder)
+    hp, ds = settings(str(folder), tune="lora", rank=4), rows(8)
+    train_verifier(ds, hp, out)
+    (answer, *_) = Classifier(model=trained_model(hp, out), max_length=48).run([["Rome is old.", "Rome is old."]])
+    assert sum(answer.values()) == pytest.approx(1, abs=1e-4)
+    stored = {name for name in load_file(out / "adapter_model.safetensors") if "classifier" in name}
+    assert {name.rpartition("classifier.")[2] for name in stored} == {
+        "dense.weight", "dense.bias", "out_proj.weight", "out_proj.bias"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("bf16", [False, True])
