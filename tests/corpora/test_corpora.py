@@ -149,6 +149,13 @@ def test_fever_rte_form() -> None:
     assert ds["group_id"] == ["dev-1", "dev-1", "dev-3"]  # The first two share a sentence.
 
 
+def test_fever_rte_form_has_three_files(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FIXTURES / "fever_rte", tmp_path / "rte"))
+    (folder / "RTE-Fever/processed/dev.label").unlink()
+    with pytest.raises(CorpusError, match=r"dev\.label"):
+        hfcf.load("fever", data_dir=folder)
+
+
 def test_feverous_copies() -> None:
     ds = hfcf.load("feverous", data_dir=FIXTURES / "feverous_programfc", split="validation")
     assert ds[0]["evidence"][0] == {

@@ -64,6 +64,7 @@ def test_edited_sentences() -> None:
     offsets = [{"start": 0, "end": 4}, {"start": 5, "end": 8}, {"start": 8, "end": 11}, {"start": 12, "end": 15}]
     edit = {"start": 1, "end": 3, "after": "will"}
     assert edit_text("Eggs didn't hop", [(0, 4), (12, 15)], offsets, [edit]) == ("Eggs will hop", [(0, 4), (10, 13)])
+    assert edit_text("Eggs didn't hop", [(0, 4), (12, 15)], offsets, [{**edit, "after": ""}]) == ("Eggs hop", [(0, 4), (5, 8)])
 
 
 def test_source() -> None:

@@ -123,6 +123,11 @@ def test_natural_questions_with_short_answers() -> None:
     assert dev[1]["answers"] == {"text": ["yes"], "answer_start": []}
 
 
+def test_natural_questions_by_the_names_of_their_files() -> None:
+    file = FIXTURES / "natural_questions" / "v1.0-simplified_simplified-nq-train.jsonl"
+    assert hfcf.load("natural_questions", data_files=file, split="train")["id"] == ["101", "102", "104"]
+
+
 def test_natural_questions_of_mrqa(tmp_path: Path) -> None:
     ds = load("natural_questions", "train", "natural_questions_mrqa")
     assert ds["id"] == ["t1", "t2", "t3"]

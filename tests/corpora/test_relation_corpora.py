@@ -217,6 +217,16 @@ def test_scierc() -> None:
     assert above.to_list() == ds.to_list()
 
 
+def test_lists_that_are_not_parallel_reject_their_document_alone(copied: Callable[[str], Path]) -> None:
+    path = copied("scierc") / "train.json"
+    first = json.loads(path.read_text().splitlines()[0])
+    path.write_text("\n".join(map(json.dumps, [{**first, "relations": [[]]}, {**first, "doc_key": "MADE_9"}])))
+    ds = hfcf.load("scierc", data_dir=path.parent, split="train", on_error="reject")
+    assert [row["status"] is None for row in ds] == [False, True, True, True]
+    for fact in ("'relations'", "1 lists", "3 sentences"):
+        assert fact in ds[0]["status"]["reason"]
+
+
 @pytest.mark.parametrize("place", [{"text": "a"}, None, [2]])
 def test_an_entity_without_a_place_takes_no_relation_with_it(copied: Callable[[str], Path], place: Any) -> None:
     path = copied("scierc") / "train.json"

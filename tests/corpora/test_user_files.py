@@ -367,3 +367,10 @@ def test_numbers_as_answers_and_missing_values(tmp_path: Path) -> None:
         assert [each["text"] for each in hfcf.from_dataset(source)["answers"]] == [["1889"], ["4"]]
     ds = hfcf.from_dataset([TWAIN, {**TWAIN, "claim": float("nan")}])
     assert ds["status"][1]["reason"] == "the claim is null"
+
+
+def test_a_file_without_a_record_that_can_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError) as error:
+        hfcf.from_dataset(write(tmp_path / "mine.jsonl", '{"claim": "Rome is\n["a"]\n'))
+    for fact in ("mine.jsonl", "line 1", "JSON"):
+        assert fact in str(error.value)
