@@ -34,7 +34,10 @@ _SELF_CONTAINED = ("explainer", "masked_lm")
 head, does the same."""
 _OWN = ("explainer", "graph")
 """Kinds of training, and of models, with an architecture of this library."""
-OFFLINE_BASES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "smollm2": "HuggingFaceTB/SmolLM2-135M-Instruct"}
+OFFLINE_BASES = {
+    "minilm": "sentence-transformers/all-MiniLM-L6-v2", "mpnet": "sentence-transformers/all-mpnet-base-v2",
+    "qwen": "Qwen/Qwen2.5-Coder-1.5B-Instruct", "smollm2": "HuggingFaceTB/SmolLM2-135M-Instruct",
+}  # fmt: skip
 """The Hub's names of the offline models that are on the Hub as well."""
 _PIPELINES = {
     "generator": "text-generation", "rewriter": "text-generation", "masked_lm": "fill-mask", "explainer": "token-classification",
