@@ -16,7 +16,7 @@ LOADS = {"from_pretrained", "from_config"}
 PLACES = {
     "core/plugins.py": {"spec.loader.exec_module"},  # of files that the user's environment names
     "core/pretrained.py": {"from_pretrained"},
-    "core/offline.py": {"from_pretrained", "from_config"},
+    "core/offline.py": {"from_pretrained", "from_config", "zipfile"},  # of a zip, files by their bare names
     "core/safe_yaml.py": {"yaml.load"},
 }
 """Where such a call stands once for the whole package."""

@@ -129,15 +129,15 @@ def _from_gguf(file: Path, out: Path, dtype: str) -> Any:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    source: dict[str, Any] = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, "trust_remote_code": False}
-    quantised = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    folder, name = str(file.parent), file.name
+    quantised = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, trust_remote_code=False, dtype=torch.float32)
     config = quantised.config
     del config.quantization_config
     model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype), trust_remote_code=False)
     model.load_state_dict(quantised.state_dict())
     model.tie_weights()
     model.save_pretrained(out)
-    return AutoTokenizer.from_pretrained(**source)
+    return AutoTokenizer.from_pretrained(folder, gguf_file=name, trust_remote_code=False)
 
 
 def _mpnet(_: Path, out: Path) -> None:

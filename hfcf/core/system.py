@@ -46,6 +46,7 @@ class System:
         TypeError: there is no such setting; the message suggests the nearest.
         ValueError: a setting is missing, has the wrong type, is out of range, or contradicts another setting.
 
+    >>> from dataclasses import dataclass
     >>> from hfcf.core.stage import Stage
     >>> from hfcf.core.schema import TEXT
     >>> @dataclass(frozen=True, kw_only=True)

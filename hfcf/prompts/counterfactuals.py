@@ -106,7 +106,11 @@ class RelationPrompt:
             return f"the relation {OTHER} has no counterfactual"
         if row["label"] not in self.labels.values():
             return f"the relation {row['label']!r} is not in the setting `relations`: name the corpus's there"
-        return overlap(row)
+        if problem := overlap(row):
+            return problem
+        shown = _readable(row)
+        spans = list_spans(" ".join(shown["tokens"]), outside=_entity_places(shown))
+        return None if spans else "there is no word outside the entities that could be edited"
 
     def values(self, row: Mapping[str, Any]) -> Values:
         shown = _readable(row)
@@ -118,13 +122,13 @@ class RelationPrompt:
         shown = _readable(row)
         others = [label for label in self.labels if label != shown["label"]]
         spans = list_spans(" ".join(shown["tokens"]), outside=_entity_places(shown))
-        return {"old": {"enum": spans or [""]}, "relation": {"enum": others}, "new": NEW_WORDS}
+        return {"old": {"enum": spans}, "relation": {"enum": others}, "new": NEW_WORDS}
 
     def candidate(self, row: Mapping[str, Any], answer: Mapping[str, Any], stage: str) -> Candidate:
         shown = _readable(row)
         sentence, fault = _edited(" ".join(shown["tokens"]), [answer], _entity_places(shown))
         result = SentenceRewriting().rewritten(row, sentence, self.labels[answer["relation"]], stage)
-        return reject(result, stage, fault) if fault and result["status"] is None else result
+        return reject({**result, "status": None}, stage, fault) if fault else result
 
 
 def _entity_places(row: Mapping[str, Any]) -> list[tuple[int, int]]:

@@ -70,7 +70,7 @@ def answer_rightly(asked: dict[str, Any]) -> dict[str, Any] | None:
             return {"opposite": f"Nobody says that {answer['opposite']}"} if "opposite" in answer else answer
         except (LookupError, StopIteration):  # another question, or nothing to make an answer of
             return None
-    said = dict(line.split(": ", 1) for line in question.rpartition("\n\n")[2].splitlines() if ": " in line)
+    said = dict(line.split(": ", 1) for line in question.splitlines() if ": " in line)
     words, taken = said["Sentence"].split(), f"{said['First entity']} {said['Second entity']}".split()
     word = next((one for one in words if words.count(one) == 1 and one.isalpha() and one not in taken), "")
     return {"old": word, "relation": "cause-effect", "new": "Zembla"}

@@ -33,7 +33,7 @@ def common_values(text: str, type_: str, rng: Random) -> Iterator[str]:
     """Draw common values of a text's form: places of its kind, near years and numbers, the other words as they are.
 
     >>> next(common_values("330 metres", "NUM", Random(13)))
-    '600 metres'
+    '360 metres'
     """
     if type_ == "GPE":
         kind = place_kind(text)

@@ -61,7 +61,7 @@ class Explain(Stage):
             language model "llm:NAME", by default the verifier.
 
     >>> sorted(Explain(verifier=Model("roberta-base"), explainer="gradient_x_input").outputs)
-    ['rationales', 'sentence_rationales']
+    ['rationales', 'sentence_rationales', 'unread']
     """
 
     VERSION: ClassVar[str] = "2"

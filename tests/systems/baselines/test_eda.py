@@ -251,7 +251,7 @@ def test_what_a_recipe_needs() -> None:
     assert system.settings == {
         "seed": 13, "strict": False, "unique": False, "task": "verification", "alpha": 0.2, "num_augmentations": 1,
             "verifier": None, "judges": [],
-        "certainty": 0.0, "max_length": 130,
+        "certainty": 0.0, "max_length": 130, "min_kept": None,
     }  # fmt: skip
     assert system.name == "eda"
     assert system.judge_candidates.system == "eda"

@@ -359,8 +359,8 @@ def test_an_answer_becomes_a_relation_row() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fact"),
     [
-        ("into", "into", "repeats the source's sentence"),
-        ("port", "town", "repeats the source's sentence"),
+        ("into", "into", "changes nothing"),
+        ("port", "town", "edits words that are not there: 'port'"),
         ("into the", "into the U.S. plant of the", "2 times"),
         ("into", "into into", "twice in a row"),
         ("sent new cars into", "was did at", "two verbs"),

@@ -87,7 +87,7 @@ def test_articles_still_fit() -> None:
     old = replaced("It is an old film, an automobile and a car.", seeds=300)
     assert old["automobile"] == {"auto"}
     assert old["car"] == {"machine", "motorcar", "railcar", "railroad car", "railway car", "gondola", "cable car"}
-    assert all(word[0] in "aeiou" for word in old["old"])
+    assert all(word[0] in "aeiou" or word.startswith("hon") for word in old["old"])  # the h of "honest" is silent
 
 
 @pytest.mark.parametrize(("share", "number"), [(0.0, 1), (0.01, 1), (0.1, 2), (0.2, 4), (0.3, 7), (1.0, 10)])
