@@ -7,17 +7,25 @@ from itertools import pairwise
 _ARTICLES = {"a", "an", "the"}
 _FINITE = {"is", "are", "was", "were", "does", "do", "did", "has", "have", "had"}
 _BASE = {"have", "do"}
+_HELPERS = {"does", "do", "did"}
+_NO_VERBS = _ARTICLES | {"in", "on", "at", "of", "by", "for", "from", "with"}
 
 
 def why_clumsy(text: str, source: str) -> str | None:
-    """Return what reads wrong in a text that reads well in its source: a word twice in a row, two articles, two verbs.
+    """Return what reads wrong in a text that reads well in its source: a word twice in a row, two articles, two verbs, or none.
 
     >>> why_clumsy("Furious 7 was did not direct.", "Furious 7 was directed.")
     'has two verbs in a row: was did'
     >>> why_clumsy("It is on the the bridge.", "It is on the bridge.")
     'has a word twice in a row: the the'
+    >>> why_clumsy("The film does not an actor.", "The film stars an actor.")
+    'has no verb: does not an'
     """
     known = {(left.casefold(), right.casefold()) for left, right in pairwise(source.split())}
+    words = [word.casefold() for word in text.split()]
+    for helper, negation, after in zip(words, words[1:], words[2:], strict=False):
+        if helper in _HELPERS and negation == "not" and after in _NO_VERBS and (negation, after) not in known:
+            return f"has no verb: {helper} {negation} {after}"
     for left, right in pairwise(text.split()):
         pair = left.casefold(), right.casefold()
         if pair in known or not left[-1].isalnum():

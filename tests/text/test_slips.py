@@ -24,6 +24,7 @@ def test_the_article_follows_the_sound(article: str, words: str) -> None:
         ("It is a the bridge.", "two articles in a row: a the"),
         ("It was did not direct.", "two verbs in a row: was did"),
         ("They have had is gone.", "two verbs in a row: have had"),
+        ("It did not the bridge.", "no verb: did not the"),
     ],
 )
 def test_a_slip_is_named_with_its_words(text: str, fact: str) -> None:
