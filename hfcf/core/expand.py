@@ -276,12 +276,21 @@ def _struct(kind: pa.StructType, columns: Mapping[str, pa.Array], nulls: pa.Arra
     return pa.StructArray.from_arrays([columns[field.name].cast(field.type) for field in kind], fields=list(kind), mask=nulls)
 
 
-def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
-    """Draw a class-balanced sample, for low-resource comparisons.
+def balanced_sample(ds: Dataset, n: int, seed: int, shares: Mapping[str, float] | None = None) -> Dataset:
+    """Draw a sample, class-balanced or at the shares of labels that are given, for low-resource comparisons.
 
     The sample depends only on the row ids and the seed, not on their order. A larger sample with the same seed contains the
     smaller sample. If `n` is not a multiple of the number of labels, the alphabetically first labels get an extra row. Rows without
     labels give a plain sample.
+
+    Args:
+        ds: the rows.
+        n: how many of them.
+        seed: of the draw.
+        shares: how many rows of each label, relative to each other, such as {"SUPPORTS": 2.7, "REFUTES": 1}; None: as many of each.
+
+    Raises:
+        ValueError: there are too few rows of a label, or `shares` names a label that no row has.
 
     Source: Lee et al. 2021, CrossAug, section 3.6; the paper draws each size independently.
     """
@@ -291,14 +300,18 @@ def balanced_sample(ds: Dataset, n: int, seed: int) -> Dataset:
     ds = without_format(ds)
     ids, labels = list(ds["id"]), list(ds["label"]) if "label" in ds.features else [""] * len(ds)
     available = dict(sorted(Counter(labels).items()))
-    share, more = divmod(n, max(len(available), 1))
-    quota = {label: share + (i < more) for i, label in enumerate(available)}
+    if unknown := set(shares or ()) - set(available):
+        raise ValueError(f"shares: {', '.join(sorted(unknown))}: no row has this label; the labels are {', '.join(available)}")
+    weights = dict.fromkeys(available, 1.0) if shares is None else {label: shares.get(label, 0.0) for label in available}
+    quota = dict.fromkeys(available, 0)
+    for _ in range(n if available else 0):  # the next row goes to the label that lacks most: so a larger sample holds a smaller one
+        quota[max(available, key=lambda label: weights[label] / (quota[label] + 1))] += 1
     if not available or any(quota[label] > available[label] for label in available):
         if "label" not in ds.features:
             raise ValueError(f"n must be at most {len(ds):,}, the number of rows, got {n:,}")
         counts = ", ".join(f"{rows:,} {label}" for label, rows in available.items()) or "no rows"
-        needed = max(quota.values(), default=n)
-        raise ValueError(f"a class-balanced sample of {n:,} rows needs {needed:,} of each label; there are {counts}")
+        needs = ", ".join(f"{rows:,} {label}" for label, rows in quota.items()) or f"{n:,}"
+        raise ValueError(f"a sample of {n:,} rows needs {needs}; there are {counts}")
     ranks, chosen = [hashlib.sha256(f"{seed}:{row_id}".encode()).digest() for row_id in ids], []
     for i in sorted(range(len(ds)), key=ranks.__getitem__):
         if quota[labels[i]]:

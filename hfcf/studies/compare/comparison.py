@@ -34,7 +34,7 @@ from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer, with_settings
 from hfcf.studies.compare.contamination import overlap_table
 from hfcf.studies.compare.grid import Grid, make_grid
-from hfcf.studies.compare.methods import Method, build_methods, check_methods, training_rows
+from hfcf.studies.compare.methods import POOLED, Method, build_methods, check_methods, training_rows
 from hfcf.studies.compare.recipe import CellChoice, ColumnComparison, SetComparison
 from hfcf.studies.compare.results import Cells, digest, try_lock
 from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample, start_of
@@ -134,6 +134,7 @@ class Comparison:
             for (sample, test_set), seed, method in product(every, self.recipe.seeds, self.methods)
             for job in [Job(method, sample, seed)]
             if (method.columns is None or test_set.name in method.columns)
+            and (method.sizes is None or sample.number is None or sample.number[0] in method.sizes)
             and (test_set.reader is None or method.name in test_set.reader.methods)
             and (not job.prompted or seed == self.recipe.seeds[0])
         }
@@ -173,7 +174,7 @@ class Comparison:
         if method.system or method.more:  # what is added and repeats a scored row is left out
             parts["apart from"] = sorted({test_set.ids for test_set in sample.sets})
             parts["passages"] = passages.VERSION if self.task.passages else None
-        if method.judged:
+        if method.control in POOLED:
             parts["pool"] = rows_digest(sample.pool)
         return parts
 
@@ -316,7 +317,7 @@ def train(comparison: Comparison, job: Job, work: Path) -> dict[str, Any]:
     if (folder / READY).is_file():
         return dict(json.loads((folder / READY).read_text(encoding="utf-8")))
     made, making = counterfactuals(comparison, job, work)
-    pool = sample.pool if method.judged else None
+    pool = sample.pool if method.control in POOLED else None
     rows, dropped = training_rows(method, sample.train, made, sample.scored, pool, sample.labels)
     added = 0 if method.more else len(rows) - len(sample.train)
     about: dict[str, Any] = {

@@ -36,7 +36,7 @@ def intrinsic_rows(comparison: Comparison, encoder: Model, language_model: Model
     flippers = [Job(method, sample, seed) for method in comparison.methods if method.adds_nothing for seed in seeds]
     for method in comparison.methods:
         # "w/ (c, E′, REF)", copies and judged rows have no claims of their own, and what keeps the label makes no counterfactual.
-        flips = method.system is not None and method.system.flips and not method.copies and not method.judged and not method.debias
+        flips = method.system is not None and method.system.flips and not method.control and not method.debias
         if not flips or method.changes != ("claim",):
             continue
         job, models = Job(method, sample, 0), [encoder.key(), language_model and language_model.key()]

@@ -38,6 +38,8 @@ VERSION = "3"
 """Raise it when the same recipe gives other numbers: it is part of every cell's key."""
 _NEUTRAL = ("VERSION", "strict", "fitted")  # versions count apart; what a stage was fitted on are the rows, which a cell knows
 _ASKED = 64  # rows that a judge labels at once
+POOLED = ("real", "judged")
+"""Controls that take further rows of the corpus."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,11 @@ class Method:
         name: in the tables.
         system: what makes the counterfactuals; None: none are added.
         changes: kinds of change that it trains on; empty: all that its system makes.
-        copies: train on a copy of a training row of the same label instead of each counterfactual. It is a control for what more
-            rows, and their balance of labels, do without the counterfactuals' text.
-        judged: train on as many further rows of the corpus with the labels that the system's verifier gives them. It is a control
-            for what the verifier's knowledge does without counterfactuals.
+        control: what is trained on instead of each counterfactual. "copies", a copy of a training row of the same label: what more
+            rows, and their balance of labels, do without the counterfactuals' text. "real", a further labelled row of the corpus, at
+            the shares of labels of the training rows: what as much annotation does. "judged", such a row with the label that the
+            system's verifier gives it: what the verifier's knowledge does without counterfactuals.
+        sizes: of the samples that it is trained on; None: all.
         ratio: how many counterfactuals it trains on for each training row, if not all.
         unseen: whether evaluation rows that its models have seen are left out; else they are counted alone.
         debias: how the model is trained, if not by plain cross-entropy.
@@ -64,9 +67,9 @@ class Method:
     name: str
     system: System | None
     changes: tuple[str, ...] = ()
-    copies: bool = False
+    control: str | None = None
+    sizes: tuple[int, ...] | None = None
     debias: Debias | None = None
-    judged: bool = False
     ratio: float | None = None
     unseen: bool = True
     more: tuple[Source, ...] = ()
@@ -121,7 +124,7 @@ class Method:
     def definition(self) -> dict[str, Any]:
         """Everything that its training depends on, besides the rows."""
         debias = self.debias.settings() if self.debias else None
-        controls = {name: getattr(self, name) for name in ("copies", "judged", "ratio", "changes")} if self.system else {}
+        controls = {name: getattr(self, name) for name in ("control", "ratio", "changes")} if self.system else {}
         more = digest(self.further.to_list()) if self.more else None
         return {"versions": self.versions, "debias": debias, "more": more, **controls, **self.making}
 
@@ -136,12 +139,15 @@ def build_methods(recipe: SetComparison | ColumnComparison, task: Task | None = 
 def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: MethodRecipe, task: Task | None) -> Method:
     where = f"methods: {name}"
     options: dict[str, Any] = {
-        "debias": Debias.of(part.debias, f"{where}: debias") if part.debias else None,
-        "model": part.model, "trainer": part.trainer, "columns": None if part.columns is None else tuple(part.columns),
+        "debias": Debias.of(part.debias, f"{where}: debias") if part.debias else None, "model": part.model, "trainer": part.trainer,
+        "columns": None if part.columns is None else tuple(part.columns), "sizes": None if part.sizes is None else tuple(part.sizes),
     }  # fmt: skip
+    if part.sizes is not None:
+        samples = getattr(recipe, "low_resource", None)
+        recipes.check_keys(map(str, part.sizes), map(str, samples.sizes if samples else ()), f"{where}: sizes")
     if (system := part.system or recipe.system) is None:
         alone = {"debias", "more", "model", "trainer"}
-        if not part.model_fields_set & alone or not part.model_fields_set <= {*alone, "columns"}:
+        if not part.model_fields_set & alone or not part.model_fields_set <= {*alone, "columns", "sizes"}:
             raise RecipeError(f"{where}: the key 'system' is missing")
         return Method(name, None, more=tuple(recipes.locate(source, recipe.data_dir) for source in part.more or ()), **options)
     if part.more:
@@ -152,12 +158,10 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
     allowed = load_trainer(get_task(built.task).trainer).changes
     if allowed:  # else they are the kinds that the system writes
         recipes.check_keys(part.changes or (), allowed, f"{where}: changes")
-    options |= {key: getattr(part, key) for key in ("copies", "judged", "ratio", "unseen") if getattr(part, key) is not None}
+    options |= {key: getattr(part, key) for key in ("control", "ratio", "unseen") if getattr(part, key) is not None}
     method = Method(name, built, tuple(allowed[:1] if part.changes is None else part.changes), **options)
-    if method.judged and method.copies:
-        raise RecipeError(f"{where}: copies and judged are two controls: leave one of them out")
-    if method.judged and method.judge is None:
-        raise RecipeError(f"{where}: judged: no verifier checks what {system} makes; give it one: settings: {{verifier: …}}")
+    if method.control == "judged" and method.judge is None:
+        raise RecipeError(f"{where}: control: judged: no verifier checks what {system} makes; give it one: settings: {{verifier: …}}")
     return method
 
 
@@ -210,13 +214,17 @@ def training_rows(
     if method.ratio:
         rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
     rest = rest.select_columns(originals.column_names)
-    if method.copies:
+    number = len(rest)
+    if method.control == "copies":
         rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
-    if method.judged and method.judge and pool is not None:
-        number = len(rest)
-        rest = label_rows(drop_related(pool, apart), rest["label"], *method.judge, labels)
+    elif method.control and pool is not None:
+        further = drop_related(pool, apart)
+        if method.control == "real":
+            rest = further_rows(originals, further, number)
+        elif method.judge:
+            rest = label_rows(further, rest["label"], *method.judge, labels)
         if len(rest) < number:
-            log.warning("%s: the corpus has %d further rows with a label of the verifier, not %d", method.name, len(rest), number)
+            log.warning("%s: the corpus has %d further rows for the control, not %d", method.name, len(rest), number)
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
 
 
@@ -251,6 +259,18 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
     cycles = {label: itertools.cycle([i for i in order if given[i] == label]) for label in set(given)}
     return originals.select([next(cycles[label]) for label in labels])
+
+
+def further_rows(originals: Dataset, pool: Dataset, number: int) -> Dataset:
+    """Return so many rows of a pool at the shares of labels of the originals, in the order of a hash of their ids."""
+    labels = originals["label"] if "label" in originals.features else [""] * len(originals)
+    ids, given = pool["id"], pool["label"] if "label" in pool.features else [""] * len(pool)
+    order, counts = sorted(range(len(pool)), key=lambda i: digest(ids[i])), Counter(labels)
+    bounds = [0, *(round(number * part / len(originals)) for part in itertools.accumulate(counts.values()))]
+    chosen: list[int] = []
+    for label, (low, high) in zip(counts, itertools.pairwise(bounds), strict=True):
+        chosen += [i for i in order if given[i] == label][: high - low]
+    return pool.select(sorted(chosen)).select_columns(originals.column_names)
 
 
 def label_rows(pool: Dataset, wanted: Iterable[str], judge: Model, max_length: int, labels: Sequence[str]) -> Dataset:

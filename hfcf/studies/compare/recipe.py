@@ -61,11 +61,11 @@ class MethodRecipe(Recipe):
     """What makes the counterfactuals; the recipe's own unless said."""
     settings: dict[str, Any] | None = None
     """Settings of the system; they override the settings that the recipe gives its own system."""
-    copies: bool | None = None
-    """Train on copies of training rows with the counterfactuals' labels instead of them."""
-    judged: bool | None = None
-    """Train on as many further rows of the corpus, with the labels that the system's verifier gives them, instead of the
-    counterfactuals."""
+    control: Literal["copies", "real", "judged"] | None = None
+    """Train on as many other rows instead of the counterfactuals: copies of training rows with the same labels; further labelled rows
+    of the corpus; or such rows with the labels that the system's verifier gives them."""
+    sizes: list[Positive] | None = None
+    """With `low_resource`, the sizes of samples that it is trained on; all unless said."""
     ratio: Annotated[float, Field(gt=0)] | None = None
     """Counterfactuals to a training row: the first of each, then the second."""
     more: list[Source] | None = None
@@ -91,6 +91,8 @@ class LowResource(Recipe):
     """Rows of a sample."""
     samples: list[Seed]
     """Seeds of the samples."""
+    shares: dict[Text, Annotated[float, Field(gt=0)]] | None = None
+    """How many rows of each label a sample has, relative to each other; as many of each unless said."""
 
     @field_validator("sizes", "samples")
     @classmethod

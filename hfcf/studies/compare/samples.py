@@ -159,14 +159,14 @@ def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
 
 
 def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
-    """Draw samples of a sample's training rows, class-balanced where they have labels, small samples first, with the same sets.
+    """Draw samples of a sample's training rows, class-balanced or at given shares where they have labels, small samples first, with the same sets.
 
     Within a seed a larger sample holds the smaller sample, where CrossAug's paper draws each sample again. So sizes are compared
     on rows that they share, and a system is asked nothing twice. Systems are fitted on the sample and see no other row.
     """
     numbers = list(product(low_resource.sizes, low_resource.samples))
     try:
-        parts = [balanced_sample(sample.train, size, seed) for size, seed in numbers]
+        parts = [balanced_sample(sample.train, size, seed, low_resource.shares) for size, seed in numbers]
     except ValueError as error:
         raise RecipeError(f"low_resource: {error}") from error
     samples = []

@@ -176,7 +176,7 @@ def test_what_a_column_knows_of_its_tasks(tmp_path: Path, tiny_model: kinds.Tiny
     [
         (kinds.claims, {"methods": {"EDA": {"sistem": "eda"}}}, ("sistem", "system")),
         (kinds.claims, {"methods": {"C": {"system": "crossaug", "changes": ["claims"]}}}, ("claims", "claim")),
-        (kinds.claims, {"methods": {"C": {"copies": True}}}, ("methods: C", "system")),
+        (kinds.claims, {"methods": {"C": {"control": "copies"}}}, ("methods: C", "system")),
         (kinds.claims, {"model": {"model": "m", "epoch": 1}}, ("epoch", "epochs")),
         (kinds.claims, {"model": {"epochs": 1}}, ("model",)),
         (kinds.claims, {"evaluate": [{"corpus": "jsonl", "setting": "hard"}]}, ("setting", "challenge")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_a_judge_labels_as_many_rows_of_each_label_and_sees_none(judged: list[di
 
 
 def test_the_control_trains_on_judged_rows_in_the_place_of_counterfactuals(judged: list[dict[str, Any]]) -> None:
-    method = Method("judge", CrossAug(generator=Model("g"), verifier=Model("v"), max_length=77), judged=True)
+    method = Method("judge", CrossAug(generator=Model("g"), verifier=Model("v"), max_length=77), control="judged")
     assert method.judge == (Model("v"), 77)
     originals, made = rows(*map(claim, range(4))), additions([SUPPORTS, REFUTES, REFUTES])
     scored = rows(claim(2, kind="Pool"), claim(3, kind="Pool"))  # no row of the pool that repeats these may be trained on
@@ -98,11 +99,24 @@ def test_the_control_trains_on_judged_rows_in_the_place_of_counterfactuals(judge
 def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None:
     originals = rows(*(claim(i, label, kind="Old") for i, label in enumerate([SUPPORTS, REFUTES, SUPPORTS])))
     made = additions([REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS])
-    kept, _ = training_rows(Method("copies", None, copies=True), originals, made, [rows(claim(9, kind="Other"))])
+    kept, _ = training_rows(Method("copies", None, control="copies"), originals, made, [rows(claim(9, kind="Other"))])
     assert list(kept["label"])[3:] == [REFUTES, SUPPORTS, REFUTES, SUPPORTS, SUPPORTS]
     counts = [list(kept["id"]).count(f"Old{i}") for i in range(3)]
     assert counts[1] == 3
     assert sorted((counts[0], counts[2])) == [2, 3], "each in turn"
+
+
+def test_the_control_of_real_rows_adds_as_many_labelled_rows_at_the_shares_of_the_training_rows() -> None:
+    originals = rows(*(claim(i, label, kind="Old") for i, label in enumerate([SUPPORTS, SUPPORTS, SUPPORTS, REFUTES])))
+    further = rows(*(claim(i, (SUPPORTS, REFUTES)[i % 2], kind="Pool") for i in range(40)))
+    scored = rows(claim(2, kind="Pool"), claim(3, kind="Pool"))
+    method = Method("real", None, control="real")
+    kept, _ = training_rows(method, originals, additions([REFUTES] * 8), [scored], further)
+    assert Counter(kept["label"][4:]) == {SUPPORTS: 6, REFUTES: 2}, "whatever the labels of the counterfactuals are"
+    own = dict(zip(further["id"], further["label"], strict=True))
+    assert all(own[name] == label for name, label in zip(kept["id"][4:], kept["label"][4:], strict=True))
+    assert not {"Pool2", "Pool3"} & set(kept["id"])
+    assert len(set(kept["id"])) == 12
 
 
 def test_a_ratio_takes_the_first_of_each_source_and_then_the_second() -> None:
@@ -168,7 +182,7 @@ def test_settings_versions_and_weights_are_in_a_method_s_definition(tmp_path: Pa
     monkeypatch.chdir(tmp_path)
     before = definition()
     assert Method("another", system_of()).definition == before
-    assert Method("any", system_of(), copies=True).definition != before
+    assert Method("any", system_of(), control="copies").definition != before
     assert definition(share=0.25) != before
     assert definition("2") != before
     (tmp_path / "m" / "config.json").write_text('{"layers": 3}', encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ def test_without_a_row_nothing_is_compared(content: Content, tmp_path: Path, cap
 
 
 def test_the_pool_is_what_nothing_is_trained_on_and_no_model_has_seen(content: Content, tmp_path: Path) -> None:
-    judge = {**content["methods"]["CrossAug"], "judged": True}
+    judge = {**content["methods"]["CrossAug"], "control": "judged"}
     content = {**content, "take": 8, "methods": {**content["methods"], "judge": judge}}
     comparison = kinds.opened(content, tmp_path)
     assert list(comparison.samples[0].pool["id"]) == ["Town8", "Town9", "Town10"], "the judge has seen Town11"
@@ -186,6 +187,23 @@ def test_samples_are_nested_and_share_their_sets(content: Content, tmp_path: Pat
     ds = Dataset.from_dict({"id": [f"r{i}" for i in range(30)], "label": [("A", "B", "C")[i % 3] for i in range(30)]})
     turned = balanced_sample(ds.select(range(29, -1, -1)), 6, seed=4)
     assert set(turned["id"]) == set(balanced_sample(ds, 6, seed=4)["id"])
+    shares = {"A": 2.7, "B": 1, "C": 1}
+    drawn = [balanced_sample(ds, n, seed=4, shares=shares) for n in range(1, 15)]
+    assert all(set(less["id"]) < set(more["id"]) for less, more in itertools.pairwise(drawn))
+    assert [drawn[-1]["label"].count(label) for label in "ABC"] == [8, 3, 3]
+    with pytest.raises(ValueError, match="D"):
+        balanced_sample(ds, 6, seed=4, shares={"D": 1})
+
+
+def test_a_method_may_have_some_of_the_sizes(content: Content, tmp_path: Path) -> None:
+    name = next(name for name, part in content["methods"].items() if part)
+    part = {**content["methods"][name], "sizes": [4]}
+    changed = {**content, "methods": {**content["methods"], name: part}}
+    comparison = kinds.opened({**changed, "low_resource": {"sizes": [8, 4], "samples": [1]}}, tmp_path)
+    assert {place[1].size for place in comparison.places if place[0] == name} == {4}
+    assert {place[1].size for place in comparison.places if place[0] != name} == {4, 8}
+    with pytest.raises(RecipeError, match="4"):
+        kinds.opened({**changed, "low_resource": {"sizes": [8], "samples": [1]}}, tmp_path)
 
 
 # --- pairs
