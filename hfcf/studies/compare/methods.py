@@ -51,9 +51,9 @@ class Method:
         system: what makes the counterfactuals; None: none are added.
         changes: kinds of change that it trains on; empty: all that its system makes.
         control: what is trained on instead of each counterfactual. "copies", a copy of a training row of the same label: what more
-            rows, and their balance of labels, do without the counterfactuals' text. "real", a further labelled row of the corpus, at
-            the shares of labels of the training rows: what as much annotation does. "judged", such a row with the label that the
-            system's verifier gives it: what the verifier's knowledge does without counterfactuals.
+            rows, and their balance of labels, do without the counterfactuals' text. "real", a further labelled row of the corpus,
+            at the shares of labels of the training rows: what as much annotation does. "judged", such a row with the label that
+            the system's verifier gives it: what the verifier's knowledge does without counterfactuals.
         sizes: of the samples that it is trained on; None: all.
         ratio: how many counterfactuals it trains on for each training row, if not all.
         unseen: whether evaluation rows that its models have seen are left out; else they are counted alone.
@@ -140,7 +140,7 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
     where = f"methods: {name}"
     options: dict[str, Any] = {
         "debias": Debias.of(part.debias, f"{where}: debias") if part.debias else None, "model": part.model, "trainer": part.trainer,
-        "columns": None if part.columns is None else tuple(part.columns), "sizes": None if part.sizes is None else tuple(part.sizes),
+        **{key: None if (value := getattr(part, key)) is None else tuple(value) for key in ("columns", "sizes")},
     }  # fmt: skip
     if part.sizes is not None:
         samples = getattr(recipe, "low_resource", None)
@@ -161,7 +161,9 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
     options |= {key: getattr(part, key) for key in ("control", "ratio", "unseen") if getattr(part, key) is not None}
     method = Method(name, built, tuple(allowed[:1] if part.changes is None else part.changes), **options)
     if method.control == "judged" and method.judge is None:
-        raise RecipeError(f"{where}: control: judged: no verifier checks what {system} makes; give it one: settings: {{verifier: …}}")
+        raise RecipeError(
+            f"{where}: control: judged: no verifier checks what {system} makes; give it one: settings: {{verifier: …}}"
+        )
     return method
 
 

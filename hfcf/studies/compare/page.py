@@ -22,6 +22,7 @@ from hfcf.studies.compare.grid import Cell, Grid
 from hfcf.studies.compare.recipe import SETTINGS, ColumnComparison, SetComparison
 from hfcf.studies.compare.stats import LEVEL, Difference, differences, kinds_of
 from hfcf.studies.compare.tables import points
+from hfcf.studies.compare.worth import Worth, worths
 from hfcf.training.consistency import PairScorer
 
 CONSISTENCY = next(iter(PairScorer.metrics))
@@ -63,7 +64,7 @@ def write_page(
             rows = f", {size:,} rows" if size else ""
             sections += [f"## {grid.scorer.metrics[metric]}: difference from {grid.baseline}{rows}"]
             sections += [_differences(part, [each for each in found if (each.metric, each.size) == (metric, size)])]
-    sections += [*_pairs(grid), *_strata(grid)]
+    sections += [*_worths(grid), *_pairs(grid), *_strata(grid)]
     sections += ["## Rows", _training_rows(grid), _evaluated_rows(grid)]
     sections += ["### Rows that models of the methods have seen", seen] if seen else []
     sections += ["## Intrinsic scores", intrinsic_table(intrinsic)] if intrinsic else []
@@ -175,6 +176,41 @@ def difference_text(difference: Difference) -> str:
     """Return a difference in points with its interval and mark."""
     value, low, high = map(tables.signed_points, (difference.value, difference.low, difference.high))
     return f"{value} [{low}, {high}]" + (r"\*" if difference.beyond_noise else "")
+
+
+def _worths(grid: Grid) -> Iterator[str]:
+    """Yield what counterfactuals are worth in labelled rows, where the baseline has a curve over sizes of samples."""
+    metric = grid.scorer.compared[0]
+    if not (found := worths(grid, metric)):
+        return
+    yield "## What the added rows are worth in labelled rows"
+    name, baseline = grid.scorer.metrics[metric], grid.baseline
+    about = (
+        f"{name}, averages of sets. Doubling is what twice as many labelled rows add to {baseline}, by a line through its scores "
+        "over the logarithm of the sizes. Gain and doubling are in points."
+    )
+    meaning = (
+        f"Labelled rows: how many further ones give the same gain by that line, with the {LEVEL:.0%} interval over rows and samples "
+        "drawn again. Below 0 it loses as much as with so many rows fewer; ≥ is before the largest number that was measured."
+    )
+    yield tables.bullets([about, meaning])
+    header = ["Method", "Trained on", "Sets", "Added", "Gain", "Doubling", "Labelled rows", "For 1,000 added"]
+    rows = [
+        [
+            each.method, f"{each.size:,}", each.setting or "all", f"{each.added:,.0f}", tables.signed_points(each.gain),
+            tables.signed_points(each.doubling), _rows_text(each, 1), _rows_text(each, 1000 / each.added),
+        ]
+        for each in found
+    ]  # fmt: skip
+    yield tables.table(header, rows)
+
+
+def _rows_text(worth: Worth, factor: float) -> str:
+    """Return a number of labelled rows with its interval, "≥" before what is at the end of the curve."""
+    numbers = [
+        f"{'≥' * (rows >= worth.limit)}{factor * rows:,.0f}".replace("-", "−") for rows in (worth.rows, worth.low, worth.high)
+    ]
+    return f"{numbers[0]} [{numbers[1]}, {numbers[2]}]"
 
 
 # --- pairs and strata

@@ -62,8 +62,8 @@ class MethodRecipe(Recipe):
     settings: dict[str, Any] | None = None
     """Settings of the system; they override the settings that the recipe gives its own system."""
     control: Literal["copies", "real", "judged"] | None = None
-    """Train on as many other rows instead of the counterfactuals: copies of training rows with the same labels; further labelled rows
-    of the corpus; or such rows with the labels that the system's verifier gives them."""
+    """Train on as many other rows instead of the counterfactuals: copies of training rows with the same labels; further labelled
+    rows of the corpus; or such rows with the labels that the system's verifier gives them."""
     sizes: list[Positive] | None = None
     """With `low_resource`, the sizes of samples that it is trained on; all unless said."""
     ratio: Annotated[float, Field(gt=0)] | None = None

@@ -159,7 +159,9 @@ def _labels(task: Task, ways: int | None, rows: Dataset) -> tuple[str, ...]:
 
 
 def draw_samples(sample: Sample, low_resource: LowResource) -> list[Sample]:
-    """Draw samples of a sample's training rows, class-balanced or at given shares where they have labels, small samples first, with the same sets.
+    """Draw samples of a sample's training rows, small samples first, with the same sets.
+
+    Where rows have labels, samples have as many of each, or the shares that the recipe gives.
 
     Within a seed a larger sample holds the smaller sample, where CrossAug's paper draws each sample again. So sizes are compared
     on rows that they share, and a system is asked nothing twice. Systems are fitted on the sample and see no other row.

@@ -1,0 +1,115 @@
+"""What counterfactuals are worth in labelled rows: how many further rows give a model the same gain."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hfcf.studies.compare.grid import Cell, Grid
+from hfcf.studies.compare.recipe import SETTINGS
+from hfcf.studies.compare.stats import LEVEL, kinds_of
+
+Array = NDArray[np.float64]
+
+
+class Worth(NamedTuple):
+    """How many labelled rows give the gain of a method's counterfactuals, on the average of some sets.
+
+    Args:
+        method: the method.
+        size: the rows that its models are trained on, without counterfactuals.
+        setting: of the sets whose scores are averaged; None: all.
+        added: counterfactuals, the mean over samples.
+        gain: its score less the baseline's, 0-1.
+        doubling: what twice as many labelled rows add to the baseline's score, by a line through the scores of all sizes.
+        rows: the further rows that give the same gain by this line; below 0 where it loses, and at most `limit`.
+        low: of the interval of `rows`.
+        high: of the interval of `rows`.
+        limit: the largest number of further rows that was measured.
+    """
+
+    method: str
+    size: int
+    setting: str | None
+    added: float
+    gain: float
+    doubling: float
+    rows: float
+    low: float
+    high: float
+    limit: int
+
+
+def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> list[Worth]:
+    """Compare each method that adds rows with the baseline's curve over the sizes of samples, on the averages of the sets.
+
+    The curve is a line over the logarithm of the number of rows, fitted to three sizes or more. Rows of the sets and the samples
+    are drawn again, the same for all models, and the line is fitted each time.
+
+    Returns:
+        one `Worth` for each method, size and setting; none where the baseline has fewer than three sizes.
+    """
+    numbers = sorted({seed.sample for seed in grid.seeds if hasattr(seed, "sample")})
+    sizes = [size for size, part in grid.by_size().items() if size and any(part.of(grid.baseline, name) for name in grid.corpora)]
+    if len(sizes) < 3:
+        return []
+    found = []
+    averaged = {name: setting for name, setting in grid.corpora.items() if name not in grid.alone}
+    groups = [(setting, [name for name, own in averaged.items() if setting in (own, None)]) for setting in (*SETTINGS, None)]
+    for method in grid.compared:
+        for size in sizes:
+            added = [cell["counterfactuals"] for name in grid.corpora for cell in grid.by_size()[size].of(method, name).values()]
+            if not added or not fmean(added):
+                continue
+            for setting, names in groups:
+                places = [(grid.baseline, each) for each in sizes] + [(method, size)]
+                scores = [_drawn(grid, name, places, numbers, metric, resamples, seed) for name in names]
+                if not scores or any(each is None for each in scores):
+                    continue
+                # places × (observed, then resamples) × samples, averaged over the sets and then over samples drawn again.
+                mean = np.mean([each for each in scores if each is not None], axis=0)
+                n = len(numbers)
+                draws = np.random.default_rng([seed, n]).multinomial(n, [1 / n] * n, resamples)
+                weights = np.vstack([np.ones(n), draws]) / n
+                means = (mean * weights[None]).sum(axis=-1)
+                found.append(_worth(method, size, setting, fmean(added), sizes, means))
+    return found
+
+
+def _worth(method: str, size: int, setting: str | None, added: float, sizes: Sequence[int], means: Array) -> Worth:
+    """Read a gain off the baseline's line; `means`: the baseline's scores by size, then the method's, × (observed, resamples)."""
+    logs = np.log2(sizes)
+    centred = logs - logs.mean()
+    doubling = centred @ (means[:-1] - means[:-1].mean(axis=0)) / (centred @ centred)
+    gain = means[-1] - means[list(sizes).index(size)]
+    limit = max(sizes) - size
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        rows = np.where(doubling > 0, size * (np.exp2(gain / doubling) - 1), np.where(gain > 0, np.inf, 0.0))
+    rows = np.minimum(rows, limit)
+    low, high = np.quantile(rows[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Worth(method, size, setting, added, float(gain[0]), float(doubling[0]), float(rows[0]), float(low), float(high), limit)
+
+
+def _drawn(
+    grid: Grid, corpus: str, places: Sequence[tuple[str, int]], numbers: Sequence[int], metric: str, resamples: int, seed: int
+) -> Array | None:  # fmt: skip
+    """Return scores on a set: places × (observed, then resamples of its rows) × samples; None where a cell is missing."""
+    cells: list[Cell] = []
+    for method, size in places:
+        for number in numbers:
+            own = [cell for key, cell in grid.of(method, corpus).items() if (key.size, key.sample) == (size, number)]
+            if not own:
+                return None
+            cells += own
+    models = len(cells) // (len(places) * len(numbers))
+    kinds, counts = kinds_of([cells[0]["gold"], *(cell["predicted"] for cell in cells)])
+    random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
+    drawn = random.multinomial(counts.sum(), counts / counts.sum(), size=resamples)
+    scores = grid.scorer.resample(np.vstack([counts[None], drawn]).astype(float), kinds[0], kinds[1:])
+    own = scores[grid.scorer.compared.index(metric)]
+    return own.reshape(len(own), len(places), len(numbers), models).mean(axis=-1).transpose(1, 0, 2)

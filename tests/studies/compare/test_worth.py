@@ -1,0 +1,49 @@
+"""What counterfactuals are worth in labelled rows."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from hfcf.studies.compare.grid import SampleTraining, make_grid
+from hfcf.studies.compare.worth import worths
+
+ROWS = 200
+RIGHT = {100: 100, 200: 120, 400: 140}
+"""Right answers of the baseline by size: a doubling adds ten points."""
+
+
+def cell(method: str, size: int, sample: int, right: int, added: int = 0) -> dict[str, Any]:
+    return {
+        "recipe": "r", "method": method, "seed": SampleTraining(size, sample, 13), "corpus": "C", "setting": "challenge",
+        "ids": "i",
+        "rows": ROWS, "gold": "S" * ROWS, "predicted": "S" * right + "R" * (ROWS - right), "counterfactuals": added,
+    }  # fmt: skip
+
+
+def cells(right: int, sizes: dict[int, int] | None = None) -> list[dict[str, Any]]:
+    samples = (1, 2)
+    baseline = [cell("none", size, sample, n) for (size, n), sample in product((sizes or RIGHT).items(), samples)]
+    return [*baseline, *(cell("method", 100, sample, right, added=50) for sample in samples)]
+
+
+@pytest.mark.parametrize(("right", "rows"), [(120, 100), (110, 41.4), (100, 0), (80, -50), (180, 300)])
+def test_the_gain_is_read_off_the_line_of_the_baseline(right: int, rows: float) -> None:
+    (challenge, every) = worths(make_grid(cells(right), "none"), "accuracy", resamples=200)
+    assert (challenge.setting, every.setting) == ("challenge", None)
+    assert (challenge.method, challenge.size, challenge.added, challenge.limit) == ("method", 100, 50, 300)
+    assert challenge.doubling == pytest.approx(0.1)
+    assert challenge.gain == pytest.approx((right - 100) / ROWS)
+    assert challenge.rows == pytest.approx(rows, abs=0.1)
+    assert challenge.low <= challenge.rows <= challenge.high <= challenge.limit
+
+
+def test_two_sizes_are_no_curve() -> None:
+    assert worths(make_grid(cells(120, {100: 100, 200: 120}), "none"), "accuracy", resamples=10) == []
+
+
+def test_where_more_rows_add_nothing_a_gain_is_worth_more_than_was_measured() -> None:
+    flat = worths(make_grid(cells(120, dict.fromkeys(RIGHT, 100)), "none"), "accuracy", resamples=10)
+    assert [each.rows for each in flat] == [300, 300]
