@@ -53,6 +53,41 @@ def structures(
     _write(out, result)
 
 
+@app.command()
+def pairs(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines or Parquet: an original and its revisions in each row.")],
+    original: Annotated[str, typer.Option(help="text=COLUMN, or claim=COLUMN,evidence=COLUMN (a hypothesis and its premise).")],
+    revised: Annotated[list[str], typer.Option(help="The same of a revision. Several give the diversity between them.")],
+    model: Annotated[str | None, typer.Option(help="A classifier of the task: it gives flips and probabilities.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:nli is ours.")] = None,
+    language_model: Annotated[str | None, typer.Option(help="A decoder-only model: it gives perplexities.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column with the label that revisions should have.")] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Score originals and their revisions, whoever wrote them: flips, distance, words kept, perplexity, diversity."""
+    console.silence_libraries()
+    _refuse(out, overwrite)
+    from hfcf.core.model import Model
+    from hfcf.pipeline.score_pairs import score_pairs, to_page
+
+    classifier = None if model is None else Model(model, adapter=adapter)
+    sides = [_columns_of(text, option) for option, texts in (("--original", [original]), ("--revised", revised)) for text in texts]
+    result = score_pairs(
+        file, original=sides[0], revised=sides[1:], model=classifier, language_model=language_model, target=target
+    )  # fmt: skip
+    print_page(to_page(result))
+    _write(out, result)
+
+
+def _columns_of(text: str, option: str) -> dict[str, str]:
+    """Read "claim=COLUMN,evidence=COLUMN"."""
+    parts = [part.partition("=") for part in text.split(",")]
+    if not all(field.strip() and column.strip() for field, _, column in parts):
+        raise ValueError(f"{option} must be text=COLUMN or claim=COLUMN,evidence=COLUMN, got {text!r}")
+    return {field.strip(): column.strip() for field, _, column in parts}
+
+
 def describe(
     corpus: Annotated[str, typer.Argument(help="NAME=FOLDER (all splits), NAME=FOLDER:SPLIT, or a file of rows.")],
     set_: Set = None,

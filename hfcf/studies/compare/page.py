@@ -190,8 +190,8 @@ def _worths(grid: Grid) -> Iterator[str]:
         "over the logarithm of the sizes. Gain and doubling are in points."
     )
     meaning = (
-        f"Labelled rows: how many further ones give the same gain by that line, with the {LEVEL:.0%} interval over rows and samples "
-        "drawn again. Below 0 it loses as much as with so many rows fewer; ≥ is before the largest number that was measured."
+        f"Labelled rows: how many further ones give the same gain by that line, with the {LEVEL:.0%} interval over rows and "
+        "samples drawn again. Below 0 it loses as much as with so many rows fewer; ≥ is before the largest number measured."
     )
     yield tables.bullets([about, meaning])
     header = ["Method", "Trained on", "Sets", "Added", "Gain", "Doubling", "Labelled rows", "For 1,000 added"]

@@ -1,0 +1,188 @@
+"""Score pairs of an original and its revisions, whoever wrote them, in a file of the user's own columns."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from datasets import Dataset
+
+from hfcf.core.edits import word_distance
+from hfcf.core.model import Model
+from hfcf.core.recipe import did_you_mean
+from hfcf.core.task import Row, Task, get_task
+from hfcf.corpora.custom.labels import label_text
+from hfcf.corpora.custom.tables import RECORD, read_files
+from hfcf.engines.classifier import choose
+from hfcf.engines.perplexity import Perplexity
+from hfcf.metrics.minimality import minimality
+from hfcf.metrics.shared.bootstrap import mean_interval
+from hfcf.text.label_names import label_of
+
+log = logging.getLogger(__name__)
+
+FIELDS: Mapping[str, frozenset[str]] = {"classification": frozenset({"text"}), "verification": frozenset({"claim", "evidence"})}
+"""The fields of a side, by task."""
+MEANINGS = {
+    "flip_rate": "share of revisions that the model gives another label than their original",
+    "hit_rate": "share of revisions that the model gives the target label",
+    "probability_change": "how much less probable the original's label is for the revision, by the model",
+    "distance": "words to insert, delete or replace",
+    "share": "that number over the original's words",
+    "kept": "share of the original's words that the revision has",
+    "perplexity": "of the changed texts, by the language model",
+    "diversity": "words between two revisions of one original",
+}
+"""What each score is."""
+
+
+def score_pairs(
+    pairs: str | Path | Dataset, *, original: Mapping[str, str], revised: Sequence[Mapping[str, str]],
+    model: Model | str | None = None, language_model: Model | str | None = None, target: str | None = None, max_length: int = 256,
+) -> dict[str, Any]:  # fmt: skip
+    """Score originals and their revisions by this library's metrics, whoever wrote them: people, an LLM, another system.
+
+    Args:
+        pairs: a file (CSV, TSV, JSON lines, JSON or Parquet) or a `Dataset` with an original and its revisions in each row.
+        original: the columns of the original: {"text": COLUMN} for single texts, {"claim": COLUMN, "evidence": COLUMN} for a claim
+            or a hypothesis with its evidence or premise.
+        revised: the same of each revision; several give the diversity between them.
+        model: a classifier of the task, which gives both sides their labels. Without it there are no flips.
+        language_model: a decoder-only model, which gives perplexities; without it there are none.
+        target: the column with the label that the revisions should have; it gives the hit rate.
+        max_length: tokens that the classifier reads.
+
+    Returns:
+        `pairs`, the number of revisions; `originals`; `left_out`, rows without one of the texts; `task`; and in `scores` for each
+        score its mean with the interval of 95 % over originals: [mean, low, high]. `hfcf.pipeline.score_pairs.MEANINGS` says what
+        each score is.
+
+    Raises:
+        ValueError: a column or a field does not exist, the two sides have other fields, or no row has all its texts.
+
+    Source: Nguyen et al. 2024, CEval, section 3 (flip rate, probability change, token distance, perplexity, diversity). Deviations:
+        words instead of a tokenizer's tokens; the probability is of the original's label, which with two labels is the same number;
+        the evidence that did not change has no perplexity.
+
+    >>> rows = Dataset.from_list([{"before": "A good film.", "after": "A bad film."}, {"before": "It is dull.", "after": ""}])
+    >>> result = score_pairs(rows, original={"text": "before"}, revised=[{"text": "after"}])
+    >>> result["pairs"], result["left_out"], result["scores"]["distance"][0], round(result["scores"]["kept"][0], 2)
+    (1, 1, 1.0, 0.67)
+    """
+    task = _task(original, revised)
+    rows = pairs if isinstance(pairs, Dataset) else read_files([Path(pairs)])
+    for column in [*original.values(), *(name for side in revised for name in side.values()), *([target] if target else [])]:
+        if column not in rows.column_names:
+            names = [name for name in rows.column_names if name != RECORD]
+            raise ValueError(f"there is no column {column!r}{did_you_mean(column, names)}: the columns are {', '.join(names)}")
+    sides = [[_side(task, row, columns) for columns in (original, *revised)] for row in rows]
+    whole = [i for i, every in enumerate(sides) if every[0] is not None and any(side is not None for side in every[1:])]
+    if not whole:
+        raise ValueError("no row has an original and a revision: every row lacks a text of one of them")
+    if left_out := len(sides) - len(whole):
+        first = next(i for i in range(len(sides)) if i not in set(whole))
+        log.warning("%d of %d rows lack a text and are left out, the first is row %d", left_out, len(sides), first + 1)
+    found = [(i, sides[i][0], side) for i in whole for side in sides[i][1:] if side is not None]
+    groups = [i for i, _, _ in found]
+    scores: dict[str, list[float | None]] = {}
+    if model is not None:
+        wanted = None if target is None else [_label(task, rows[i][target]) for i in groups]
+        scores |= _labels(task, found, sides, Model.of(model), wanted, max_length)
+    texts = [_changed(task, before, after) for _, before, after in found]
+    measured = [minimality(*each) for each in texts]
+    scores |= {name: [each[name] for each in measured] for name in ("distance", "share", "kept")}
+    if language_model is not None:
+        scores["perplexity"] = list(Perplexity(model=Model.of(language_model)).run([after for _, after in texts]))
+    summary = {name: _mean(values, groups) for name, values in scores.items()}
+    if len(revised) > 1:
+        between = {i: [_texts(task, side) for side in sides[i][1:] if side is not None] for i in whole}
+        apart = {
+            i: fmean(word_distance(*two) for two in itertools.combinations(each, 2)) for i, each in between.items() if len(each) > 1
+        }
+        summary["diversity"] = _mean(list(apart.values()), list(apart))
+    return {"task": task.name, "originals": len(whole), "pairs": len(found), "left_out": left_out, "scores": summary}
+
+
+def _task(original: Mapping[str, str], revised: Sequence[Mapping[str, str]]) -> Task:
+    """Return the task whose fields the sides have."""
+    if not revised:
+        raise ValueError("revised: give the columns of a revision")
+    for name, fields in FIELDS.items():
+        if all(frozenset(side) == fields for side in (original, *revised)):
+            return get_task(name)
+    given = " and ".join(sorted({", ".join(sorted(side)) or "nothing" for side in (original, *revised)}))
+    known = " or ".join(", ".join(sorted(fields)) for fields in FIELDS.values())
+    raise ValueError(f"original and revised must all have the fields {known}, got {given}")
+
+
+def _side(task: Task, row: Row, columns: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return one side of a pair as the task's model reads it; None without one of its texts."""
+    texts = {field: str(row[column] or "").strip() for field, column in columns.items()}
+    if not all(texts.values()):
+        return None
+    return {**texts, "evidence": [{"title": "", "text": texts["evidence"]}]} if "evidence" in texts else texts
+
+
+def _label(task: Task, value: Any) -> str | None:
+    """Return a target label as the task's models name it."""
+    text = label_text(value)
+    return label_of(text) or text if task.name == "verification" else text
+
+
+def _labels(
+    task: Task, found: Sequence[tuple[int, Any, Any]], sides: Sequence[Sequence[Any]], model: Model,
+    wanted: Sequence[str | None] | None, max_length: int,
+) -> dict[str, list[float | None]]:  # fmt: skip
+    """Ask a model for the labels of both sides of each pair, each original once."""
+    order = list(dict.fromkeys(i for i, _, _ in found))
+    answers = task.verdicts([*(sides[i][0] for i in order), *(after for _, _, after in found)], model, max_length)
+    if wanted is not None:
+        names = {name for answer in answers if isinstance(answer, Mapping) for name in answer}
+        if unknown := sorted({str(label) for label in wanted} - names):
+            raise ValueError(f"target: {', '.join(unknown)}: the model's labels are {', '.join(sorted(names))}; set its labels=")
+    before = dict(zip(order, answers, strict=False))
+    columns: dict[str, list[float | None]] = {"flip_rate": [], "probability_change": [], **({"hit_rate": []} if wanted else {})}
+    for n, ((i, _, _), after) in enumerate(zip(found, answers[len(order) :], strict=True)):
+        if not isinstance(after, Mapping) or not isinstance(old := before[i], Mapping):
+            values: list[float | None] = [None] * len(columns)
+        else:
+            label, new = choose(old, list(old)), choose(after, list(after))
+            values = [float(label != new), old[label] - after[label], *([float(new == wanted[n])] if wanted else [])]
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
+    return columns
+
+
+def _texts(task: Task, side: Row) -> str:
+    return str(side["text"]) if task.name == "classification" else f"{side['evidence'][0]['text']} {side['claim']}"
+
+
+def _changed(task: Task, before: Row, after: Row) -> tuple[str, str]:
+    """Return the texts that differ of both sides, all of them if none does."""
+    if task.name == "classification":
+        return before["text"], after["text"]
+    parts = [(before["evidence"][0]["text"], after["evidence"][0]["text"]), (before["claim"], after["claim"])]
+    kept = [two for two in parts if two[0] != two[1]] or parts
+    return " ".join(old for old, _ in kept), " ".join(new for _, new in kept)
+
+
+def _mean(values: Sequence[float | None], groups: Sequence[int]) -> list[float] | None:
+    """Return the mean and its interval over originals, without what was not measured; None where nothing was."""
+    known = [(value, group) for value, group in zip(values, groups, strict=True) if value is not None]
+    return [round(number, 5) for number in mean_interval(*map(list, zip(*known, strict=True)))] if known else None
+
+
+def to_page(result: Mapping[str, Any]) -> str:
+    """Return scores as a table of Markdown, each with what it means."""
+    counts = f"{result['pairs']:,} revisions of {result['originals']:,} originals ({result['task']})"
+    lines = [f"| {name.replace('_', ' ')} | {_interval(found)} | {MEANINGS[name]} |" for name, found in result["scores"].items()]
+    header = [f"{counts}, {result['left_out']:,} rows left out", "", "| score | mean [95 %] | what |", "|---|---|---|"]
+    return "\n".join([*header, *lines]) + "\n"
+
+
+def _interval(found: Sequence[float] | None) -> str:
+    return "–" if found is None else f"{found[0]:.3f} [{found[1]:.3f}, {found[2]:.3f}]"

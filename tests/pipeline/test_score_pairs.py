@@ -1,0 +1,82 @@
+"""Scores of pairs that anyone wrote, from a file in columns of the user's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+from hfcf.core.task import get_task
+from hfcf.pipeline.score_pairs import score_pairs, to_page
+
+REVIEWS = [
+    {"orig": "A good film.", "new": "A bad film.", "again": "An awful film.", "wanted": "bad"},
+    {"orig": "It is dull.", "new": "It is good fun.", "again": "It is dull.", "wanted": "good"},
+    {"orig": "Good.", "new": "", "again": None, "wanted": "bad"},
+]
+SIDES: dict[str, Any] = {"original": {"text": "orig"}, "revised": [{"text": "new"}, {"text": "again"}]}
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What a classifier is asked that calls every text with "good" good, and every claim with "not" refuted."""
+    asked: list[dict[str, Any]] = []
+
+    def judge(self: Any, rows: Any, model: Any, max_length: int) -> list[Any]:
+        asked.extend(rows)
+        if "text" in rows[0]:
+            return [{"good": 0.9, "bad": 0.1} if "good" in row["text"].casefold() else {"good": 0.2, "bad": 0.8} for row in rows]
+        return [{"SUPPORTS": 0.1, "REFUTES": 0.9} if "not" in row["claim"] else {"SUPPORTS": 0.7, "REFUTES": 0.3} for row in rows]
+
+    for name in ("classification", "verification"):
+        monkeypatch.setattr(type(get_task(name)), "judge", judge)
+    return asked
+
+
+def test_flips_and_distances_of_several_revisions(judged: list[dict[str, Any]]) -> None:
+    result = score_pairs(Dataset.from_list(REVIEWS), **SIDES, model="any", target="wanted")
+    assert (result["originals"], result["pairs"], result["left_out"]) == (2, 4, 1)
+    scores = {name: found[0] for name, found in result["scores"].items()}
+    assert scores["flip_rate"] == 0.75, "good → bad twice, dull → good, and dull again"
+    assert scores["hit_rate"] == 0.75
+    assert scores["probability_change"] == pytest.approx((0.7 + 0.7 + 0.7 + 0) / 4)
+    assert scores["distance"] == pytest.approx((1 + 2 + 2 + 0) / 4)
+    assert scores["diversity"] == pytest.approx((2 + 2) / 2)
+    assert len(judged) == 6, "each original is asked once"
+    low, high = result["scores"]["flip_rate"][1:]
+    assert (low, high) == (0.5, 1.0), "revisions of one original are drawn together"
+
+
+def test_premises_and_hypotheses_in_a_file(tmp_path: Path, judged: list[dict[str, Any]]) -> None:
+    rows = [
+        {"p": "A man sleeps.", "h": "He rests.", "p2": "A man runs.", "h2": "He rests.", "gold": "contradiction"},
+        {"p": "A dog runs.", "h": "It moves.", "p2": "A dog runs.", "h2": "It does not move.", "gold": "contradiction"},
+    ]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    sides = {"original": {"claim": "h", "evidence": "p"}, "revised": [{"claim": "h2", "evidence": "p2"}]}
+    result = score_pairs(file, **sides, model="any", target="gold")  # type: ignore[arg-type]
+    assert result["task"] == "verification"
+    assert result["scores"]["hit_rate"][0] == 0.5
+    assert result["scores"]["distance"][0] == pytest.approx((1 + 3) / 2), "only the side that changed counts"
+    assert "diversity" not in result["scores"]
+    page = to_page(result)
+    assert all(name.replace("_", " ") in page for name in result["scores"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts"),
+    [
+        ({"original": {"text": "origin"}}, ("origin", "orig", "new")),
+        ({"original": {"claim": "orig"}}, ("claim", "text")),
+        ({"revised": []}, ("revised",)),
+        ({"target": "orig", "model": "any"}, ("A good film.", "bad", "good")),
+    ],
+)
+def test_what_does_not_fit_is_named(changes: dict[str, Any], facts: tuple[str, ...], judged: list[dict[str, Any]]) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        score_pairs(Dataset.from_list(REVIEWS), **{**SIDES, **changes})
+    assert all(fact in str(error.value) for fact in facts)
