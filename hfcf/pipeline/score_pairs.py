@@ -14,19 +14,16 @@ from datasets import Dataset
 from hfcf.core.edits import word_distance
 from hfcf.core.model import Model
 from hfcf.core.recipe import did_you_mean
-from hfcf.core.task import Row, Task, get_task
-from hfcf.corpora.custom.labels import label_text
+from hfcf.core.task import Row, Task
+from hfcf.corpora.custom.pairs import read_side, target_label, task_of_sides
 from hfcf.corpora.custom.tables import RECORD, read_files
 from hfcf.engines.classifier import choose
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.minimality import minimality
 from hfcf.metrics.shared.bootstrap import mean_interval
-from hfcf.text.label_names import label_of
 
 log = logging.getLogger(__name__)
 
-FIELDS: Mapping[str, frozenset[str]] = {"classification": frozenset({"text"}), "verification": frozenset({"claim", "evidence"})}
-"""The fields of a side, by task."""
 MEANINGS = {
     "flip_rate": "share of revisions that the model gives another label than their original",
     "hit_rate": "share of revisions that the model gives the target label",
@@ -73,24 +70,24 @@ def score_pairs(
     >>> result["pairs"], result["left_out"], result["scores"]["distance"][0], round(result["scores"]["kept"][0], 2)
     (1, 1, 1.0, 0.67)
     """
-    task = _task(original, revised)
+    task = task_of_sides([original, *revised])
     rows = pairs if isinstance(pairs, Dataset) else read_files([Path(pairs)])
     for column in [*original.values(), *(name for side in revised for name in side.values()), *([target] if target else [])]:
         if column not in rows.column_names:
             names = [name for name in rows.column_names if name != RECORD]
             raise ValueError(f"there is no column {column!r}{did_you_mean(column, names)}: the columns are {', '.join(names)}")
-    sides = [[_side(task, row, columns) for columns in (original, *revised)] for row in rows]
+    sides = [[read_side(row, columns) for columns in (original, *revised)] for row in rows]
     whole = [i for i, every in enumerate(sides) if every[0] is not None and any(side is not None for side in every[1:])]
     if not whole:
         raise ValueError("no row has an original and a revision: every row lacks a text of one of them")
     if left_out := len(sides) - len(whole):
-        first = next(i for i in range(len(sides)) if i not in set(whole))
+        first = min(set(range(len(sides))) - set(whole))
         log.warning("%d of %d rows lack a text and are left out, the first is row %d", left_out, len(sides), first + 1)
-    found = [(i, sides[i][0], side) for i in whole for side in sides[i][1:] if side is not None]
+    found = [(i, before, side) for i in whole if (before := sides[i][0]) for side in sides[i][1:] if side is not None]
     groups = [i for i, _, _ in found]
     scores: dict[str, list[float | None]] = {}
     if model is not None:
-        wanted = None if target is None else [_label(task, rows[i][target]) for i in groups]
+        wanted = None if target is None else [target_label(task, rows[i][target]) for i in groups]
         scores |= _labels(task, found, sides, Model.of(model), wanted, max_length)
     texts = [_changed(task, before, after) for _, before, after in found]
     measured = [minimality(*each) for each in texts]
@@ -99,38 +96,14 @@ def score_pairs(
         scores["perplexity"] = list(Perplexity(model=Model.of(language_model)).run([after for _, after in texts]))
     summary = {name: _mean(values, groups) for name, values in scores.items()}
     if len(revised) > 1:
-        between = {i: [_texts(task, side) for side in sides[i][1:] if side is not None] for i in whole}
+        between = {i: [side for side in sides[i][1:] if side is not None] for i in whole}
         apart = {
-            i: fmean(word_distance(*two) for two in itertools.combinations(each, 2)) for i, each in between.items() if len(each) > 1
+            i: fmean(word_distance(*_changed(task, *two)) for two in itertools.combinations(each, 2))
+            for i, each in between.items()
+            if len(each) > 1
         }
         summary["diversity"] = _mean(list(apart.values()), list(apart))
     return {"task": task.name, "originals": len(whole), "pairs": len(found), "left_out": left_out, "scores": summary}
-
-
-def _task(original: Mapping[str, str], revised: Sequence[Mapping[str, str]]) -> Task:
-    """Return the task whose fields the sides have."""
-    if not revised:
-        raise ValueError("revised: give the columns of a revision")
-    for name, fields in FIELDS.items():
-        if all(frozenset(side) == fields for side in (original, *revised)):
-            return get_task(name)
-    given = " and ".join(sorted({", ".join(sorted(side)) or "nothing" for side in (original, *revised)}))
-    known = " or ".join(", ".join(sorted(fields)) for fields in FIELDS.values())
-    raise ValueError(f"original and revised must all have the fields {known}, got {given}")
-
-
-def _side(task: Task, row: Row, columns: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return one side of a pair as the task's model reads it; None without one of its texts."""
-    texts = {field: str(row[column] or "").strip() for field, column in columns.items()}
-    if not all(texts.values()):
-        return None
-    return {**texts, "evidence": [{"title": "", "text": texts["evidence"]}]} if "evidence" in texts else texts
-
-
-def _label(task: Task, value: Any) -> str | None:
-    """Return a target label as the task's models name it."""
-    text = label_text(value)
-    return label_of(text) or text if task.name == "verification" else text
 
 
 def _labels(
@@ -157,23 +130,18 @@ def _labels(
     return columns
 
 
-def _texts(task: Task, side: Row) -> str:
-    return str(side["text"]) if task.name == "classification" else f"{side['evidence'][0]['text']} {side['claim']}"
-
-
 def _changed(task: Task, before: Row, after: Row) -> tuple[str, str]:
-    """Return the texts that differ of both sides, all of them if none does."""
-    if task.name == "classification":
-        return before["text"], after["text"]
-    parts = [(before["evidence"][0]["text"], after["evidence"][0]["text"]), (before["claim"], after["claim"])]
-    kept = [two for two in parts if two[0] != two[1]] or parts
+    """Return the texts of both sides that differ, all of them if none does."""
+    pairs = [(old.text, new.text) for old, new in zip(task.segments(before), task.segments(after), strict=True)]
+    kept = [two for two in pairs if two[0] != two[1]] or pairs
     return " ".join(old for old, _ in kept), " ".join(new for _, new in kept)
 
 
 def _mean(values: Sequence[float | None], groups: Sequence[int]) -> list[float] | None:
     """Return the mean and its interval over originals, without what was not measured; None where nothing was."""
     known = [(value, group) for value, group in zip(values, groups, strict=True) if value is not None]
-    return [round(number, 5) for number in mean_interval(*map(list, zip(*known, strict=True)))] if known else None
+    interval = mean_interval([value for value, _ in known], [group for _, group in known]) if known else ()
+    return [round(number, 5) for number in interval] or None
 
 
 def to_page(result: Mapping[str, Any]) -> str:
