@@ -9,17 +9,18 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
-from hfcf.core.decisions import reaches
+from hfcf.core.decisions import ranked, reaches
 from hfcf.core.edits import plain_words
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import LogProbability, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.question_generator import QuestionGenerator
-from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION
+from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION, READER, value
 from hfcf.systems.rgf.retrieve import PROMPTS, WORDS
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
+from hfcf.text.normalise import normalise_answer
 from hfcf.text.questions import mark_answer
 
 
@@ -31,7 +32,7 @@ class GenerateQuestion(Stage):
     candidate for each question, in the order of the beam search. The model reads `title » passage` with the answer marked; of a
     long passage, a window around the answer (`hfcf.engines.question_generator.QuestionGenerator`). A question is rejected if it is
     cut off. It is also rejected if it has the words of the source's question, or of a better question for the same answer and
-    passage.
+    passage. With `max_answers`, the other answers are rejected unasked.
 
     Args:
         generator: an encoder-decoder or decoder-only model, trained on passage and answer → question
@@ -44,6 +45,9 @@ class GenerateQuestion(Stage):
         max_length: tokens of title and passage: 640 in appendix A.
         min_log_probability: the least log-probability of a question, as a mean over its tokens: a small generator is less sure of
             questions that are not fluent. The paper has no such floor. A language model's questions have none and pass.
+        max_answers: how many different answers of a row get questions, the likeliest first; an answer that several passages have
+            is asked about in the passage where it is likeliest. A language model takes a request for each answer, and so many
+            decide what a row costs. None, as in section 3.3, asks about every answer in every passage.
         near_source: a language model reads the source's question, and is to stay as near to it as the new answer allows. A trained
             generator, as in the paper, does not know that question; what is near it is chosen afterwards.
 
@@ -64,6 +68,7 @@ class GenerateQuestion(Stage):
     max_new_tokens: Positive = 256
     max_length: Positive = 640
     min_log_probability: LogProbability | None = None
+    max_answers: Positive | None = None
     near_source: bool = False
 
     def check(self) -> None:
@@ -73,6 +78,8 @@ class GenerateQuestion(Stage):
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
+        if self.max_answers is not None:
+            rows = [{**row, "candidates": self._choose(row["candidates"], self.max_answers)} for row in rows]
         engine = QuestionGenerator(
             model=self.generator, num_beams=self.num_beams, num_return_sequences=self.questions,
             max_new_tokens=self.max_new_tokens, max_length=self.max_length,
@@ -86,6 +93,20 @@ class GenerateQuestion(Stage):
             for candidate in row["candidates"]:
                 candidates += self._ask(row["question"], candidate, next(answers)) if undecided(candidate) else [candidate]
             results.append(settle(candidates, "there is no answer to ask for"))
+        return results
+
+    def _choose(self, candidates: Sequence[Candidate], number: int) -> list[Candidate]:
+        """Reject all but the likeliest different answers; readers without probabilities leave them in the order of passages."""
+        chosen, results = set[str](), list(candidates)
+        open_places = [i for i, candidate in enumerate(candidates) if undecided(candidate)]
+        for i in ranked(open_places, lambda i: value(candidates[i], READER), lambda i: i):
+            answer = normalise_answer(candidates[i]["answers"]["text"][0])
+            if answer in chosen:
+                results[i] = reject(candidates[i], self.name, "not asked: the answer is asked about in another passage")
+            elif len(chosen) == number:
+                results[i] = reject(candidates[i], self.name, f"not asked: {number} likelier answers of the row are")
+            else:
+                chosen.add(answer)
         return results
 
     def _ask(self, source: str, answer: Candidate, texts: Any) -> list[Candidate]:

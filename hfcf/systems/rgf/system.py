@@ -44,6 +44,15 @@ _NEAR_MISSES: dict[str, Any] = {
 }  # fmt: skip
 """What the offline preset of RGF has as well; the floor and the margin were chosen on the same questions."""
 
+BASE: dict[str, Any] = {
+    "generator": Model("chat:offline:qwen"),
+    "questions": 3,
+    "max_answers": 4,
+    "near_source": True,
+    # Of a trained generator's search.
+    "min_log_probability": None,
+}
+"""What is different at size "base": a language model of 1.5 B writes the questions; the readers are the small ones."""
 
 PAPER: dict[str, Any] = {
     # The nearest to REALM with open weights; see `hfcf.engines.retriever.Retriever`.
@@ -59,7 +68,7 @@ PAPER: dict[str, Any] = {
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
     "reader": _CHAT, "generator": _CHAT, "readers": (_CHAT,), "agree": 1, "n_best": 3, "questions": 3, "max_new_tokens": 48,
-    "near_source": True,
+    "k": 4, "max_answers": 4, "near_source": True,
 }  # fmt: skip
 """One language model behind `HFCF_LLM_URL` is reader, generator and readers; name yours, or give models of your own."""
 
@@ -70,6 +79,8 @@ HUB: dict[str, Any] = {
     "readers": tuple(map(pinned, READERS[1:])),
     "agree": 2,
     "questions": 3,
+    # A request each: the paper's way, all answers of all passages, takes up to k × n_best of them for a row.
+    "max_answers": 4,
     "near_source": True,
     "max_new_tokens": 48,
     "reader_length": 384,
@@ -121,6 +132,7 @@ class RGF(System):
         "offline": {**OFFLINE, **_NEAR_MISSES},
         "llm": LLM,
     }
+    sizes: ClassVar = {"offline": {"small": {}, "base": BASE}}
     citation = CITATION
 
     @classmethod

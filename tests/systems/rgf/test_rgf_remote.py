@@ -37,7 +37,7 @@ def chat(_: int, asked: dict[str, Any]) -> Reply:
 @pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
 def test_the_preset_llm(start: Start) -> None:
     server = start(chat)
-    rgf = hfcf.RGF.preset("llm", passages=near_misses.collection(), k=3, keep=None)
+    rgf = hfcf.RGF.preset("llm", passages=near_misses.collection(), k=3, keep=None, max_answers=None)
     ds = rgf(near_misses.rows().select([0]))
     made = hfcf.expand(ds)
     assert {row["answers"]["text"][0] for row in made} >= {"👩‍🚀 Zoë", "Steve Morris", "Dyson Heppell"}
@@ -98,6 +98,26 @@ def test_presets_with_a_language_model_stay_near_the_source() -> None:
     assert near == {"hub": True, "llm": True}
     assert not system_class("rgf").schema["near_source"].default
     assert "near_source" not in system_class("rgf").presets["paper"]
+
+
+def test_a_row_takes_a_request_for_each_chosen_answer(start: Start) -> None:
+    server = start(lambda number, asked: say(json.dumps({"questions": ["who wrote it"]})))
+    answers = [("Ada", 0.2), ("Bo", 0.9), ("ada", 0.6), ("Cy", 0.4), ("Di", 0.1)]
+    candidates = [
+        {
+            "title": "T", "context": f"{text} wrote it.", "question": None, "answers": {"text": [text], "answer_start": [0]},
+            "change": None, "edits": [], "scores": [{"name": "reader probability", "value": sure}], "status": None,
+        }
+        for text, sure in answers
+    ]  # fmt: skip
+    stage = hfcf.RGF.preset("llm", questions=1, max_answers=3).generate_question
+    (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": candidates}])
+    assert len(server.asked) == 3
+    asked = [one["answers"]["text"][0] for one in result["candidates"] if one["status"] is None]  # type: ignore[index]
+    assert asked == ["Bo", "ada", "Cy"]
+    reasons = {one["answers"]["text"][0]: one["status"]["reason"] for one in result["candidates"] if one["status"]}  # type: ignore[index]
+    assert "in another passage" in reasons["Ada"]
+    assert "3 likelier answers" in reasons["Di"]
 
 
 def test_a_question_of_an_example_is_rejected(start: Start) -> None:
