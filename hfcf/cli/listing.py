@@ -139,7 +139,7 @@ def _print_entry(name: str, entry: ListEntry) -> None:
 def _describe_system(name: str) -> ListEntry:
     from hfcf.core.describe import settings
     from hfcf.core.docstrings import first_sentence, paragraphs
-    from hfcf.hub.ratings import describe_rating
+    from hfcf.hub.ratings import describe_preset
     from hfcf.systems import system_class
 
     cls = system_class(name)
@@ -155,7 +155,9 @@ def _describe_system(name: str) -> ListEntry:
         text=text,
         fields=[*_paper(cls.citation), ("in Python", f"{cls.__module__}.{cls.__name__}"), ("presets", ", ".join(cls.presets))],
         sections={
-            ("Rated", "how many pairs of each preset are right"): [("", describe_rating(name, preset)) for preset in cls.presets],
+            ("Rated", "pairs of each preset that are right, and models that ran"): [
+                ("", describe_preset(name, preset)) for preset in cls.presets
+            ],
             **{("Stages", f"{task} rows: columns that each reads → fills"): fields for task, fields in columns.items()},
             ("Settings", "in a recipe under settings:, or --set settings.NAME=VALUE"): lines,
         },

@@ -11,7 +11,7 @@ import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Preset, Set, print_lines, print_path
-from hfcf.cli.tables import print_funnel, print_models, print_plan, print_push
+from hfcf.cli.tables import print_estimate, print_funnel, print_models, print_plan, print_push
 from hfcf.core.workers import launched_processes, process_number
 
 PAIRS = 3
@@ -61,18 +61,20 @@ def run(
     console.silence_libraries()
     from hfcf.core.recipe import with_preset
     from hfcf.hub.ratings import describe_rating
+    from hfcf.pipeline.dry_run import dry_run as try_recipe
+    from hfcf.pipeline.dry_run import estimate_requests
     from hfcf.pipeline.run import run as run_recipe
     from hfcf.report.peek import highlights
 
     changes = with_preset(preset, set_ or [])
     if dry_run:
-        from hfcf.pipeline.dry_run import dry_run as try_recipe
-
         print_plan(try_recipe(recipe, changes=changes, limit=limit, show=print_models), marks=_marks())
         return
     if out is None:
         raise ValueError("--out is missing: give the folder for the result, --out DIR")
     here = engine == "local" and launched_processes() == 1
+    if here and (plan := estimate_requests(recipe, changes=changes, limit=limit)):
+        print_estimate(plan)
     printed: set[str] = set()
 
     def print_stage(stage: Any, step: Callable[[], Any]) -> Any:

@@ -201,17 +201,14 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
     # A tagger's texts and a language model's are not added up.
     table.add_row("all", *(_amount(everything, key) if key in everything else "" for key in columns), style="bold")
     console.out.print(table)
-    if "seconds" in plan:
-        from hfcf.core.progress import duration
-
-        loading = f", and {plan['loading']:.0f} s to load the models" if plan["loading"] >= 1 else ""
-        text = f"all rows take {duration(plan['seconds'])} in one process on this machine{loading}"
-        print_hanging(Text(text, style="bold"))
+    print_estimate(plan)
     if any(entry["tokens"] is None for entry in plan["stages"]):
         console.out.print(Text("–: all answers were in the cache, which costs nothing", style="dim"))
     if plan["rejected"]:
         rejected = f"rejected while loading: {plan['rejected']} of {plan['rows']} rows, most often because "
         print_hanging(Text(rejected, style="bold").append_text(data_text(plan["reason"], "not bold")))
+    if plan.get("about"):
+        print_hanging(data_text(plan["about"], "dim"))
     console.out.print()
     for example in plan["examples"]:
         pairs = example["counterfactuals"]
@@ -222,6 +219,21 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
             print_lines(pair_lines(pair, example["row"].get("label"), (), marks=marks))
         if not pairs:
             console.out.print()
+
+
+def print_estimate(plan: Mapping[str, Any]) -> None:
+    """Print how often a run asks language models and how long an answer takes, then how long all rows take."""
+    from hfcf.core.progress import duration
+
+    for entry in plan["stages"]:
+        if "request_seconds" in entry:
+            requests, each = entry["requests"], entry["request_seconds"]
+            text = f"{entry['stage']} asks a language model {requests:,} times, {each:g} s each: {duration(requests * each)}"
+            print_hanging(data_text(text))
+    if "seconds" in plan:
+        loading = f", and {plan['loading']:.0f} s to load the models" if plan["loading"] >= 1 else ""
+        text = f"all rows take {duration(plan['seconds'])} in one process on this machine{loading}"
+        print_hanging(Text(text, style="bold"))
 
 
 def _amount(entry: Mapping[str, Any], key: str) -> str:

@@ -70,7 +70,7 @@ def list_models(system: Any, more: Mapping[str, Model] | None = None) -> list[Mo
     [('hfcf:mlm', ('model',), 'on this machine')]
     """
     used: dict[Model, list[str]] = {}
-    for setting, model in [*_models_of(system), *(more or {}).items()]:
+    for setting, model in [*models_of(system), *(more or {}).items()]:
         # The same weights with other labels, formats and prompts are loaded once.
         settings = used.setdefault(Model(model.name) if is_remote(model) else weights_of(model), [])
         if setting not in settings:
@@ -104,7 +104,7 @@ def write_number(number: int | None) -> str:
     return f"{number / 1e9:.1f} G" if number >= 1e9 else f"{number / 1e6:.0f} M"
 
 
-def _models_of(system: Any) -> Iterable[tuple[str, Model]]:
+def models_of(system: Any) -> Iterable[tuple[str, Model]]:
     """Yield the models of all stages by the names of the system's settings."""
     for part, stage in zip(system.parts.values(), system.stages, strict=True):
         for name, model in stage.read_models().items():

@@ -22,12 +22,13 @@ SIZE, SIZES = "size", ("1.5b", "7b")
 
 @dataclass(frozen=True)
 class PublicModel:
-    """Hold what the pages of a model state. Nothing here was measured, because no public model was loaded here.
+    """Hold what the pages of a model state. Nothing here was measured, because no public model was downloaded here.
 
     Args:
         name: its Hub id.
         revision: the pinned commit, 40 hexadecimal digits; None if no page states a commit.
         purpose: what the presets use it for.
+        ran: how its weights were run in this project all the same; empty if they were not.
         licence: the licence of its card, as the Hub abbreviates it.
         parameters: counted from the shapes in its configuration.
         download_bytes: of its safetensors and tokenizer, as the page of its files rounds them.
@@ -42,6 +43,7 @@ class PublicModel:
     name: str
     revision: str | None
     purpose: str
+    ran: str
     licence: str
     parameters: int
     download_bytes: int

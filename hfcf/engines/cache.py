@@ -115,7 +115,8 @@ class RequestCache:
 def open_cache(paid: bool = False) -> RequestCache | None:
     """Open this process's cache in `hfcf.core.paths.cache_dir()`; None when `HFCF_REQUEST_CACHE=off`.
 
-    With `HFCF_REQUEST_CACHE=paid`, which a dry run sets, only an engine whose answers cost money (`paid`) has a cache.
+    With `HFCF_REQUEST_CACHE=paid`, which a dry run sets, only an engine whose answers are dear (`paid`) has a cache: they cost
+    money, or seconds each.
     """
     setting = os.environ.get("HFCF_REQUEST_CACHE")
     if setting == "off" or (setting == "paid" and not paid):

@@ -14,7 +14,7 @@ from hfcf.core.recipe import resolve_folder
 from hfcf.core.schema import TOKENS
 from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, names
-from hfcf.hub.ratings import describe_rating
+from hfcf.hub.ratings import describe_models, describe_rating
 from hfcf.hub.render import citation, render
 from hfcf.metrics import is_published
 from hfcf.metrics import names as metric_names
@@ -59,6 +59,7 @@ def dataset_card(
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
         flip_rate=describe_flip_rate(run), rating=describe_rating(run["system"], run["preset"], run.get("settings")),
+        ran=describe_models((run.get("models") or {}).values()),
         skew=describe_skew(run.get("labels") or {}),
     )  # fmt: skip
 

@@ -10,11 +10,14 @@ from typing import Any
 
 from hfcf import corpora
 from hfcf.core.funnel import funnel, short
+from hfcf.core.model import is_prompted
 from hfcf.core.model_facts import ENDPOINT, ModelFacts, list_models
 from hfcf.core.runner import check_limit
 from hfcf.core.system import System
 from hfcf.core.task import task_of
 from hfcf.engines.llm.endpoint import concurrency
+from hfcf.engines.llm.engine import LanguageModel
+from hfcf.hub.ratings import describe_models, describe_rating
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
 
@@ -36,7 +39,8 @@ def dry_run(
     A system that trains models trains them on the first 200 rows only. The counts and minutes of a training are the dry run's, and
     are not scaled up.
 
-    Answers of a remote model, which cost money, go to the request cache: neither the run nor another dry run pays for them again.
+    Answers of a language model, which cost money or seconds each, go to the request cache: neither the run nor another dry run asks
+    for them again.
     A recipe that uses an endpoint tries as many rows as the endpoint gets requests at a time, `HFCF_LLM_CONCURRENCY`.
 
     Args:
@@ -66,7 +70,7 @@ def dry_run(
         : len(batch) if system.limit_before_fit else max(FIT_ON, len(batch))
     ]
     clock = Clock()
-    # Answers from the cache cost nothing, so the estimate would be 0; only answers that cost money are taken from it.
+    # Answers from the cache cost nothing, so the estimate would be 0; only a language model's are taken from it.
     cached = os.environ.get("HFCF_REQUEST_CACHE")
     os.environ["HFCF_REQUEST_CACHE"] = "off" if cached == "off" else "paid"
     try:
@@ -102,7 +106,21 @@ def dry_run(
         "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(batch), "stages": stages, "examples": examples,
         "rejected": total - len(good), "reason": next(iter(reasons), None), "models": models, "loading": loading,
         "seconds": sum(entry["seconds"] for entry in stages if entry["seconds"] is not None),
+        "about": "; ".join(filter(None, (
+            describe_rating(system.name, parsed.preset, system.settings), describe_models(facts.model for facts in models)
+        ))),
     }  # fmt: skip
+
+
+def estimate_requests(
+    recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None
+) -> dict[str, Any] | None:
+    """Estimate before a run what it will ask language models, as `dry_run` does; None if it asks none, or is as short itself."""
+    parsed = read_recipe(recipe, changes)
+    ds, system = load_inputs(parsed)
+    asks = any(is_prompted(model) for stage in system.stages for model in stage.read_models().values())
+    few = min(len(ds), limit or parsed.limit or len(ds)) <= max(ROWS, concurrency())
+    return None if few or not asks else dry_run(recipe, changes=changes, limit=limit)
 
 
 def _rejects(status: Mapping[str, Any] | None) -> bool:
@@ -116,9 +134,13 @@ def _estimate(entry: Mapping[str, Any], times: float) -> dict[str, Any]:
         return {"calls": round(answered * times), "tokens": None, "minutes": None, "seconds": None}
     each = times * answered / calls if calls else times
     outside = entry["seconds"] - entry.get("loading", 0.0) - entry["model_seconds"]  # encoding, a search's tables, looking words up
+    model = entry.get("engines", {}).get(LanguageModel.__name__, {})
+    asked = {"requests": round((model["calls"] + model["cached"]) * times)} if model else {}
+    if model.get("calls"):
+        asked["request_seconds"] = round(model["model_seconds"] / model["calls"], 2)
     remote = {name: round(entry[name] * each, digits) for name, digits in (("attempts", None), ("cost", 4)) if name in entry}
     seconds = entry["model_seconds"] * each + max(0.0, outside) * times
-    return {"calls": round(answered * times), "tokens": round(entry["tokens"] * each), **_times(seconds), **remote}
+    return {"calls": round(answered * times), "tokens": round(entry["tokens"] * each), **_times(seconds), **asked, **remote}
 
 
 def _times(seconds: float) -> dict[str, float]:

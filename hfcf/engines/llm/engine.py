@@ -126,7 +126,7 @@ class LanguageModel(Engine):
 
     def _attempt(self, questions: Questions, record: Usage, fresh: set[str]) -> Iterator[tuple[str, Raw]]:
         """Yield an attempt at each question by its name: those of the cache, then new ones, which are stored as they come."""
-        cache, kind, head = open_cache(paid=is_remote(self.model)), type(self).__name__, self._head()
+        cache, kind, head = open_cache(paid=True), type(self).__name__, self._head()
         named = ("messages", "seed", NARROW)
         keys = {name: request_key(head, [question[key] for key in named]) for name, question in questions.items()}
         stored = {} if cache is None else cache.get(keys.values())
