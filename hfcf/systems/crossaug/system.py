@@ -94,7 +94,9 @@ BASE: dict[str, Any] = {
 """What is different at size "base": a language model of 1.5 B writes, a verifier of 109 M judges."""
 
 _CHAT = Model("llm:gpt-4o-mini")
-LLM: dict[str, Any] = {"generator": _CHAT, "num_candidates": 3, "verifier": _CHAT, "min_kept": 0.5, "exclude_same": True}
+LLM: dict[str, Any] = {
+    "generator": _CHAT, "num_candidates": 3, "verifier": _CHAT, "min_kept": 0.5, "exclude_same": True, "best": True,
+}  # fmt: skip
 """A language model behind `HFCF_LLM_URL` writes and verifies; no local model is left."""
 
 HUB: dict[str, Any] = {
