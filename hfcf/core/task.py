@@ -227,15 +227,20 @@ class Task:
         """A candidate counterfactual: the fields that it changes are in `edits`, its verdict in `status`."""
         return {**self.candidate, "change": schema.TEXT, "edits": EDITS, "scores": SCORES, "status": STATUS}
 
-    def verdicts(self, rows: Sequence[Row], model: Model, max_length: int) -> list[dict[str, float] | str | None]:
+    def verdicts(
+        self, rows: Sequence[Row], model: Model, max_length: int, sources: Sequence[Row] | None = None
+    ) -> list[dict[str, float] | str | None]:
         """Ask a model, local or "llm:NAME", for the label of each row.
+
+        `sources` are the rows that the rows were made from. A language model compares relations with theirs
+        (`hfcf.prompts.verdicts.RelationVerdicts`).
 
         Returns:
             The same as `judge`; a text with the reason if a language model gives no answer.
         """
         if not is_prompted(model):
             return list(self.judge(rows, model, max_length))
-        return list(self._verdict_prompt(model).ask(rows, model))
+        return list(self._verdict_prompt(model).ask(rows, model, sources))
 
     def input_tokens(self, rows: Sequence[Row], model: Model, max_length: int) -> list[int]:
         """Count the tokens of each row's input of a local model that reads the first `max_length`; [] if the task never cuts it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +14,15 @@ from hfcf.core.model import Model
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.llm.answers import ALTERNATIVES, token_probabilities
 from hfcf.prompts.counterfactuals import SEMEVAL
-from hfcf.tasks.relation import OTHER, entities, roles
+from hfcf.tasks.relation import OTHER, entities, roles, state_roles
 from hfcf.tasks.rewriting import plain
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 from hfcf.text.label_names import label_of
 
 Row = Mapping[str, Any]
 
-_MAX_TOKENS = 64
+_MAX_TOKENS, _LONGEST = 64, 128
+"""The most tokens of an answer: of a label, and of a statement about two entities."""
 _SHOWN = 6  # the number of labels in a message
 _APART = 1000
 """The distance between the seeds of two samples: each retry of a sample uses the next seed."""
@@ -69,10 +71,10 @@ class VerdictPrompt:
                 f'{{name: "{model.name}", labels: {{{names}}}}}'
             )
 
-    def ask(self, rows: Sequence[Row], model: Model) -> list[dict[str, float] | str]:
+    def ask(self, rows: Sequence[Row], model: Model, sources: Sequence[Row] | None = None) -> list[dict[str, float] | str]:
         """Ask for the label of each row: `{label: probability}`, or the reason why there is none.
 
-        A row with a `label` that the names lack is not asked about.
+        A row with a `label` that the names lack is not asked about. `sources` are the rows that counterfactuals were made from.
         """
         names = self._names(model)
         strange = [row.get("label") if row.get("label") not in {None, *names.values()} else None for row in rows]
@@ -115,6 +117,71 @@ class VerdictPrompt:
                 f"{model.name}: labels gives {wrong!r} the label {named[wrong]!r}; give one of {', '.join(self.names)}"
             )
         return {name: self.known(label) or label for name, label in named.items()}
+
+
+CHANGES, CHANGE_SHOTS = "relation_changes", 2
+"""The prompt that asks which of two relations a sentence expresses, and its worked examples."""
+RISE = 0.25
+"""By how many nats the odds of the new relation must be above those in the source's sentence."""
+_SURE = 1e-3
+"""The distance from 0 and 1 of a probability that counts: an answer without log-probabilities has none of its own."""
+
+
+@dataclass(frozen=True)
+class RelationVerdicts(VerdictPrompt):
+    """Ask for the relations of sentences; of a counterfactual's sentence, whether it changed its relation.
+
+    There are more relations than a small model can tell apart at once. So about a counterfactual it is asked to choose between two
+    statements, that of the new relation and that of the source's, and the same about the source's sentence as a control. The
+    log-odds of the new relation are those in the new sentence or, if that is less, their rise since the source's sentence less
+    `RISE`.
+    """
+
+    def contents(self, folder: str | None = None) -> str:
+        return prompts.contents(self.template, folder) + prompts.contents(CHANGES, folder)
+
+    def check(self, model: Model, labels: Iterable[str]) -> None:
+        """Pass: a choice between two relations needs no list of all."""
+
+    def ask(self, rows: Sequence[Row], model: Model, sources: Sequence[Row] | None = None) -> list[dict[str, float] | str]:
+        if sources is None:
+            return super().ask(rows, model)
+        pairs = [(source["label"], row["label"]) for source, row in zip(sources, rows, strict=True)]
+        changed = self._odds(rows, pairs, model)
+        results: list[dict[str, float] | str] = []
+        for pair, new, old in zip(pairs, changed, self._odds(sources, pairs, model), strict=True):
+            if isinstance(new, str) or isinstance(old, str):
+                results.append(new if isinstance(new, str) else old)
+                continue
+            share = round(1 / (1 + math.exp(-min(new, new - old - RISE))), ROUND)
+            results.append({pair[1]: share, pair[0]: round(1 - share, ROUND)})
+        return results
+
+    def _odds(self, rows: Sequence[Row], pairs: Sequence[tuple[str, str]], model: Model) -> list[float | str]:
+        """Return the log-odds of the second relation of each pair against the first in a sentence, or why there are none."""
+        named = {label: name for name, label in (model.labels or {}).items()}
+        statements = [[_state(row, label, named) for label in pair] for row, pair in zip(rows, pairs, strict=True)]
+        texts = [" ".join(plain(row["tokens"])) for row in rows]
+        answers = prompts.ask(
+            model, CHANGES, [{"sentence": text, "statements": sorted(two)} for text, two in zip(texts, statements, strict=True)],
+            shots=CHANGE_SHOTS, row_limits=[{"label": {"enum": sorted(two)}} for two in statements], max_tokens=_LONGEST,
+            alternatives=ALTERNATIVES,
+        )  # fmt: skip
+        results: list[float | str] = []
+        for answer, (old, new) in zip(answers, statements, strict=True):
+            shares = _read_shares(answer, {old: old, new: new})
+            if isinstance(shares, str):
+                results.append(shares)
+                continue
+            share = shares[new] if shares else float(answer["answer"]["label"] == new)
+            share = min(max(share, _SURE), 1 - _SURE)
+            results.append(math.log(share / (1 - share)))
+        return results
+
+
+def _state(row: Row, label: str, named: Mapping[str, str]) -> str:
+    head, tail = entities({**row, "tokens": plain(row["tokens"])})
+    return f"{head} and {tail}: {named[label]}" if label in named else state_roles(label, head, tail)
 
 
 def _unknown(model: Model, label: str | None) -> str:
@@ -160,8 +227,8 @@ def _text_values(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
 
 CLAIMS = VerdictPrompt("verdicts", 3, {label: label for label in LABELS}, label_of, _claim_values)
 """Claims by evidence: our three labels."""
-RELATIONS = VerdictPrompt("relation_verdicts", 2, {roles(label): label for label in (*SEMEVAL, OTHER)}, str, _relation_values)
+RELATIONS = RelationVerdicts("relation_verdicts", 2, {roles(label): label for label in (*SEMEVAL, OTHER)}, str, _relation_values)
 """Relations by the roles of head and tail: the relations of SemEval by default; `Model.labels` names the relations of another
-corpus."""
+corpus. A counterfactual's relation is compared with its source's (`RelationVerdicts`)."""
 TEXTS = VerdictPrompt("text_verdicts", 0, {}, str, _text_values)
 """Single texts: `Model.labels` names the labels."""

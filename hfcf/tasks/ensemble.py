@@ -64,17 +64,19 @@ class Verdict:
 
 def vote(
     task: Task, rows: Sequence[Row], accepted: Sequence[Sequence[str]], judges: Sequence[Model], max_length: int,
-    certainty: float = 0.0,
+    certainty: float = 0.0, sources: Sequence[Row] | None = None,
 ) -> list[Verdict]:  # fmt: skip
     """Ask the judges for the label of each row; each judge only gets the rows that the judges before it accept.
 
     `accepted` has the labels that the caller accepts for each row; any other label is returned without a reason. `judges` are the
     verifier and the models that must agree with it. `certainty` is the probability that each of them must give an accepted label.
+    `sources` are the rows that the rows were made from (`Task.verdicts`).
     """
     verdicts = [Verdict() for _ in rows]
     open_rows = list(range(len(rows)))
     for number, judge in enumerate(judges):
-        answers = task.verdicts([rows[i] for i in open_rows], judge, max_length) if open_rows else []
+        origins = None if sources is None else [sources[i] for i in open_rows]
+        answers = task.verdicts([rows[i] for i in open_rows], judge, max_length, origins) if open_rows else []
         for i, answer in zip(open_rows, answers, strict=True):
             verdicts[i] = _add_vote(verdicts[i], answer, task.labels, accepted[i], _Judge(number, judge), certainty)
         agreed = [i for i in open_rows if verdicts[i].reason is None and verdicts[i].label in accepted[i]]

@@ -220,6 +220,18 @@ def roles(label: str, forward: bool = True) -> str:
     return (f"{role}-{other}" if (first == "e1") == forward else f"{other}-{role}").lower()
 
 
+def state_roles(label: str, head: str, tail: str) -> str:
+    """Write a relation of two entities as a statement, which small models read better than the names of relations.
+
+    >>> state_roles("Content-Container(e2,e1)", "box", "eggs")
+    'box is the container and eggs is the content'
+    """
+    first, between, second = roles(label).partition("-")
+    if not between or _DIRECTED.fullmatch(label) is None:
+        return f"{head} and {tail}: {label}"
+    return f"{head} is the {first} and {tail} is the {second}"
+
+
 def spans(row: Row) -> tuple[Span, Span]:
     """Return where head and tail are, end-exclusive."""
     head, tail = ((row[name]["start"], row[name]["end"]) for name in ("head", "tail"))

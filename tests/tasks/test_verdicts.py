@@ -162,6 +162,35 @@ def test_relations_by_their_roles(start: Start) -> None:
     assert RELATION.verdicts([{**EGGS, "label": "PHYS"}], own, 128) == [{"PHYS": 0.0, "ART": 1.0}]
 
 
+BUCKETS = {**EGGS, "tokens": ["eggs", "from", "buckets"], "label": "Entity-Origin(e1,e2)"}
+IN, FROM = "eggs is the content and buckets is the container", "eggs is the entity and buckets is the origin"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "new"),
+    [(IN, FROM, 0.999), (FROM, FROM, 0.438), (IN, IN, 0.001), (FROM, IN, 0.0)],
+    ids=["turned", "said so of the source too", "stayed", "turned back"],
+)
+def test_a_relation_must_have_changed_since_the_source(start: Start, before: str, after: str, new: float) -> None:
+    server = start(lambda _, asked: label(after if "eggs from" in asked["messages"][-1]["content"] else before))
+    source = {**EGGS, "label": "Content-Container(e1,e2)"}
+    (answer,) = RELATION.verdicts([BUCKETS], CHAT, 128, [source])
+    assert isinstance(answer, dict)
+    assert answer == {
+        "Entity-Origin(e1,e2)": pytest.approx(new, abs=1e-3),
+        "Content-Container(e1,e2)": pytest.approx(1 - new, abs=1e-3),
+    }
+    asked = sorted(one["messages"][-1]["content"] for one in server.asked)
+    assert asked == [f"Sentence: eggs {word} buckets\nStatements:\n- {IN}\n- {FROM}" for word in ("from", "in")]
+
+
+def test_relations_of_any_corpus_are_compared(start: Start) -> None:
+    server = start(lambda _, asked: label("eggs and buckets: PHYS"))
+    RELATION.check_verdicts(CHAT, ["PHYS", "ART"])
+    assert RELATION.verdicts([{**BUCKETS, "label": "PHYS"}], CHAT, 128, [{**EGGS, "label": "ART"}])
+    assert "- eggs and buckets: ART\n- eggs and buckets: PHYS" in server.asked[0]["messages"][-1]["content"]
+
+
 def test_rows_of_other_tasks() -> None:
     assert get_task("structures").verdict_prompt == VERIFICATION.verdict_prompt
     with pytest.raises(ValueError, match="llm:m: no language model behind an endpoint judges qa rows: name a local model"):

@@ -34,8 +34,9 @@ class JudgeCandidates(Stage):
         system: the name in provenance.
         task: the task of the rows.
         verifier: the model that judges: a three-way verifier of claims, a relation classifier, or "llm:NAME" for a language model
-            behind an endpoint. None accepts every candidate. A candidate is rejected, with the reason, when the model does not have
-            its label or gives no valid answer.
+            behind an endpoint. A language model that judges relations chooses between the new relation and the source's
+            (`hfcf.prompts.verdicts.RelationVerdicts`). None accepts every candidate. A candidate is rejected, with the reason, when
+            the model does not have its label or gives no valid answer.
         judges: further models, which must agree with the verifier; they judge only what it accepts.
         certainty: the minimum probability that the verifier and each of the judges must give that label (0–1).
         max_length: the number of tokens of a row that the verifier reads; see `Task.judge` of each task for longer rows.
@@ -84,7 +85,8 @@ class JudgeCandidates(Stage):
         if self.verifier is not None:
             pairs = [(row, candidate) for row in rows for candidate in row["candidates"] if undecided(candidate)]
             edited, meant = [task.counterfactual_row(*pair) for pair in pairs], [(candidate["label"],) for _, candidate in pairs]
-            verdicts = vote(task, edited, meant, (self.verifier, *self.judges), self.max_length, self.certainty)
+            judges, sources = (self.verifier, *self.judges), [row for row, _ in pairs]
+            verdicts = vote(task, edited, meant, judges, self.max_length, self.certainty, sources)
         return decide(self.name, self.system, rows, verdicts)
 
 

@@ -26,10 +26,10 @@ from hfcf.systems.ccg import editor
 from hfcf.systems.ccg.choose_phrase import PhraseChooser, RowPhrases, collect_phrases, write_candidates
 from hfcf.systems.ccg.editor import EDITOR, EditorTraining
 from hfcf.systems.ccg.indicator import COLUMNS, training_rows
-from hfcf.systems.ccg.phrases import Phrases, PhrasesSetting, with_phrases, without_phrases
+from hfcf.systems.ccg.phrases import Phrases, PhrasesSetting, inverse, with_phrases, without_phrases
 from hfcf.systems.ccg.predicate import find_gap, why_broken
 from hfcf.systems.ccg.terms import KnownTerms, most_frequent, normalised, order, term
-from hfcf.tasks.relation import CANDIDATES, OTHER, TASK, candidate, entities, roles, token_edits
+from hfcf.tasks.relation import CANDIDATES, OTHER, TASK, candidate, entities, state_roles, token_edits
 from hfcf.tasks.rewriting import plain, split
 from hfcf.text.slips import why_clumsy
 from hfcf.training.model_cache import check_full_tuning, ensure_steps
@@ -252,8 +252,9 @@ class EditRelation(Stage):
         values = [self._values(rows[i], terms) for i in asked]
         limits: list[dict[str, Any]] = [
             {
+                "relation": {"enum": [each["name"] for each in row_values["relations"]]},
                 "old": {"enum": [" ".join(plain(rows[i]["tokens"])[start:end]) for start, end in spans[i]]},
-                "relation": {"enum": [each["name"] for each in row_values["relations"]]}, "new": NEW_WORDS,
+                "new": NEW_WORDS,
             }
             for i, row_values in zip(asked, values, strict=True)
         ]  # fmt: skip
@@ -278,10 +279,10 @@ class EditRelation(Stage):
         tokens = plain(row["tokens"])
         head, tail = entities({**row, "tokens": tokens})
         known = [
-            {"name": roles(name), "terms": [*terms.texts(name, order(row)).values()][:MAX_SHOWN]}
-            for name in row["new_relations"][:OTHERS]
+            {"name": state_roles(name, head, tail), "terms": [*terms.texts(name, order(row)).values()][:MAX_SHOWN]}
+            for name in _offered(row)
         ]
-        return {"sentence": " ".join(tokens), "head": head, "tail": tail, "relation": roles(row["label"]), "relations": known}
+        return {"sentence": " ".join(tokens), "relation": state_roles(row["label"], head, tail), "relations": known}
 
     def _candidate_of(
         self, model: Model, row: Mapping[str, Any], place: Sequence[Span], values: Mapping[str, Any], answer: Mapping[str, str]
@@ -289,7 +290,8 @@ class EditRelation(Stage):
         """Make the candidate of a language model's answer."""
         tokens, old = plain(row["tokens"]), answer["old"].split()
         spans = [(start, end) for start, end in place if tokens[start:end] == old]
-        relation = next(name for name in row["new_relations"] if roles(name) == answer["relation"])
+        named = [each["name"] for each in values["relations"]]
+        relation = _offered(row)[named.index(answer["relation"])]
         text = " ".join(split(answer["new"], row["tokens"]))
         if not spans or not text or normalised(text) == normalised(answer["old"]):
             why = "changes nothing" if text else f"puts nothing in the place of {answer['old']!r}"
@@ -321,12 +323,17 @@ def _editable(row: Row, parse: Any) -> list[Span] | str:
     terms. Or say why there are none."""
     if not row["causal_terms"]:
         return "there are no causal terms"
-    if not row["new_relations"]:
+    if not _offered(row):
         return "there is no new relation"
     if parse is None:
         return _runs(row["causal_terms"])
     gap = find_gap(row, parse)
     return gap if isinstance(gap, str) else [(gap.start, gap.end)]
+
+
+def _offered(row: Row) -> list[str]:
+    """List the relations that a language model may write: the first new ones, without the row's own in the opposite direction."""
+    return [name for name in row["new_relations"] if name != inverse(row["label"])][:OTHERS]
 
 
 def _runs(places: Sequence[int]) -> list[tuple[int, int]]:

@@ -40,18 +40,20 @@ OFFLINE: dict[str, Any] = {
 
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
-    "method": "editor", "masked": None, "parser": None, "editor": _CHAT, "num_candidates": 3, "phrases": "all", "min_kept": 0.5,
-    "tagger": Parser(backend="spacy", model=Model("offline:spacy")), "language_model": Model("offline:smollm2"), "max_loss": 8.0,
+    "method": "editor", "masked": None, "parser": None, "editor": _CHAT, "verifier": _CHAT, "num_candidates": 3, "phrases": "all",
+    "min_kept": 0.5, "tagger": Parser(backend="spacy", model=Model("offline:spacy")),
+    "language_model": Model("offline:smollm2"), "max_loss": 8.0,
 }  # fmt: skip
-"""A language model behind `HFCF_LLM_URL` picks a new relation and words for it, in one answer. WordNet, spaCy's parser and SmolLM2,
-which rejects what reads badly, are local."""
+"""A language model behind `HFCF_LLM_URL` picks a new relation and words for it, in one answer. It must then prefer this relation
+in the new sentence, and more than in the source's. WordNet, spaCy's parser, and SmolLM2, which rejects what reads badly, are
+local."""
 
 HUB: dict[str, Any] = {
-    **LLM, "editor": chat_model(), "tagger": Parser(backend="spacy", model=Model("en_core_web_sm")),
+    **LLM, "editor": chat_model(), "verifier": chat_model(), "tagger": Parser(backend="spacy", model=Model("en_core_web_sm")),
     "language_model": pinned("Qwen/Qwen2.5-1.5B-Instruct"),
 }  # fmt: skip
 """A public chat model instead of the endpoint's. It knows every relation, where a public relation classifier has only those of its
-own corpus. Nothing is trained; the parse alone checks candidates."""
+own corpus; name yours as `verifier`. Nothing is trained."""
 
 
 class CCG(System):

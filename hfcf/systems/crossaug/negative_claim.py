@@ -95,10 +95,9 @@ class GenerateNegativeClaim(Stage):
             They have another number, date, name or nationality, an antonym, a negation, or another kind of thing. A person may be
             an actor and a singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no
             such check.
-        best: choose the best hypothesis instead of the first. It is no negation of c, else it has fewer separate changes, else
-            fewer words more or less: a model that trains on many negations learns that "not" refutes. Next come a change that the
-            evidence can follow, the generator as writer, and a nearer kind. A higher probability that the evidence refutes it
-            decides last.
+        best: choose the best hypothesis instead of the first. It has fewer separate changes, else no negation, else fewer words
+            more or less. Next come a change that the evidence can follow, the generator as writer, and a nearer kind. A higher
+            probability that the evidence refutes it decides last.
         fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
         max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
 
@@ -106,7 +105,7 @@ class GenerateNegativeClaim(Stage):
     'minwhoo/bart-base-negative-claim-generation'
     """
 
-    VERSION: ClassVar[str] = "9"
+    VERSION: ClassVar[str] = "8"
     inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
     outputs: ClassVar = {"negative_claim": schema.TEXT, "writer": schema.TEXT}
     optional: ClassVar = {"fillings": List(schema.TEXT)}
@@ -272,7 +271,7 @@ def _rank(row: Row, hypothesis: Hypothesis) -> tuple[Any, ...]:
     changes = sum(kind != "equal" for kind, *_ in opcodes(before, after))
     old, new, out, in_ = changed_span(claim, text)
     followed = bool(out and in_) and any(occurrences(piece, old) for _, _, piece in evidence_texts(row))
-    return is_negation(before, after), changes, abs(in_ - out), not followed, hypothesis.writer != GENERATOR, -_nearness(old, new)
+    return changes, is_negation(before, after), abs(in_ - out), not followed, hypothesis.writer != GENERATOR, -_nearness(old, new)
 
 
 def _nearness(old: str, new: str) -> float:

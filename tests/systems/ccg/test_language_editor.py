@@ -43,12 +43,12 @@ def editor(**settings: Any) -> EditRelation:
     return made.with_fitted(save_artifact({"terms": TERMS, "editor": None}))
 
 
-def answer(old: str, new: str, relation: str = "entity-origin") -> Reply:
-    return say(json.dumps({"old": old, "relation": relation, "new": new}))
+def answer(old: str, new: str, relation: str = "eggs is the entity and buckets is the origin") -> Reply:
+    return say(json.dumps({"relation": relation, "old": old, "new": new}))
 
 
 def test_one_answer_names_words_a_relation_and_other_words(start: Start) -> None:
-    server = start(lambda *_: answer("were moved", "came", "content-container"))
+    server = start(lambda *_: answer("were moved", "came", "eggs is the content and buckets is the container"))
     (result,) = editor().batch([row()])
     (candidate,) = result["candidates"]  # type: ignore[index]
     assert (candidate["text"], candidate["label"], candidate["status"]) == (
@@ -56,23 +56,41 @@ def test_one_answer_names_words_a_relation_and_other_words(start: Start) -> None
     )  # fmt: skip
     assert [(edit["before"], edit["after"]) for edit in candidate["edits"]] == [("were moved", "came")]
     question = server.asked[0]["messages"][-1]["content"].splitlines()
-    assert question[:4] == [
-        "Sentence: The eggs were moved slowly into old buckets .", "First entity: eggs", "Second entity: buckets",
-        "Relation: entity-destination",
+    assert question[:2] == [
+        "Sentence: The eggs were moved slowly into old buckets .",
+        "Present statement: eggs is the entity and buckets is the destination",
     ]  # fmt: skip
-    relations = question[question.index("New relations:") + 1 :]
+    relations = question[question.index("New statements:") + 1 :]
     assert len(relations) == OTHERS == 4
-    assert relations[0] == "- entity-origin (such as: taken from; came from; out of; left)"
+    assert relations[0] == "- eggs is the entity and buckets is the origin (such as: taken from; came from; out of; left)"
     assert relations[0].count(";") == MAX_SHOWN - 1
-    assert relations[1:3] == ["- content-container (such as: kept in)", "- component-whole"], "in the order of the entities"
+    assert relations[1:3] == [
+        "- eggs is the content and buckets is the container (such as: kept in)",
+        "- eggs is the component and buckets is the whole",
+    ], "in the order of the entities"  # fmt: skip
+
+
+def test_the_opposite_direction_is_no_new_relation(start: Start) -> None:
+    server = start(lambda *_: answer("into", "from"))
+    other = "Entity-Destination(e2,e1)"
+    (result,) = editor().batch([row(new_relations=[other, ORIGIN])])
+    assert [one["label"] for one in result["candidates"]] == [ORIGIN]  # type: ignore[index]
+    assert "eggs is the destination" not in server.asked[0]["messages"][-1]["content"]
+    (result,) = editor().batch([row(new_relations=[other])])
+    assert result.reason == "there is no new relation"  # type: ignore[union-attr]
 
 
 def test_only_runs_of_causal_terms_and_the_relations_shown_are_an_answer(start: Start) -> None:
-    bad = [answer("slowly", "fast"), answer("eggs", "hens"), answer("moved", "sat", "instrument-agency"), answer("into", "out of")]
+    bad = [
+        answer("slowly", "fast"),
+        answer("eggs", "hens"),
+        answer("moved", "sat", "eggs is the instrument and buckets is the agency"),
+        answer("into", "out of"),
+    ]
     server = start(lambda number, _: bad[number])
     (result,) = editor().batch([row()])
     assert "3 attempts" in result.reason  # type: ignore[union-attr]
-    assert "'instrument-agency' is not one of ['entity-origin'" in result.reason  # type: ignore[union-attr]
+    assert "'eggs is the instrument and buckets is the agency' is not one of" in result.reason  # type: ignore[union-attr]
     spans = [asked["messages"][-1]["content"].rpartition("not one of ")[2] for asked in server.asked[1:]]
     assert spans[0].startswith("['were', 'were moved', 'moved', 'into']")
 
