@@ -21,7 +21,8 @@ def answer_to(asked: Mapping[str, Any]) -> dict[str, Any]:
     seed = asked.get("seed", 13)
     # Each draw and each attempt picks other words.
     turn = seed // 1000 + seed % 1000 - 13
-    return {"edits": _edits, "words": _words, "label": _label, "old": _relation, "texts": _texts}[kind](question, turn)
+    kinds = {"edits": _edits, "quote": _quoted, "words": _words, "label": _label, "relation": _relation, "texts": _texts}
+    return kinds[kind](question, turn)
 
 
 def reply(_: int, asked: dict[str, Any]) -> Reply:
@@ -40,6 +41,10 @@ def _edits(question: str, turn: int) -> dict[str, Any]:
     return {"edits": [{"old": untold[-1 - turn % len(untold)], "new": new}]}
 
 
+def _quoted(question: str, turn: int) -> dict[str, Any]:
+    return {"quote": "it says so", **_edits(question, turn)}
+
+
 def _words(question: str, turn: int) -> dict[str, Any]:
     pieces = re.findall(r"^(\d+)\. (.*)$", question, re.MULTILINE)
     words = [
@@ -49,6 +54,11 @@ def _words(question: str, turn: int) -> dict[str, Any]:
 
 
 def _label(question: str, turn: int) -> dict[str, Any]:
+    if "Statements:\n" in question:  # which relation the known words of the sentence mean
+        statements = re.findall(r"^- (.*)$", question.partition("Statements:")[2], re.MULTILINE)
+        cues = {" from ": "origin", " to ": "destination", "into": "destination", " in ": "container"}
+        meant = next((role for cue, role in cues.items() if cue in _part(question, "Sentence")), "part")
+        return {"label": next((one for one in statements if meant in one), statements[-1])}
     if "Sentence: " in question:
         cues = {" from ": "entity-origin", " to ": "entity-destination", "into": "entity-destination", " in ": "content-container"}
         return {"label": next((name for cue, name in cues.items() if cue in _part(question, "Sentence")), "other")}
@@ -59,9 +69,10 @@ def _label(question: str, turn: int) -> dict[str, Any]:
 
 def _relation(question: str, turn: int) -> dict[str, Any]:
     sentence = _part(question, "Sentence")
-    first, second = sorted(sentence.index(_part(question, f"{name} entity")) for name in ("First", "Second"))
-    words = list_spans(sentence[first:second], 1)[1:]
-    name, term = re.findall(r"^- (\S+)(?: \(such as: ([^;)]*))?", question.partition("New relations:")[2], re.MULTILINE)[0]
+    first, second = re.findall(r"^(.*) is the \S+ and (.*) is the \S+$", _part(question, "Present statement"))[0]
+    start, end = sorted((sentence.index(first), sentence.index(second)))
+    words = list_spans(sentence[start:end], 1)[1:]
+    name, term = re.findall(r"^- (.*?)(?: \(such as: ([^;)]*).*)?$", question.partition("New statements:")[2], re.MULTILINE)[0]
     return {"old": words[turn % len(words)] if words else "", "relation": name, "new": term or "is part of"}
 
 

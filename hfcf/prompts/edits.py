@@ -55,14 +55,14 @@ def limit_edits(spans: Sequence[str], most: int = 1) -> dict[str, Any]:
 
 
 def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()) -> str:
-    """Return the text with the edits, each everywhere where its words stand; an article before them is put right.
+    """Return the text with the edits, each everywhere where its words stand; an indefinite article follows the new word.
 
     Raises:
         ValueError: the edits change nothing, or one names words that are not there, puts nothing in, or touches another; the
             message is the reason.
 
-    >>> apply_edits("Ann met Bo, a singer.", [{"old": "Bo", "new": "Cy"}, {"old": "singer", "new": "actor"}])
-    'Ann met Cy, an actor.'
+    >>> apply_edits("Ann is a singer.", [{"old": "is a", "new": "was a"}, {"old": "singer", "new": "actor"}])
+    'Ann was an actor.'
     """
     places: list[tuple[int, str, int]] = []
     for edit in edits:
@@ -73,17 +73,24 @@ def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()
             raise ValueError(f"edits words that are not there: {old!r}")
         if not new:
             raise ValueError(f"puts nothing in the place of {old!r}")
-        places += [(*_with_article(text, start, _without_context(new, text[:start], text[end:])), end) for start, end in free]
+        places += [(start, _without_context(new, text[:start], text[end:]), end) for start, end in free]
     places.sort()
-    source = text
     if any(left[2] > right[0] for left, right in pairwise(places)):
         raise ValueError("edits the same words twice")
-    for start, new, end in reversed(places):
-        # A sentence that began with a capital still does.
-        text = text[:start] + (new[:1].upper() + new[1:] if not start and text[:1].isupper() else new) + text[end:]
-    if dedup_key(text) == dedup_key(source):
+    result, last, joints = "", 0, list[int]()
+    for start, new, end in places:
+        result += text[last:start]
+        joints.append(len(result))
+        result, last = result + new, end
+        joints.append(len(result) + 1)  # an edit may end in an article
+    result += text[last:]
+    for joint in reversed(joints):
+        result = _fit_article(result, joint)
+    if text[:1].isupper():  # a sentence that began with a capital still does
+        result = result[:1].upper() + result[1:]
+    if dedup_key(result) == dedup_key(text):
         raise ValueError("changes nothing")
-    return text
+    return result
 
 
 def _without_context(new: str, before: str, after: str) -> str:
@@ -108,13 +115,14 @@ def _bare(word: str) -> str:
     return word.strip(".,;:!?").casefold()
 
 
-def _with_article(text: str, start: int, new: str) -> tuple[int, str]:
-    """Include the indefinite article before a place in its edit."""
-    if (article := _ARTICLE.search(text[:start])) is None:
-        return start, new
-    if _DETERMINED.match(new):
-        return article.start(), new
-    return article.start(), article[0][0] + ("n" if takes_an(new) else "") + text[article.end() - 1 : start] + new
+def _fit_article(text: str, place: int) -> str:
+    """Put the indefinite article before a place right, or leave it out before a word that has an article of its own."""
+    article, rest = _ARTICLE.search(text[:place]), text[place:]
+    # A capital inside a sentence is a name: "vitamin A".
+    if article is None or not rest or (article[0][0] == "A" and article.start()):
+        return text
+    fitting = "" if _DETERMINED.match(rest) else article[0][0] + ("n " if takes_an(rest) else " ")
+    return text[: article.start()] + fitting + rest
 
 
 def ask_edits(

@@ -150,8 +150,11 @@ class RelationVerdicts(VerdictPrompt):
         changed = self._odds(rows, pairs, model)
         results: list[dict[str, float] | str] = []
         for pair, new, old in zip(pairs, changed, self._odds(sources, pairs, model), strict=True):
-            if isinstance(new, str) or isinstance(old, str):
-                results.append(new if isinstance(new, str) else old)
+            if isinstance(new, str):
+                results.append(new)
+                continue
+            if isinstance(old, str):
+                results.append(old)
                 continue
             share = round(1 / (1 + math.exp(-min(new, new - old - RISE))), ROUND)
             results.append({pair[1]: share, pair[0]: round(1 - share, ROUND)})
@@ -159,7 +162,7 @@ class RelationVerdicts(VerdictPrompt):
 
     def _odds(self, rows: Sequence[Row], pairs: Sequence[tuple[str, str]], model: Model) -> list[float | str]:
         """Return the log-odds of the second relation of each pair against the first in a sentence, or why there are none."""
-        named = {label: name for name, label in (model.labels or {}).items()}
+        named = {label: name for name, label in dict(model.labels or {}).items()}
         statements = [[_state(row, label, named) for label in pair] for row, pair in zip(rows, pairs, strict=True)]
         texts = [" ".join(plain(row["tokens"])) for row in rows]
         answers = prompts.ask(

@@ -96,6 +96,14 @@ def test_an_edit_is_made_everywhere_and_leaves_good_english(text: str, old: str,
     assert change(text, (old, new)) == result
 
 
+def test_the_article_follows_the_new_word_over_several_edits() -> None:
+    assert change("Ann is a singer.", ("is a", "was a"), ("singer", "actor")) == "Ann was an actor."
+    assert change("Ann is an old singer.", ("is an", "was an"), ("old", "young")) == "Ann was a young singer."
+    assert change("Ann is an old singer.", ("is an old", "was a")) == "Ann was a singer."
+    assert change("Ann is one actor.", ("one", "a")) == "Ann is an actor."
+    assert change("Bread has vitamin A inside.", ("has", "lacks"), ("inside", "outside")) == "Bread lacks vitamin A outside."
+
+
 def test_several_edits_are_of_the_source() -> None:
     assert change("Rome is in Italy.", ("Italy", "Rome"), ("Rome", "Bonn")) == "Bonn is in Rome."
     assert change("Rome is old.", ("old", "new"), ("Rome", "Rome")) == "Rome is new."

@@ -72,7 +72,7 @@ def test_worked_examples_are_valid_answers(name: str) -> None:
 
 
 def test_examples_are_chosen_by_the_row_and_show_no_more_texts_than_requested() -> None:
-    values = {"claim": "Rome is old.", "evidence": ROW["evidence"], "clauses": [["Rome"], ["Italy", "Latium"]]}
+    values = {"claim": "Rome is old.", "evidence": ROW["evidence"], "clauses": [["Rome"], ["Italy", "Latium"]], "lacking": ["old"]}
     for refuted, verdict, word in ((True, "false", "before 1810"), (False, "true", "Tromsø")):
         task, *turns, question = prompts.messages("evidence_claims", shots=9, refuted=refuted, **values)
         assert f"shows it to be {verdict}" in task["content"]

@@ -30,7 +30,7 @@ from hfcf.text.quantities import why_out_of_proportion
 from hfcf.text.words import FUNCTION_WORDS
 
 PROMPT = "evidence_claims"
-SHOTS, PLACES = 3, 3
+SHOTS, PLACES = 3, 2
 """Worked examples of the prompt, and how many places of a claim a language model may edit."""
 FOLLOW, CORRECT, GENERATE = FOLLOWED, "writer: correct", "writer: generate"
 Row = Mapping[str, Any]
@@ -260,9 +260,12 @@ class GenerateClaim(Stage):
     ) -> list[Any]:
         # A language model may ignore the constraints, so `_candidate` checks them again.
         values = [
-            {"claim": row["claim"], "evidence": pieces, "clauses": constraints, "refuted": label == REFUTES}
+            {
+                "claim": row["claim"], "evidence": pieces, "clauses": constraints, "refuted": label == REFUTES,
+                "lacking": [row["claim"][start:end] for start, end in _lacking(row)],
+            }
             for row, pieces, constraints, label in zip(rows, evidence, required, labels, strict=True)
-        ]
+        ]  # fmt: skip
         return ask_edits(
             self.generator, PROMPT, values, [row["claim"] for row in rows], spans=[_wrong_spans(row) for row in rows],
             number=self.num_candidates, most=PLACES, shots=SHOTS, max_tokens=self.max_new_tokens, seed=self.seed,
@@ -326,10 +329,14 @@ def _kept_clauses(row: Row, constraints: Sequence[list[str]]) -> list[list[str]]
 
 def _wrong_spans(row: Row) -> list[str]:
     """List the spans of a claim in which its evidence lacks a word, for a row whose evidence does not support it; else all."""
-    claim = row["claim"]
-    lacking = unsupported(claim, _texts(row)) if row["label"] == REFUTES or row["edits"] else []
+    claim, lacking = row["claim"], _lacking(row)
     supported = {text for text in list_spans(claim) if not any(claim[start:end] in text.split() for start, end in lacking)}
     return [text for text in list_spans(claim) if text not in supported] or list_spans(claim)
+
+
+def _lacking(row: Row) -> list[Span]:
+    """List the places of the words of a claim that its evidence lacks, for a row whose evidence does not support it."""
+    return unsupported(row["claim"], _texts(row)) if row["label"] == REFUTES or row["edits"] else []
 
 
 def _same_label(row: Mapping[str, Any], text: str) -> str | None:

@@ -64,6 +64,7 @@ BASE: dict[str, Any] = {
     "generator": Model("chat:offline:qwen"),
     "encoder": Model("offline:mpnet"),
     "num_candidates": 4,
+    "max_new_tokens": 128,
     # What only mended small models.
     "corrector": None,
     "min_log_probability": None,
@@ -80,7 +81,7 @@ REMOTE: dict[str, Any] = {
     "encoder": Model("offline:minilm"),
     "ner": Ner(backend="spacy", model=Model("offline:spacy")),
     "num_candidates": 5,
-    "max_new_tokens": 64,
+    "max_new_tokens": 128,
     "min_kept": 0.5,
 }
 """A language model behind `HFCF_LLM_URL` verifies, explains and writes; MiniLM (the filter) and spaCy (entities) are local."""
@@ -98,7 +99,7 @@ HUB: dict[str, Any] = {
     "max_length": 512,
     # It writes for the paper's k; there is no search.
     "num_candidates": 10,
-    "max_new_tokens": 64,
+    "max_new_tokens": 128,
     # A verifier that was trained on neutral pairs tells them from contradictions; the label of c′ is REFUTES.
     "flip": "opposite",
     # Substitutes that are drawn by type alone read as errors for every verifier, and one edit is nearest to the source.

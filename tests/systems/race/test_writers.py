@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from bad_server import Start, starter
-from bad_server import edit as reply
+from bad_server import Reply, Start, say, starter
 from tagged_rows import row
 
 from hfcf.core.artifacts import save_artifact
@@ -236,6 +236,11 @@ def test_the_words_that_the_evidence_lacks_may_be_replaced() -> None:
     assert {"Ann", "1859"} <= set(_wrong_spans(borne_out))
 
 
+def reply(**words: str) -> Reply:
+    edits = [{"old": old, "new": new} for old, new in words.items()]
+    return say(json.dumps({"quote": "Ann was born in 1864", "edits": edits}))
+
+
 def ask(**changes: Any) -> Any:
     entities = [{"piece": 0, "text": text, "field": "evidence", "start": 0, "end": 0, "type": "DATE"} for text in ("1864",)]
     stage = GenerateClaim(generator=Model("llm:m"), num_candidates=1)
@@ -251,7 +256,7 @@ def test_the_source_s_claim_is_edited_towards_the_evidence(start: Start) -> None
     task, *_, question = server.asked[0]["messages"]
     assert "true" in task["content"]
     assert question["content"].startswith("Claim: Ann was born in 1859 in old Oslo.\nEvidence:\n- Ann was born in 1864")
-    assert question["content"].endswith("Must name:\n- 1864")
+    assert question["content"].endswith("Not in the evidence: 1859, Oslo\nMust name:\n- 1864")
     assert "'Ann' is not one of" in server.asked[1]["messages"][-1]["content"]
 
 
