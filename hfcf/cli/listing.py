@@ -144,7 +144,7 @@ def _describe_system(name: str) -> ListEntry:
 
     cls = system_class(name)
     text, tasks = paragraphs(cls)[0], cls.works_on()
-    columns = {task: [(stage.name, _columns(stage)) for stage in _example(cls, task).stages] for task in tasks}
+    columns = {task: [(stage.name, _columns(stage)) for stage in _example(name, task).stages] for task in tasks}
     lines: Fields = []
     for setting in settings(cls):
         others = [f"{preset}: {value}" for preset, value in setting.presets.items()]
@@ -173,7 +173,7 @@ def _describe_stage(name: str) -> ListEntry:
     for system in systems():
         owner = system_class(system)
         for task in owner.works_on() if name in owner.parts else ():
-            stage = next(stage for stage in _example(owner, task).stages if stage.name == name)
+            stage = next(stage for stage in _example(system, task).stages if stage.name == name)
             systems_of.setdefault(_columns(stage), {})[system] = None
     columns = [("", f"{columns}  in {', '.join(names)}") for columns, names in systems_of.items()]
     return ListEntry(
@@ -248,7 +248,11 @@ _ENTRIES: Mapping[str, Callable[[str], ListEntry]] = {
 }  # fmt: skip
 
 
-def _example(cls: Any, task: str) -> Any:
+@cache
+def _example(system: str, task: str) -> Any:
+    from hfcf.systems import system_class
+
+    cls = system_class(system)
     of_task = {"task": task} if len(cls.works_on()) > 1 else {}
     return cls.preset("offline" if "offline" in cls.presets else "paper", **of_task)
 

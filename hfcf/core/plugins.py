@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -12,7 +13,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 
-def discover_modules(package: str) -> dict[str, str]:
+@cache
+def discover_modules(package: str) -> Mapping[str, str]:
     """Map the names of a package's public modules to their full names, without importing them."""
     spec = find_spec(package)
     modules = iter_modules(spec.submodule_search_locations if spec else ())
