@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hfcf.core.names import did_you_mean
 from hfcf.core.plugins import discover_modules, files_of, import_file, with_plugins
 from hfcf.core.recipe import is_dataset, resolve_folder
+from hfcf.corpora.custom import OWN
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -24,8 +25,6 @@ PASSAGES = "passages"
 """The name of passage collections, whose rows belong to no task."""
 FILES = "HFCF_CORPORA"
 """The environment variable that lists Python files, each with a corpus of the same name; a recipe can't name code."""
-_OWN = ("csv", "jsonl", "parquet", "questions", "relations", "structures", "texts")
-"""Names for a user's own files (`hfcf.corpora.custom.source.NAMED`)."""
 _NO_CORPORA = ("base", "custom", "formats", PASSAGES)
 """Modules that are not a corpus of their name."""
 
@@ -155,7 +154,7 @@ def _refuse_code(name: Any) -> None:
 
 def _is_own(name: Any) -> bool:
     """Say whether a corpus is a user's own files or dataset; a folder with the name of a corpus is not."""
-    return name in _OWN if isinstance(name, str) and name in _modules() else is_dataset(name)
+    return name in OWN if isinstance(name, str) and name in _modules() else is_dataset(name)
 
 
 def names() -> list[str]:
@@ -165,6 +164,6 @@ def names() -> list[str]:
 
 def _modules() -> dict[str, str]:
     modules = {name: module for name, module in discover_modules("hfcf.corpora").items() if name not in _NO_CORPORA}
-    modules |= dict.fromkeys(_OWN, "hfcf.corpora.custom.source")
+    modules |= dict.fromkeys(OWN, "hfcf.corpora.custom.source")
     installed = with_plugins(dict(sorted(modules.items())), "hfcf.corpora")
     return {**{name: str(path) for name, path in files_of(FILES).items()}, **installed}

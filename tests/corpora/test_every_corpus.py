@@ -17,7 +17,7 @@ import hfcf
 from hfcf.core.task import get_task, tasks
 from hfcf.corpora import builder_class, names
 from hfcf.corpora.base import CorpusError
-from hfcf.corpora.custom.source import NAMED
+from hfcf.corpora.custom import OWN
 from hfcf.pipeline.build_corpus import build
 
 ROOT = Path(__file__).parents[2]
@@ -216,7 +216,7 @@ def read_error(case: Case, folder: Path) -> str:
 
 
 def test_every_corpus_has_a_case_and_a_script() -> None:
-    own = {name for name in names() if builder_class(name).__module__.startswith("hfcf.corpora.")} - set(NAMED)
+    own = {name for name in names() if builder_class(name).__module__.startswith("hfcf.corpora.")} - set(OWN)
     assert {case.name for case in CASES} == own
     scripts = {path.stem.removeprefix("build_"): path.read_text() for path in (ROOT / "dataset_scripts").glob("build_*.py")}
     assert set(scripts) == own
@@ -228,7 +228,7 @@ def test_front_matter(name: str) -> None:
     info = builder_class(name).INFO
     assert info.task in tasks()
     assert set(info.labels.values()) <= set(get_task(info.task).labels or info.labels.values())
-    assert name in NAMED or (info.name == name and info.paper and info.citation and info.licence)
+    assert name in OWN or (info.name == name and info.paper and info.citation and info.licence)
 
 
 @cases

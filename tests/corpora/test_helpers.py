@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hfcf.core.recipe import is_dataset
 from hfcf.corpora.base.info import parse_split
-from hfcf.corpora.custom.labels import read_labels, relation_of
-from hfcf.corpora.custom.relations import edit_text, inclusive_ends
+from hfcf.corpora.custom.labels import read_labels
+from hfcf.corpora.custom.relations import edit_text, inclusive_ends, relation_of
 from hfcf.corpora.custom.source import corpus_name
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain

@@ -14,12 +14,15 @@ from itertools import pairwise
 from typing import Any
 
 from hfcf.corpora.base import BadRow, as_text
-from hfcf.corpora.custom.columns import Columns
 from hfcf.corpora.custom.tables import is_missing
 from hfcf.corpora.formats.answers import check_places, context_group, looked_up, open_answers, placed_answers
 from hfcf.text.check import kind
 
 Row = Mapping[str, Any]
+Column = str | tuple[str, ...]
+"""A column, or several columns that make up a field: the pieces of evidence, or an entity's start, end and type."""
+Columns = Mapping[str, Column]
+"""The user's column of each field of ours."""
 _LISTS = ("[[", "[{", "['", '["', "{'", '{"')
 """How a list or an object begins, and hardly any text."""
 

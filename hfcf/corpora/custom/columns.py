@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hfcf.core.names import did_you_mean
+from hfcf.corpora.custom.cells import (
+    Column,
+    Columns,
+    read_claim,
+    read_question,
+    read_text,
+    write_claim,
+    write_question,
+    write_text,
+)
+from hfcf.corpora.custom.relations import read_sentence, relation_of, write_sentence
+from hfcf.corpora.custom.structures import read_structure
 from hfcf.corpora.formats.read import CorpusError
 from hfcf.corpora.formats.tokens import TAG
-
-Column = str | tuple[str, ...]
-"""A column, or several columns that make up a field: the pieces of evidence, or an entity's start, end and type."""
-Columns = Mapping[str, Column]
-"""The user's column of each field of ours."""
 
 
 class LayoutError(CorpusError):
@@ -58,9 +65,13 @@ class Layouts:
     Args:
         task: its name.
         title: the name of such rows in errors.
+        heading: the name of such rows as a title.
         forms: field → possible columns, the first choice first. A form fits if each field has a column.
         optional: further fields.
         example: the setting `columns` to type if no form fits.
+        read: writes the user's values into a row of ours.
+        write: returns the user's columns of texts with those of a counterfactual; None: such rows are not written.
+        open_labels: what a label is called and how it is read, where any name is a label.
         labelled: whether the rows need a label.
         tags: whether a text without other fields must have tags of entities.
         last: whether rows get this layout only if no other layout fits, unless the user names the text.
@@ -68,9 +79,13 @@ class Layouts:
 
     task: str
     title: str
+    heading: str
     forms: tuple[Mapping[str, tuple[Column, ...]], ...]
     optional: Mapping[str, tuple[Column, ...]]
     example: Mapping[str, str]
+    read: Callable[..., None]
+    write: Callable[..., dict[str, Any]] | None = None
+    open_labels: tuple[str, Callable[[str], str | None]] | None = None
     labelled: bool = True
     tags: bool = False
     last: bool = False
@@ -88,6 +103,7 @@ LAYOUTS = (
     Layouts(
         task="verification",
         title="claims with evidence",
+        heading="Claims",
         forms=(
             {"claim": ("claim",), "evidence": ("evidence", "context")},
             {"claim": ("hypothesis",), "evidence": ("premise",)},
@@ -95,10 +111,13 @@ LAYOUTS = (
         ),
         optional={"label": ("label", "gold_label", "verdict"), "title": ("title",), "id": _IDS, "group": _GROUPS},
         example={"claim": "…", "evidence": "…", "label": "…"},
+        read=read_claim,
+        write=write_claim,
     ),
     Layouts(
         task="structures",
         title="claims with argument structures",
+        heading="Claims with argument structures",
         forms=(
             {"claim": ("claim",), "evidence": ("evidence",), "structure": ("structure",)},
             {"claim": ("claim",), "evidence": ("evidence",)},
@@ -108,10 +127,12 @@ LAYOUTS = (
             "group": _GROUPS,
         },
         example={"claim": "…", "evidence": "…", "structure": "…", "label": "…"},
+        read=read_structure,
     ),
     Layouts(
         task="relation",
         title="sentences with a relation, and tags of its entities",
+        heading="Relation rows",
         forms=(
             {
                 "tokens": ("tokens", "token"),
@@ -123,28 +144,43 @@ LAYOUTS = (
         ),
         optional={"label": ("relation", "label"), "id": _IDS, "group": _GROUPS},
         example={"text": "…", "label": "…"},
+        read=read_sentence,
+        write=write_sentence,
+        open_labels=("the name of a relation", relation_of),
         tags=True,
     ),
     Layouts(
         task="qa",
         title="questions",
+        heading="Questions",
         forms=({"question": ("question",), "answers": ("answers",)}, {"question": ("question",), "answer": ("answer",)}),
         optional={
             "context": ("context", "passage"), "title": ("title",), "answer_start": ("answer_start",),
             "answer_end": ("answer_end",), "aliases": ("aliases",), "id": _IDS, "group": _GROUPS,
         },
         example={"question": "…", "answers": "…", "context": "…"},
+        read=read_question,
+        write=write_question,
         labelled=False,
     ),
     Layouts(
         task="classification",
         title="single texts",
+        heading="Single texts",
         forms=({"text": ("text", "sentence", "review")},),
         optional={"label": ("label",), "id": _IDS, "group": _GROUPS},
         example={"text": "…", "label": "…"},
+        read=read_text,
+        write=write_text,
+        open_labels=("the name of a label", str),
         last=True,
     ),
 )  # fmt: skip
+
+
+def layouts_of(task: str) -> Layouts:
+    """Return the layouts of the rows of a task."""
+    return next(layouts for layouts in LAYOUTS if layouts.task == task)
 
 
 def find_columns(

@@ -12,29 +12,14 @@ from hfcf.core.names import did_you_mean
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.tables import is_missing
 from hfcf.corpora.formats.read import BadRow
-from hfcf.tasks.relation import OTHER
 from hfcf.tasks.verification import LABELS
 from hfcf.text.label_names import label_of, name_beside
-from hfcf.text.normalise import normalise
 
 Known = Callable[[str], str | None]
 """Returns the task's label for a name, or None."""
-_NO_RELATION = {"norelation", "na", "other"}
 _NONE = ("", "-", "-1")
 """Values for rows whose annotators did not agree on a label (SNLI)."""
 _NUMBER = re.compile(r"-?\d+(\.0+)?")
-
-
-def relation_of(name: str) -> str:
-    """Return a relation's name; "Other" for the names that mean no relation, which systems do not change."""
-    return OTHER if normalise(name) in _NO_RELATION else name
-
-
-OPEN: Mapping[str, tuple[str, Known]] = {
-    "relation": ("the name of a relation", relation_of),
-    "classification": ("the name of a label", str),
-}
-"""What the labels of tasks with open labels are called, and how they are read."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +77,14 @@ class LabelNames:
 def read_labels(
     column: str, values: Mapping[Any, int], classes: Sequence[str], given: Any, named: tuple[str, Known] | None = None
 ) -> LabelNames:
-    """Find the meanings of a column's labels: the labels of verification or, for a task of `OPEN`, any names.
+    """Find the meanings of a column's labels: the labels of verification or, where labels are open, any names.
 
     Args:
         column: the column.
         values: the different values of all rows, a class as its name, and how many rows have each.
         classes: the names of classes, which perhaps no row has.
         given: the user's meanings, or the names of integer labels in order.
-        named: the entry of `OPEN`.
+        named: what an open label is called, and how it is read.
     """
     what_for, known = named or (f"one of {', '.join(LABELS)}", label_of)
     mapping = _parse(given, known)

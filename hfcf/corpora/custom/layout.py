@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
 
-from hfcf.corpora.custom.cells import read_claim, read_question, read_text, write_claim, write_question, write_text
-from hfcf.corpora.custom.columns import Column, Columns, LayoutError, find_columns
-from hfcf.corpora.custom.labels import OPEN, LabelNames, read_labels
-from hfcf.corpora.custom.relations import inclusive_ends, read_sentence, write_sentence
-from hfcf.corpora.custom.structures import read_structure
+from hfcf.corpora.custom.cells import Column, Columns
+from hfcf.corpora.custom.columns import LayoutError, find_columns, layouts_of
+from hfcf.corpora.custom.labels import LabelNames, read_labels
+from hfcf.corpora.custom.relations import inclusive_ends
 from hfcf.corpora.custom.tables import RECORD
 from hfcf.corpora.formats.read import BadRow, CorpusError
 
-_READERS: Mapping[str, Callable[..., None]] = {
-    "verification": read_claim, "relation": read_sentence, "qa": read_question, "classification": read_text,
-    "structures": read_structure,
-}  # fmt: skip
-_WRITERS: Mapping[str, Callable[..., dict[str, Any]]] = {
-    "verification": write_claim, "relation": write_sentence, "qa": write_question, "classification": write_text,
-}  # fmt: skip
 ENDS = ("exclusive", "inclusive")
 _PEEK = 100
 _GUESSED = ("id", "group", "title")
@@ -59,7 +51,7 @@ class Layout:
             except BadRow as error:
                 problem = error
         try:
-            _READERS[self.task](row, own, self.columns, self.ends)
+            layouts_of(self.task).read(row, own, self.columns, self.ends)
         except BadRow as error:
             problem = problem or error
         if problem:
@@ -67,9 +59,9 @@ class Layout:
 
     def write(self, own: Mapping[str, Any], source: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         """Return the user's columns of texts with those of a counterfactual, in the form of the source's."""
-        if self.task not in _WRITERS:
+        if (write := layouts_of(self.task).write) is None:
             raise ValueError(f"{self.task} rows are not written in columns of your own: keep the counterfactuals as they are")
-        return _WRITERS[self.task](own, source, new, self.columns, self.ends)
+        return write(own, source, new, self.columns, self.ends)
 
     @property
     def own(self) -> list[str]:
@@ -165,7 +157,7 @@ def _labels(column: str, parts: Mapping[str, Dataset], labels: Any, task: str) -
             raise ValueError(f"labels= numbers the classes of {column!r}, whose order differs between splits: give their names")
         names = numbered[0]
         labels = {names[own] if isinstance(own, int) and 0 <= own < len(names) else own: label for own, label in labels.items()}
-    return read_labels(column, values, list(classes), labels, OPEN.get(task))
+    return read_labels(column, values, list(classes), labels, layouts_of(task).open_labels)
 
 
 def class_name(value: Any, feature: Any) -> Any:

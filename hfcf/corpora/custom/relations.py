@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hfcf.corpora.base import BadRow, as_text
-from hfcf.corpora.custom.cells import like_cell, parse_cell, text_cell, whole_number
-from hfcf.corpora.custom.columns import Column, Columns
+from hfcf.corpora.custom.cells import Column, Columns, like_cell, parse_cell, text_cell, whole_number
 from hfcf.corpora.formats.tokens import TAG, Span, entity, of_text, of_tokens, untagged
-from hfcf.tasks.relation import spans
+from hfcf.tasks.relation import OTHER, spans
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise
 
 Row = Mapping[str, Any]
 _FORMS = '{"start": …, "end": …} or [start, end]'
+_NO_RELATION = {"norelation", "na", "other"}
 _NAMES = ("name", "text")
 """Keys of an entity's own words."""
 _CUT = re.compile("[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]{2}")
@@ -28,6 +28,11 @@ _INCLUSIVE = 0.2
 """The share of entities of one word, from which ends that never lie behind the sentence are inclusive."""
 _MANY = 20
 """Entities of which at least one has one word: if none has an end at its start, ends are exclusive."""
+
+
+def relation_of(name: str) -> str:
+    """Return a relation's name; "Other" for the names that mean no relation, which systems do not change."""
+    return OTHER if normalise(name) in _NO_RELATION else name
 
 
 def read_sentence(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0) -> None:

@@ -27,7 +27,8 @@ from hfcf.core.task import Task, get_task, nearest_task
 from hfcf.corpora.base import Corpus, CorpusError, CorpusInfo
 from hfcf.corpora.base.files import assign_splits, check_place
 from hfcf.corpora.base.info import parse_split
-from hfcf.corpora.custom.columns import LayoutError
+from hfcf.corpora.custom import OWN
+from hfcf.corpora.custom.columns import LayoutError, layouts_of
 from hfcf.corpora.custom.layout import Layout
 from hfcf.corpora.custom.load import ReadRows, describe_tables, from_dataset, read_tables
 from hfcf.corpora.custom.tables import FORMATS, find_files, format_of, read_files, read_records, split_of
@@ -58,27 +59,19 @@ class OwnRows(Corpus):
     }
 
 
-_TITLES = {"verification": "Claims", "relation": "Relation rows", "qa": "Questions", "classification": "Single texts",
-           "structures": "Claims with argument structures"}  # fmt: skip
-NAMED = {
-    "jsonl": "verification", "csv": "verification", "parquet": "verification", "relations": "relation", "questions": "qa",
-    "texts": "classification", "structures": "structures",
-}  # fmt: skip
-"""The corpora that read a user's files, and the task of their rows; the first three also say the format of a file."""
 _FORMATS = ("jsonl", "json", "csv", "parquet")
 
 
 def own_builder(corpus: Any) -> type[OwnRows]:
     """Return the front matter of a user's own rows."""
     name = corpus_name(corpus)
-    if name in NAMED:
-        task = NAMED[name]
+    if name in OWN:
+        task = OWN[name]
         layout = "`data_files=`, or `{train,dev,test}.*` in a folder, its `data/` or `data/default/`"
         fields = ", ".join(f"`{column}`" for column in [*get_task(task).columns, "label"] if column in get_task(task).features)
         notes = f"JSON lines, JSON, CSV, TSV or Parquet, also `.gz`; {fields}, or other columns as `from_dataset` reads them"
-        info = replace(
-            OwnRows.INFO, name=name, title=f"{_TITLES[task]} from a user's own files", task=task, layout=layout, notes=notes
-        )
+        title = f"{layouts_of(task).heading} from a user's own files"
+        info = replace(OwnRows.INFO, name=name, title=title, task=task, layout=layout, notes=notes)
     else:
         path = corpus.get("path") if isinstance(corpus, Mapping) else corpus
         hub = name == path and "/" in name
@@ -108,7 +101,7 @@ def load_own(corpus: Any, *, split: str | None, on_error: str, **options: Any) -
     if on_error not in ("raise", "reject"):
         raise ValueError(f"on_error must be 'raise' or 'reject', got {on_error!r}")
     given = {} if isinstance(corpus, str) else _once(corpus, {"split": split, **others})
-    are_files = corpus in NAMED if isinstance(corpus, str) else given.get("path") in _BUILDERS and set(given) <= set(_FILES)
+    are_files = corpus in OWN if isinstance(corpus, str) else given.get("path") in _BUILDERS and set(given) <= set(_FILES)
     if are_files and "://" not in str({**others, **given}):
         arguments = {**others, **given}
         return _load_files(name, arguments.pop("split", split), on_error, own, **arguments)
@@ -141,7 +134,7 @@ def _load_files(
     if missing := next((part for part in requested if part not in files), None):
         raise CorpusError(OwnRows.no_split(name, missing, files, None))
     tables = {part: read_files(files[part], default) for part in dict.fromkeys(requested) or files}
-    layout = describe_tables(tables, own.get("task") or NAMED.get(name), {key: own.get(key) for key in _SETTINGS})
+    layout = describe_tables(tables, own.get("task") or OWN.get(name), {key: own.get(key) for key in _SETTINGS})
     rows = read_tables(tables, ReadRows(layout, name, "", on_error == "reject", numbered=bool(own.get("numbered"))))
     if instruction is None:
         return DatasetDict(rows)
@@ -243,7 +236,7 @@ def describe_file(path: str | Path, tasks: Sequence[str], given: Mapping[str, An
     settings = {key: given.get(key) for key in _SETTINGS}
     layout = describe_tables({"train": table}, given.get("task") or (tasks[0] if len(tasks) == 1 else None), settings)
     file_format = "jsonl" if format_of(file) == "json" else format_of(file)
-    return next((name for name, task in NAMED.items() if task == layout.task and name not in _FORMATS), file_format), table, layout
+    return next((name for name, task in OWN.items() if task == layout.task and name not in _FORMATS), file_format), table, layout
 
 
 def read_rows(rows: RowSet, needs: Collection[str] = (), *, on_error: str = "raise") -> Iterator[dict[str, Any]]:

@@ -18,8 +18,7 @@ from typing import Any
 from hfcf.core.task import get_task
 from hfcf.corpora.base import BadRow
 from hfcf.corpora.base.values import text_group
-from hfcf.corpora.custom.cells import parse_cell, text_cell
-from hfcf.corpora.custom.columns import Columns
+from hfcf.corpora.custom.cells import Columns, parse_cell, text_cell
 from hfcf.tasks.structures.arrows import parse_arrows
 from hfcf.tasks.structures.model import CLAIM, Structure, StructureError
 from hfcf.tasks.structures.program import parse_program
