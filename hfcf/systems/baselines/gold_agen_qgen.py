@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from hfcf.core.system import System
 from hfcf.systems.rgf.agen import CHAIN, PRESETS, TakeContext
-from hfcf.systems.rgf.categorise import warn_of_phrases
-from hfcf.systems.rgf.system import CITATION
+from hfcf.systems.rgf.system import RGF
 
 
-class GoldAgenQgen(System):
+class GoldAgenQgen(RGF):
     """Counterfactuals from the source's own passage, c′ = c, for answers that a model writes without any question.
 
     What follows the answers is RGF's own: question generator, round trip, minimality, categories. A row without a context is
@@ -27,14 +25,6 @@ class GoldAgenQgen(System):
     """
 
     name = "gold_agen_qgen"
-    task = "qa"
     chain = (TakeContext, *CHAIN)
+    defaults: ClassVar = {}
     presets: ClassVar = PRESETS
-    citation = CITATION
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """Make the system with a named set of settings, see `System.preset`; "paper" without a decomposer warns once."""
-        system = super().preset(name, **changes)
-        warn_of_phrases(system, name)
-        return system

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from hfcf.core.system import System
 from hfcf.systems.rgf.agen import CHAIN, PRESETS, DrawPassage
-from hfcf.systems.rgf.categorise import warn_of_phrases
-from hfcf.systems.rgf.system import CITATION
+from hfcf.systems.rgf.system import RGF
 
 
-class RandAgenQgen(System):
+class RandAgenQgen(RGF):
     """Questions that are paired with a source at random: c′ is a passage of the collection that has nothing to do with it.
 
     What follows the answers is RGF's own: question generator, round trip, minimality, categories. `DrawPassage` has the
@@ -29,14 +27,6 @@ class RandAgenQgen(System):
     """
 
     name = "rand_agen_qgen"
-    task = "qa"
     chain = (DrawPassage, *CHAIN)
+    defaults: ClassVar = {}
     presets: ClassVar = PRESETS
-    citation = CITATION
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """Make the system with a named set of settings, see `System.preset`; "paper" without a decomposer warns once."""
-        system = super().preset(name, **changes)
-        warn_of_phrases(system, name)
-        return system

@@ -17,7 +17,7 @@ from hfcf.systems.checkwhy.chat import Chat, ChatStage
 from hfcf.text.normalise import normalise
 
 TEMPLATE = "causal_steps"
-REASON, CONDITION, FINISH = ACTIONS = ("further reasoning", "add a condition", "finish")
+REASON, CONDITION, FINISH = ("further reasoning", "add a condition", "finish")
 STEPS = List({"thought": TEXT, "action": TEXT, "inference": TEXT})
 """The steps of an argument; the inference of the last step, whose action is "finish", is not evidence."""
 

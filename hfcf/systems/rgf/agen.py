@@ -175,4 +175,4 @@ class GenerateAnswer(Stage):
 CHAIN = (GenerateAnswer, GenerateQuestion, BoundStage(RoundTrip, fixed={"reader": None, "reader_votes": True}), *RGF.chain[4:])
 """What follows the passages in both baselines: answers, then RGF's questions and filters; no reader proposes answers."""
 _ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8, "max_answer": 32}
-PRESETS: dict[str, dict[str, Any]] = {"paper": {"reader_length": PAPER["reader_length"]}, "offline": {**OFFLINE, **_ANSWERING}}
+PRESETS: dict[str, Mapping[str, Any]] = {"paper": {"reader_length": PAPER["reader_length"]}, "offline": {**OFFLINE, **_ANSWERING}}

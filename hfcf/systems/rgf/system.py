@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import MISSING
 from typing import Any, ClassVar, Self
 
+from hfcf.core.bound_stage import BoundStage
 from hfcf.core.model import Model
 from hfcf.core.public_models import READERS, chat_model, pinned
+from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.systems.rgf.categorise import Categorise, warn_of_phrases
 from hfcf.systems.rgf.generate_question import GenerateQuestion
@@ -124,7 +126,7 @@ class RGF(System):
     """
 
     task = "qa"
-    chain = (Retrieve, Read, GenerateQuestion, RoundTrip, Minimality, Categorise)
+    chain: ClassVar[tuple[type[Stage] | BoundStage, ...]] = (Retrieve, Read, GenerateQuestion, RoundTrip, Minimality, Categorise)
     defaults: ClassVar = {"reader": MISSING}
     presets: ClassVar = {
         "paper": PAPER,
