@@ -70,10 +70,10 @@ class System:
     chain: ClassVar[tuple[type[Stage] | BoundStage, ...]]
     """The classes of its stages, in order."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}, "offline": {}}
-    sizes: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
-    """For a preset by name, what changes with its size, by the size's name."""
     """Named sets of settings. "paper" is what the paper used. "hub" has public checkpoints that need no training
     (`hfcf.core.public_models`). "offline" needs only models from the package registry."""
+    sizes: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
+    """For a preset by name, what changes with its size, by the size's name."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Defaults that differ from the defaults of the stages."""
     by_task: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
