@@ -93,6 +93,7 @@ def test_the_log_shows_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 STOP = """
 import os, signal, sys
 from hfcf import cli
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it, and so would its children
 def app():
     try:
         os.kill(os.getpid(), getattr(signal, sys.argv[1]))
