@@ -279,9 +279,9 @@ def test_no_arm_of_ccg_has_a_cure_that_the_others_lack() -> None:
 def test_offline_recipes_train_and_score_on_halves_that_no_model_was_trained_on() -> None:
     halves = {each["name"]: each.get("half") for each in content_of("compare_race")["evaluate"]}
     assert (halves["FEVER"], halves["FEVEROUS"], halves["VitaminC"]) == (1, 1, 1)
-    content, low = content_of("compare_crossaug"), content_of("compare_crossaug_low")
-    assert (content["train"]["half"], content["evaluate"][0]["half"]) == ([1, 0], [1, 1])
-    assert content["unseen"] == low["unseen"] == ["train", "evaluate"]
-    assert low["train"]["take"] == 9000, "the rest is kept for rating"
-    assert low["train"]["data_files"] not in [each.get("data_files") for each in low["evaluate"]]
-    assert not any(part and part.get("settings", {}).get("judges") == [] for part in low["methods"].values()), "presets as they are"
+    for content in (content_of("compare_crossaug"), content_of("compare_crossaug_low")):
+        assert content["unseen"] == ["train", "evaluate"]
+        assert content["train"]["take"] == 9000, "the rest is kept for rating"
+        assert content["train"]["data_files"] not in [each.get("data_files") for each in content["evaluate"]]
+        methods = [part for part in content["methods"].values() if part]
+        assert not any(part.get("settings", {}).get("judges") == [] for part in methods), "presets as they are"
