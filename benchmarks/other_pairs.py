@@ -51,7 +51,8 @@ def make_own(folder: Path, system: Any, accept: str) -> DataFrame:
     """Let a system write counterfactuals of the originals, and return those of claims in the published columns."""
     rows = read_csv(folder / "datasets" / "NLI" / "original" / "test.tsv", sep="\t")
     rows = rows[rows["gold_label"].isin(["entailment", "contradiction", "neutral"])]
-    made = hfcf.expand(system(hfcf.from_dataset(Dataset.from_pandas(rows, preserve_index=False))))
+    originals = hfcf.from_dataset(Dataset.from_pandas(rows, preserve_index=False))
+    made = hfcf.pair(hfcf.expand(system(originals)), originals)
     pairs = [
         (row["source"]["evidence"][0]["text"], row["source"]["claim"], row["claim"]) for row in made if row["change"] == accept
     ]
