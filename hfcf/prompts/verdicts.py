@@ -121,8 +121,11 @@ class VerdictPrompt:
 
 CHANGES, CHANGE_SHOTS = "relation_changes", 2
 """The prompt that asks which of two relations a sentence expresses, and its worked examples."""
-RISE = 0.25
-"""By how many nats the odds of the new relation must be above those in the source's sentence."""
+RISE = 0.3
+"""By how many nats the odds of the new relation must be above those in the source's sentence.
+
+Of 33 sentences that Qwen2.5-Coder-1.5B wrote for rows of SemEval's 16-shot sample, 7 express their relation, as read by one reader.
+Qwen's odds alone accept 6 of these and 6 others; with this rise they accept 4 and none."""
 _SURE = 1e-3
 """The distance from 0 and 1 of a probability that counts: an answer without log-probabilities has none of its own."""
 

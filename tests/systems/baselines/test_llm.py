@@ -16,12 +16,12 @@ from jsonschema import validate
 
 import hfcf
 from hfcf import cli, prompts
-from hfcf.cli.tables import print_plan
+from hfcf.cli.tables import print_estimate, print_plan
 from hfcf.core.model import Model
 from hfcf.core.task import get_task
 from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.pipeline import run as runner
-from hfcf.pipeline.dry_run import _estimate, dry_run
+from hfcf.pipeline.dry_run import _estimate, dry_run, estimate_requests
 from hfcf.prompts.counterfactuals import TEXT_PLACES, RelationPrompt, TextPrompt
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
@@ -231,6 +231,24 @@ def test_what_a_dry_run_paid_for_is_told_and_not_paid_again(
     assert "6 │ –" in " ".join(capsys.readouterr().out.split())  # calls are known, tokens are not
     runner.run(RECIPE, tmp_path / "out")
     assert len(server.asked) == 4 + 3
+
+
+def test_a_run_says_before_it_starts_how_often_it_will_ask(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "4")
+    server = start(negate)
+    plan = estimate_requests(RECIPE)
+    assert plan is not None
+    assert plan["stages"][0]["requests"] == 6
+    assert plan["stages"][0]["request_seconds"] >= 0
+    assert len(server.asked) == 4
+    assert estimate_requests(RECIPE, limit=4) is None, "the run is no longer than the estimate"
+    print_estimate({**plan, "stages": [{"stage": "a", "requests": 6000, "request_seconds": 1.5}], "seconds": 9000.0})
+    said = " ".join(capsys.readouterr().out.split())
+    assert "6,000 times, 1.5 s each: about 2 h 30 min" in said
+    runner.run(RECIPE, tmp_path / "out")
+    assert len(server.asked) == 6, "the answers of the estimate are not asked for again"
 
 
 def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
