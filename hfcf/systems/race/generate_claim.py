@@ -30,8 +30,12 @@ from hfcf.text.quantities import why_out_of_proportion
 from hfcf.text.words import FUNCTION_WORDS
 
 PROMPT = "evidence_claims"
-SHOTS, PLACES = 3, 2
-"""Worked examples of the prompt, and how many places of a claim a language model may edit."""
+SHOTS = 3
+"""Worked examples of the prompt."""
+_COMPARED = (
+    "more", "fewer", "less", "larger", "smaller", "older", "younger", "earlier", "later", "before", "after", "first", "last",
+)  # fmt: skip
+"""What a claim may say of its evidence without the evidence's words."""
 FOLLOW, CORRECT, GENERATE = FOLLOWED, "writer: correct", "writer: generate"
 Row = Mapping[str, Any]
 
@@ -268,7 +272,8 @@ class GenerateClaim(Stage):
         ]  # fmt: skip
         return ask_edits(
             self.generator, PROMPT, values, [row["claim"] for row in rows], spans=[_wrong_spans(row) for row in rows],
-            number=self.num_candidates, most=PLACES, shots=SHOTS, max_tokens=self.max_new_tokens, seed=self.seed,
+            new=[_told(pieces) if label == SUPPORTS else () for pieces, label in zip(evidence, labels, strict=True)],
+            number=self.num_candidates, shots=SHOTS, max_tokens=self.max_new_tokens, seed=self.seed,
         )  # fmt: skip
 
     def _candidate(
@@ -328,10 +333,17 @@ def _kept_clauses(row: Row, constraints: Sequence[list[str]]) -> list[list[str]]
 
 
 def _wrong_spans(row: Row) -> list[str]:
-    """List the spans of a claim in which its evidence lacks a word, for a row whose evidence does not support it; else all."""
-    claim, lacking = row["claim"], _lacking(row)
-    supported = {text for text in list_spans(claim) if not any(claim[start:end] in text.split() for start, end in lacking)}
-    return [text for text in list_spans(claim) if text not in supported] or list_spans(claim)
+    """List the spans of a claim that begin or end with a word that its evidence lacks, for a row whose evidence does not support
+    it; else all."""
+    spans, lacking = list_spans(row["claim"]), [row["claim"][start:end] for start, end in _lacking(row)]
+    edges = {text: (text.split()[0], text.split()[-1]) for text in spans}
+    return [text for text in spans if any(word in edge for word in lacking for edge in edges[text])] or spans
+
+
+def _told(evidence: Sequence[Row]) -> list[str]:
+    """List what a claim that the evidence supports may say instead: spans of the evidence, and comparisons."""
+    texts = [text for _, _, text in evidence_texts({"evidence": evidence})]
+    return list(dict.fromkeys([*(span for text in texts for span in list_spans(text)), *_COMPARED]))
 
 
 def _lacking(row: Row) -> list[Span]:
