@@ -2,7 +2,8 @@
 
 The rows are the 400 pairs of SNLI whose hypotheses people, MiCE, GBDA, CREST and Llama-2 revised for CEval (Nguyen et al. 2024).
 Give a clone of its repository (Apache-2.0) with `--ceval FOLDER`; its outputs are read from `results/snli/*/results.csv`. Beside
-them come CrossAug's counterfactuals of the entailed rows, by the preset offline: only the pairs that its checks accept.
+them come CrossAug's counterfactuals of the entailed rows, by the preset offline: only the pairs that its checks accept. So the
+others' revisions of the same originals come once more by themselves.
 
 Labels are given by one classifier for all, `hfcf:verifier_base`, which is right on 74 % of these 400 originals: flips compare
 methods, and say little of a single pair. Perplexity is by offline:smollm2, the median, because single words make a few sentences
@@ -59,11 +60,22 @@ def make_own(folder: Path, system: Any, accept: str) -> DataFrame:
     return DataFrame(pairs, columns=["orig_premise", "orig_hypothesis", "gen_hypothesis"])
 
 
+def name_originals(table: DataFrame) -> list[tuple[str, ...]]:
+    """Return what names the original of each row: its words, since some methods changed case and spaces."""
+    words = (table[column].str.casefold().str.findall(r"\w+").map(tuple) for column in ("orig_premise", "orig_hypothesis"))
+    return [(*premise, *hypothesis) for premise, hypothesis in zip(*words, strict=True)]
+
+
 def main() -> None:
     options = read_options(str(__doc__), ceval="a clone of CEval's repository")
     if options.ceval and not options.quick:
         tables = read_published(options.ceval)
-        tables["CrossAug, preset offline"] = make_own(options.ceval, hfcf.CrossAug.preset("offline"), "claim")
+        own = make_own(options.ceval, hfcf.CrossAug.preset("offline"), "claim")
+        answered = set(name_originals(own))
+        for name, table in [*tables.items()]:
+            chosen = [original in answered for original in name_originals(table)]
+            tables[f"{name}, the rows of CrossAug"] = table[chosen].reset_index(drop=True)
+        tables["CrossAug, preset offline"] = own
     else:
         tables = {"by hand": DataFrame(FEW, columns=["orig_premise", "orig_hypothesis", "gen_hypothesis"])}
     figures: dict[str, Any] = {}

@@ -95,10 +95,12 @@ def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()
 
 
 def _without_context(new: str, before: str, after: str) -> str:
-    """Leave out words that the text goes on with, which small models write again.
+    """Leave out words, and a mark, that the text goes on with, which small models write again.
 
     >>> _without_context("won the cup in May", "Ann ", " the cup in May.")
     'won'
+    >>> _without_context("Warner Bros.", "It was released by ", ".")
+    'Warner Bros'
     """
     words, left, right = new.split(), before.split(), after.split()
     for length in range(len(words) - 1, 0, -1):
@@ -109,7 +111,8 @@ def _without_context(new: str, before: str, after: str) -> str:
         if [_bare(word) for word in words[:length]] == [_bare(word) for word in left[-length:]]:
             words = words[length:]
             break
-    return " ".join(words)
+    kept = " ".join(words)
+    return kept[:-1] if kept[-1] in ".,;:!?" and after.startswith(kept[-1]) and len(kept) > 1 else kept
 
 
 def _bare(word: str) -> str:

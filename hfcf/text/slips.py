@@ -20,11 +20,14 @@ def why_clumsy(text: str, source: str) -> str | None:
     'has a word twice in a row: the the'
     >>> why_clumsy("The film does not an actor.", "The film stars an actor.")
     'has no verb: does not an'
+    >>> why_clumsy("The United Kingdom does not Wales.", "The United Kingdom encompasses Wales.")
+    'has no verb: does not Wales.'
     """
     known = {(left.casefold(), right.casefold()) for left, right in pairwise(source.split())}
-    words = [word.casefold() for word in text.split()]
+    words = text.split()
     for helper, negation, after in zip(words, words[1:], words[2:], strict=False):
-        if helper in _HELPERS and negation == "not" and after in _NO_VERBS and (negation, after) not in known:
+        no_verb = after.casefold() in _NO_VERBS or after[0].isupper()  # a name
+        if helper.casefold() in _HELPERS and negation == "not" and no_verb and (negation, after.casefold()) not in known:
             return f"has no verb: {helper} {negation} {after}"
     for left, right in pairwise(text.split()):
         pair = left.casefold(), right.casefold()
