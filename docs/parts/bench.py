@@ -10,7 +10,7 @@ from typing import Any
 from parts.markdown import table
 from parts.paths import RESULTS
 
-OWN_PAGE = ("end_to_end", "judge_curve", "demo_funnel")
+OWN_PAGE = ("end_to_end", "judge_curve", "demo_funnel", "other_pairs")
 """Benchmarks that are not on the page about speed."""
 
 
