@@ -115,11 +115,15 @@ def _is_named_again(words: Sequence[str], start: int, end: int) -> bool:
 
 def is_negation(before: Sequence[str], after: Sequence[str]) -> bool:
     """Return whether one claim, of these content words, negates the second claim, and they differ in nothing else."""
-    denied = [sum(_denies(word) for word in words) for words in (before, after)]
-    if sum(denied) % 2 == 0:
+    if not denies(before, after):
         return False
     rest = [[word for word in words if not _denies(word) and word.casefold() not in _LIGHT] for words in (before, after)]
     return are_inflections(*(" ".join(words) for words in rest))
+
+
+def denies(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether one of two lists of words has a negation more than the other."""
+    return sum(_denies(word) for words in (before, after) for word in words) % 2 == 1
 
 
 def _denies(word: str) -> bool:

@@ -8,7 +8,8 @@ _ARTICLES = {"a", "an", "the"}
 _FINITE = {"is", "are", "was", "were", "does", "do", "did", "has", "have", "had"}
 _BASE = {"have", "do"}
 _HELPERS = {"does", "do", "did"}
-_NO_VERBS = _ARTICLES | {"in", "on", "at", "of", "by", "for", "from", "with"}
+_PREPOSITIONS = {"in", "on", "at", "of", "by", "for", "from", "with"}
+_NO_VERBS = _ARTICLES | _PREPOSITIONS
 
 
 def why_clumsy(text: str, source: str) -> str | None:
@@ -29,6 +30,8 @@ def why_clumsy(text: str, source: str) -> str | None:
         no_verb = after.casefold() in _NO_VERBS or after[0].isupper()  # a name
         if helper.casefold() in _HELPERS and negation == "not" and no_verb and (negation, after.casefold()) not in known:
             return f"has no verb: {helper} {negation} {after}"
+        if helper in _PREPOSITIONS and negation == "not" and after in _ARTICLES and (negation, after) not in known:
+            return f"has a negation without a verb: {helper} {negation} {after}"
     for left, right in pairwise(text.split()):
         pair = left.casefold(), right.casefold()
         if pair in known or not left[-1].isalnum():

@@ -15,11 +15,11 @@ from hfcf.core import schema
 from hfcf.core.decisions import best, exceeds
 from hfcf.core.edits import opcodes
 from hfcf.core.model import Model, is_prompted
-from hfcf.core.settings import GoesWith, NeedsWeights, Positive, Prompted, check_search
+from hfcf.core.settings import GoesWith, NeedsWeights, Positive, Prompted, Share, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
-from hfcf.engines.contradiction import is_negation, why_compatible
+from hfcf.engines.contradiction import denies, is_negation, why_compatible
 from hfcf.engines.entity_types import shared_depth
 from hfcf.engines.generator import pair_prompt
 from hfcf.engines.label_preserving import content_words, why_preserving
@@ -98,6 +98,9 @@ class GenerateNegativeClaim(Stage):
         best: choose the best hypothesis instead of the first. It has fewer separate changes, else no negation, else fewer words
             more or less. Next come a change that the evidence can follow, the generator as writer, and a nearer kind. A higher
             probability that the evidence refutes it decides last.
+        negations: the share (0–1) of the rows whose c′ may have a negation that c does not have, drawn by the row's id; other rows
+            are rejected if the evidence refutes no other hypothesis. A language model's negations are refuted more often than its
+            other values, and a model that is trained on them learns "not" for REFUTES. The paper does not limit them.
         fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
         max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
 
@@ -123,6 +126,7 @@ class GenerateNegativeClaim(Stage):
     exclude_same: bool = False
     exclusive: bool = False
     best: bool = False
+    negations: Share = 1.0
     fluency_model: (
         Annotated[Model, NeedsWeights("the claims are compared by their perplexity, which an endpoint does not give")] | None
     ) = None
@@ -220,7 +224,8 @@ class GenerateNegativeClaim(Stage):
         ]
         fluent = self._fluent(rows, refuted)
         results: list[dict[str, Any] | Reject] = []
-        for row, group, sound, kept in zip(rows, judged, refuted, fluent, strict=True):
+        for row, group, sound, left in zip(rows, judged, refuted, fluent, strict=True):
+            kept = self._without_negations(row, left)
             if isinstance(group, Reject):
                 results.append(group)
             elif kept:
@@ -230,11 +235,18 @@ class GenerateNegativeClaim(Stage):
                 )
             else:
                 why = f"the negative claim is over {self.max_perplexity_ratio} times as perplexing as the claim" if sound else None
+                why = "the evidence refutes only a negation of the claim, which this row may not have" if left else why
                 why = why or next((verdict.reason for _, verdict in group if verdict.reason), None)
                 cut = next((verdict.cut for _, verdict in group if verdict.cut), "")
                 why = why or f"the evidence refutes no claim of the generator{cut}"
                 results.append(Reject(why, negative_claim=group[0][0].text))
         return results
+
+    def _without_negations(self, row: Row, judged: list[Judged]) -> list[Judged]:
+        """Leave out hypotheses with a further negation, unless the row is one of those that may have them."""
+        if self.negations == 1 or not judged or self.random(row["id"]).random() < self.negations:
+            return judged
+        return [pair for pair in judged if not denies(row["claim"].split(), pair[0].text.split())]
 
     def _judge(self, rows: Sequence[Row], offered: Sequence[list[Hypothesis] | Reject]) -> list[Verdict]:
         """Return the verdict on each hypothesis, in order; without a verifier, that the evidence refutes it."""

@@ -368,6 +368,29 @@ def test_the_best_hypothesis_changes_least_and_can_be_followed(crossaug: CrossAu
         left.remove(found["negative_claim"])
 
 
+@pytest.mark.parametrize("best", [True, False])
+def test_a_share_of_the_rows_may_have_a_negation(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch, best: bool) -> None:
+    monkeypatch.setattr(Classifier, "run", lambda self, asked: [{SUPPORTS: 0.1, REFUTES: 0.9, NOT_ENOUGH_INFO: 0.0} for _ in asked])
+    settings = {"num_candidates": 2, "verifier": Model("v"), "best": best}
+    written: list[list[Any]] = []
+    for texts in (
+        ["Ann was not born in Rome.", "Ann was born in Oslo."],
+        ["Ann was not born in Rome.", "Ann was never born in Rome."],
+    ):
+        monkeypatch.setattr(Continuation, "forward", writes(*texts))
+        for share in (0.0, 0.5, 1.0):
+            stage = crossaug.replace(**settings, negations=share).generate_negative_claim
+            written.append(stage.batch([{**rows()[0], "id": str(i)} for i in range(40)]))
+    none, half, every = ([row["negative_claim"] for row in found] for found in written[:3])
+    assert set(none) == {"Ann was born in Oslo."}
+    assert len(set(every)) == 1
+    assert set(half) == {*none, *every}
+    none, half, every = ([getattr(row, "reason", None) for row in found] for found in written[3:])
+    assert all("only a negation" in why for why in none)
+    assert 10 <= half.count(None) <= 30
+    assert set(every) == {None}
+
+
 @pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 def test_a_nearer_kind_is_better(crossaug: CrossAug, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Continuation, "forward", writes("It is an island.", "It is a film."))
