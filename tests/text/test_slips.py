@@ -25,6 +25,7 @@ def test_the_article_follows_the_sound(article: str, words: str) -> None:
         ("It was did not direct.", "two verbs in a row: was did"),
         ("They have had is gone.", "two verbs in a row: have had"),
         ("It did not the bridge.", "no verb: did not the"),
+        ("It stands on not the bridge.", "negation without a verb: on not the"),
     ],
 )
 def test_a_slip_is_named_with_its_words(text: str, fact: str) -> None:
