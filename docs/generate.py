@@ -38,6 +38,7 @@ _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL
 TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": corpora.checkpoints_table,
     "extras": extras.extras_table,
+    "model_fields": settings.model_fields_table,
     "baseline_settings": settings.baseline_settings_table,
     **{f"settings_{name}": partial(settings.settings_table, name) for name, _ in systems.systems(baselines=False)},
     "structure_ablation": checkwhy.ablation_table,
@@ -51,11 +52,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "metrics": metrics.metrics_table,
     "tasks": columns.tasks_table,
     **reference.TABLES,
+    "examples": bench.examples,
+    "bibtex": systems.bibtex,
+    "headline": ratings.headline_table,
     "rated_pairs": ratings.rated_table,
     "earlier_pairs": ratings.earlier_table,
     "speed": bench.speed,
-    **{f"bench_{name}": partial(bench.printed, name) for name in bench.stored() if name in bench.OWN_PAGE},
-    **{f"plot_{name}": partial(plots.picture, name) for name in bench.stored() if name in bench.OWN_PAGE},
+    **{f"bench_{name}": partial(bench.printed, name) for name in bench.stored() if name in bench.OWN_PAGE and name != "first_look"},
+    **{f"plot_{name}": partial(plots.picture, name) for name in plots.plots()},
     **{f"corpora_{task}": partial(corpora.corpora_table, task) for task in tasks()},
 }
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hfcf.corpora.custom.load import from_dataset as from_dataset
     from hfcf.engines.constrained import generate_constrained as generate_constrained
     from hfcf.hub.run_folder import load_result as load_result
+    from hfcf.metrics.scores.coverage import coverage as coverage
     from hfcf.metrics.shared.measure import measure as measure
     from hfcf.pipeline.run import run as run
     from hfcf.systems._augment import augment as augment

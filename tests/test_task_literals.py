@@ -18,6 +18,7 @@ OTHER_MEANINGS = Counter(
     {
         "pipeline/training_recipes.py: 'relation'": 1,  # a kind of training, as a recipe's `train` names it
         "prompts/counterfactuals.py: 'relation'": 4,  # a field of an answer
+        "engines/edit_kinds.py: 'relation'": 1,  # a kind of edit
         "core/contamination.py: 'structures'": 1,  # the corpus of that name: a user's own files
     }
 )

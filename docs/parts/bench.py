@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hfcf.core.edits import diff
 from parts.markdown import table
 from parts.paths import RESULTS
 
-OWN_PAGE = ("end_to_end", "judge_curve", "demo_funnel", "other_pairs")
+OWN_PAGE = ("end_to_end", "judge_curve", "demo_funnel", "other_pairs", "first_look")
 """Benchmarks that are not on the page about speed."""
 
 
@@ -46,6 +47,19 @@ def origin(name: str) -> str:
 def speed() -> str:
     """Return the tables of the benchmarks of speed."""
     return "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in OWN_PAGE) or "No figures are stored."
+
+
+def examples() -> str:
+    """Return the counterfactual of each task that `benchmarks/first_look.py` made, with the changed words marked."""
+    rows = []
+    for task, one in read("first_look")["examples"].items():
+        parts = diff(one["before"], one["after"])
+        before, after = (
+            "".join(f" **{text.strip()}**" if kind == side else text for kind, text in parts if kind in ("same", side)).strip()
+            for side in ("out", "in")
+        )
+        rows.append((f"**{task}**", before, after, one["label"] if "→" in one["label"] else f"{one['label']} stays"))
+    return table(("", "before", "after", "label or answer"), rows)
 
 
 def right_per_minute(shares: dict[str, float]) -> list[tuple[str, float, float | None]]:

@@ -15,13 +15,14 @@ from parts.systems import all_systems, examples
 
 
 def stages_table() -> str:
-    rows = []
+    """List what each stage reads and fills; a stage that systems or tasks share stands once where these are the same."""
+    systems: dict[tuple[str, str, str], dict[str, None]] = {}
     for name, cls in all_systems():
         for task, system in examples(cls).items():
-            label = f"`{name}`" + (f" on {task} rows" if len(cls.works_on()) > 1 else "")
-            for index, stage in enumerate(system.stages):
-                rows.append((label if index == 0 else "", f"`{stage.name}`", reads(stage, task), code(stage.outputs)))
-    return table(("system", "stage", "reads", "fills"), rows)
+            for stage in system.stages:
+                systems.setdefault((stage.name, reads(stage, task), code(stage.outputs)), {})[name] = None
+    rows = [(f"`{stage}`", code(names), inputs, fills) for (stage, inputs, fills), names in systems.items()]
+    return table(("stage", "in", "reads", "fills"), rows)
 
 
 def reads(stage: Stage, task: str) -> str:

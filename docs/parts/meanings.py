@@ -57,6 +57,17 @@ SCORES = (
     ("`readers that agree`", "RGF", "how many readers of the round trip gave the intended answer", "a count"),
     ("`word edit distance`", "RGF", "the changed words between the two questions", "a count"),
     ("`references by METHOD`", "RGF", "how the references were found, and their number", "a count"),
+    ("`retrieval rank`, `retrieval score`", "RGF", "the passage's place among those found; the retriever's score", "a number"),
+    ("`reader probability`", "RGF", "of the answer, by the reader that found it", "0–1"),
+    (
+        "`editor`",
+        "CCG, MICE, AutoCAD",
+        "the log-probability of the words that the editor wrote, a mean over their tokens",
+        "0 or less",
+    ),
+    ("`indicator: LABEL`", "CCG, MICE, AutoCAD, CoCo", "the probability of the relation that the base model predicts", "0–1"),
+    ("`loss of fluency`", "CCG", "how many nats of likelihood the sentence loses against its source", "a number"),
+    ("`loss of sense`", "CCG", "how many nats the entities lose in their new sentence", "a number"),
     ("`distractors`", "CheckWhy", "the pieces that the structure does not use", "a count"),
 )
 

@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import yaml
@@ -86,16 +87,10 @@ def trainers_api() -> str:
     return show(sorted(map(path_of, wanted)))
 
 
-def exports_table() -> str:
-    """List what `hfcf` exports, with the page of each."""
-    page_of = {
-        line.removeprefix("::: hfcf."): page.name
-        for page in sorted(API.glob("*.md"))
-        for line in page.read_text(encoding="utf-8").splitlines()
-        if line.startswith("::: hfcf.")
-    }
-    rows = [(f"[`{name}`]({page_of[name]}#hfcf.{name})", said(getattr(hfcf, name))) for name in sorted(hfcf.__all__, key=str.lower)]
-    return table(("name", "purpose"), rows)
+def names_table(page: str) -> str:
+    """List the names of an API page with a line each: a code host shows the table where the site shows the objects."""
+    names = re.findall(r"^::: (\S+)$", (API / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE)
+    return table(("name", "purpose"), [(f"[`{name}`](#{name})", said(resolve_name(name))) for name in names])
 
 
 def said(thing: Any) -> str:
@@ -106,17 +101,17 @@ def said(thing: Any) -> str:
 
 
 def recipes_table(kind: str) -> str:
-    """List the shipped recipes of a kind: what each does, the data that it reads and its presets; then their commands."""
-    rows, commands_of = [], []
+    """List the shipped recipes of a kind: what each does, the data that it reads and its presets."""
+    rows = []
     for name in recipe.names():
         lines = recipe.find_recipe(name).read_text(encoding="utf-8").splitlines()
         content = yaml.safe_load("\n".join(lines))
         if kind == kind_of(content):
-            command, *comment = (line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines))
-            presets = dict.fromkeys([content["preset"], *content.get("presets", ())])
+            _, *comment = (line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines))
+            of_system = system_class(content["system"]).presets if kind == "run" else ()
+            presets = dict.fromkeys([content["preset"], *content.get("presets", ()), *of_system])
             rows.append((f"`{name}`", first_sentence(" ".join(comment)), data_of(content), ", ".join(presets)))
-            commands_of.append(command)
-    return "\n".join([table(("recipe", "what it does", "data", "presets"), rows), "", "```sh", *commands_of, "```"])
+    return table(("recipe", "what it does", "data", "presets"), rows)
 
 
 def kind_of(content: Mapping[str, Any]) -> str:
@@ -172,7 +167,11 @@ def section(name: str, command: Any) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "exports": exports_table,
+    **{
+        f"names_{page.stem}": partial(names_table, page.stem)
+        for page in sorted(API.glob("*.md"))
+        if ":::" in page.read_text("utf-8")
+    },
     "commands": commands,
     "api_engines": engines_api,
     "api_metrics": metrics_api,

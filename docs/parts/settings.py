@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import MISSING, fields
 
 from hfcf.core import describe
 from hfcf.core.bound_stage import COMMON_SETTINGS
+from hfcf.core.docstrings import arguments
+from hfcf.core.model import Model
 from hfcf.core.settings import settings_of
 from hfcf.systems import system_class
 from hfcf.systems._shared.judge import JudgeCandidates
@@ -48,3 +51,13 @@ def brief(meaning: str) -> str:
     clause = re.split(r"; |, see `", re.sub(r" \([^()]*\)", "", meaning), maxsplit=1)[0]
     head = clause.partition(": ")[0]
     return head if len(head.split()) > 4 else clause
+
+
+def model_fields_table() -> str:
+    """List the fields of `hfcf.Model` with their defaults."""
+    meanings = arguments(Model)
+    rows = [
+        (f"`{one.name}`", "must be given" if one.default is MISSING else f"`{one.default!r}`".replace("'", '"'), meanings[one.name])
+        for one in fields(Model)
+    ]
+    return table(("field", "default", "meaning"), rows)

@@ -12,6 +12,7 @@ from hfcf.core.docstrings import first_sentence, paragraphs
 from hfcf.core.model import Model, is_remote
 from hfcf.core.settings import Prompted
 from hfcf.core.system import System
+from hfcf.hub.render import citation
 from hfcf.systems import system_class
 from hfcf.systems import systems as system_names
 from parts.markdown import code, table
@@ -112,3 +113,9 @@ def local_models(system: System) -> list[str]:
         for name, model in models.items()
         if isinstance(model, Model) and not is_remote(model) and name not in skipped
     ]
+
+
+def bibtex() -> str:
+    """Return the BibTeX entries of this library and of the papers of its systems."""
+    entries = [citation(), *(cls.citation for _, cls in systems(baselines=False))]
+    return "```bibtex\n" + "\n\n".join(entry.strip() for entry in entries) + "\n```"

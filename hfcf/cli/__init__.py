@@ -25,7 +25,7 @@ app = typer.Typer(
 # Imports stay light: `hfcf --help` answers at once.
 for command in (
     runs.new, runs.run, runs.peek, runs.report, models.train, models.evaluate, models.compare, runs.push, runs.app,
-    scoring.describe,
+    scoring.describe, scoring.coverage,
 ):  # fmt: skip
     app.command()(command)
 app.command("list")(listing.list_)

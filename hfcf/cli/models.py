@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_path
-from hfcf.cli.tables import print_comparison, print_scores, print_training, print_training_plan
+from hfcf.cli.tables import print_comparison, print_pairs, print_scores, print_training, print_training_plan
 from hfcf.core.paths import replace_file
+
+if TYPE_CHECKING:
+    from hfcf.core.model import Model
 
 
 def train(
@@ -51,12 +54,23 @@ def train(
 def evaluate(
     model: Annotated[str, typer.Argument(help="A Hub id, a folder, or offline:NAME.")],
     corpus: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="NAME=FOLDER or NAME=FILE, NAME a corpus of hfcf list, or with :SPLIT (default: validation); or a file or saved "
             "dataset of yours, or PATH:SPLIT. May be repeated."
         ),
-    ],
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a corpus: pairs, of which both sides must be right. The folder of a run, a published run on the Hub, "
+            "or a file with a column source_id."
+        ),
+    ] = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="With --pairs: end with exit code 1 if a smaller share of the pairs is right, 0 to 1."),
+    ] = None,
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:verifier is ours.")] = None,
     max_length: Annotated[
         int | None, typer.Option(min=1, help="Tokens of an input. By default, as many as the model reads.")
@@ -103,7 +117,7 @@ def evaluate(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files of --out and --predictions.")] = False,
 ) -> None:
-    """Score a model on corpora of its task: a verifier (with the majority baseline), a relation classifier or a reader.
+    """Score a model on corpora of its task, or on pairs: a verifier, a relation or text classifier, or a reader.
 
     A model of argument structures is also scored by reasoning steps and distractors; MODEL may then be llm:NAME, with --task.
     """
@@ -114,6 +128,10 @@ def evaluate(
     from hfcf.core.model_checks import check_weights
     from hfcf.pipeline.evaluate import evaluate as score
 
+    if (pairs is None) == (not corpus):
+        raise ValueError("give --corpus or --pairs: the rows that the model is scored on")
+    if at_least is not None and pairs is None:
+        raise ValueError("--at-least goes with --pairs: it is the share of pairs of which both sides are right")
     if out is not None and out.exists() and not overwrite:
         raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
     if out is not None and predictions is not None and out.resolve() == predictions.resolve():
@@ -124,8 +142,15 @@ def evaluate(
         "distractors": distractors, "encoder": encoder,
     }  # fmt: skip
     settings = {key: value for key, value in options.items() if value is not None}
-    keys = recipes.keys_of_each(set_ or [], len(corpus), options_of(corpus))
     check_weights(reference, "MODEL")
+    if pairs is not None:
+        _evaluate_pairs(
+            reference, pairs, set_ or [], settings, at_least, max_length=max_length, ways=ways, limit=limit, out=out,
+            predictions=predictions, overwrite=overwrite,
+        )  # fmt: skip
+        return
+    assert corpus is not None
+    keys = recipes.keys_of_each(set_ or [], len(corpus), options_of(corpus))
     if encoder is not None:
         from hfcf.metrics.scores.structures import encoder_of
 
@@ -138,13 +163,53 @@ def evaluate(
     for line in (line for each in results for line in each.lines()):
         console.print_hanging(console.data_text(f"{line}."), hang=2)
     if out is not None:
-        content = {"model": named(reference), "hfcf": __version__, "sets": [each.as_json() for each in results]}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with replace_file(out) as part:
-            part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        _write_json(out, {"model": named(reference), "hfcf": __version__, "sets": [each.as_json() for each in results]})
         print_path("scores, confusion and predictions: ", out)
     if predictions is not None:
         print_path("what the model answered to each row: ", predictions)
+
+
+def _evaluate_pairs(
+    model: Model, source: str, changes: list[str], settings: Mapping[str, Any], at_least: float | None, *, max_length: int | None,
+    ways: int | None, limit: int | None, out: Path | None, predictions: Path | None, overwrite: bool,
+) -> None:  # fmt: skip
+    """Score a model on pairs, and end with exit code 1 if too few are right."""
+    from hfcf import __version__
+    from hfcf.core import recipe as recipes
+    from hfcf.core.mapping import first_rows
+    from hfcf.core.model import named
+    from hfcf.pipeline.evaluate import check_target, write_lines
+    from hfcf.pipeline.pair_sets import SOURCE_ID, read_pairs
+    from hfcf.training.consistency import ask_pairs, score_pairs
+
+    if predictions is not None:
+        check_target(predictions, [source], overwrite=overwrite)
+    rows = first_rows(read_pairs(source, recipes.file_keys(changes, [SOURCE_ID])), limit)
+    answers = ask_pairs(rows, model, max_length=max_length, ways=ways, settings=settings)
+    numbers = score_pairs(answers)
+    if not numbers["pairs"]:
+        raise ValueError(f"{source}: no pair is left to score: {'; '.join(numbers['left_out'])}")
+    print_pairs(numbers, source)
+    for note in answers.notes:
+        console.print_hanging(console.data_text(f"{note}."), hang=2)
+    if out is not None:
+        _write_json(out, {"model": named(model), "hfcf": __version__, "set": source, **numbers})
+        print_path("the numbers: ", out)
+    if predictions is not None:
+        write_lines(predictions, answers.lines())
+        print_path("what the model answered to each pair: ", predictions)
+    if at_least is not None:
+        passed = numbers["both"] >= at_least
+        text = f"{numbers['both']} of the pairs are right, at least {at_least:g} were asked for: {'passed' if passed else 'failed'}"
+        console.out.print(text, style="green" if passed else "bold red", highlight=False)
+        if not passed:
+            raise typer.Exit(1)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path) as part:
+        part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def options_of(sources: Iterable[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""`hfcf score` and `hfcf describe`: predictions against a corpus, and what a corpus has."""
+"""`hfcf score`, `hfcf describe` and `hfcf coverage`: predictions against a corpus, and what a corpus or a set of pairs has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_path
 from hfcf.cli.models import options_of
-from hfcf.cli.tables import print_page
+from hfcf.cli.tables import print_coverage, print_page
 from hfcf.core.paths import replace_file
 
 app = typer.Typer(help="Scores of predictions that any system made.", no_args_is_help=True)
@@ -104,6 +104,30 @@ def describe(
     described = describe_rows(read_corpus(corpus, changes=set_ or [], limit=limit))
     print_page(to_page(described))
     _write(json_, described)
+
+
+def coverage(
+    pairs: Annotated[
+        str, typer.Argument(help="The folder of a run, a published run on the Hub, or a file with a column source_id.")
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="For a file: columns={…}, labels={…}, and source_id=COLUMN; what is known is found."),
+    ] = None,
+    json_: Annotated[Path | None, typer.Option("--json", help="A JSON file for the numbers.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --json.")] = False,
+) -> None:
+    """Print which kinds of edits a set of pairs has, the empty kinds first: negation, number, date, place, name …"""
+    console.silence_libraries()
+    _refuse(json_, overwrite)
+    from hfcf.core import recipe
+    from hfcf.metrics.scores.coverage import coverage as count_kinds
+    from hfcf.pipeline.pair_sets import SOURCE_ID, read_pairs
+
+    rows = read_pairs(pairs, recipe.file_keys(set_ or [], [SOURCE_ID]))
+    kinds = count_kinds(rows)
+    print_coverage(kinds, len(rows), pairs)
+    _write(json_, {"set": pairs, "pairs": len(rows), "kinds": kinds})
 
 
 def _refuse(out: Path | None, overwrite: bool) -> None:

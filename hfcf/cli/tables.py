@@ -107,6 +107,37 @@ def print_scores(results: Mapping[str, Mapping[str, Any]]) -> None:
             _print_groups(title, scores)
 
 
+def print_pairs(numbers: Mapping[str, Any], title: str) -> None:
+    """Print how many pairs of a set a model answers right: all, then by the field that was changed, then by the kind of edit."""
+    sides = ("source", "counterfactual", "both")
+    header = ("original right", "counterfactual right", "both right")
+    table = Table(Column("pairs of", overflow="fold"), *(Column(name, justify="right") for name in ("pairs", *header)), title=title)
+    table.add_row("all", str(numbers["pairs"]), *(str(numbers[side]) for side in sides), style="bold")
+    for what, groups in (("changed", numbers.get("change", {})), ("edited", numbers["kind"])):
+        table.add_section()
+        for name, part in groups.items():
+            table.add_row(f"{what}: {name}", str(part["pairs"]), *(str(part[side]) for side in sides))
+    console.out.print(table)
+    low, high = numbers["both_interval"]
+    print_hanging(data_text(f"both sides are right in {numbers['both']} of the pairs, 95 % interval {low} to {high}."), hang=2)
+    for why, number in numbers["left_out"].items():
+        print_hanging(data_text(f"{number} pairs are left out: {why}."), hang=2)
+
+
+def print_coverage(kinds: Mapping[str, Mapping[str, Any]], pairs: int, title: str) -> None:
+    """Print how many pairs of a set have each kind of edit, the empty kinds first."""
+    table = Table("kind of edit", Column("pairs", justify="right"), Column("share", justify="right"), "such as", title=title)
+    for name, part in kinds.items():
+        before, after = part["example"] or ("", "")
+        example = f"{before or '∅'} → {after or '∅'}" if part["example"] else ""
+        table.add_row(name, str(part["pairs"]), f"{part['share']:.0%}", data_text(example), style="" if part["pairs"] else "yellow")
+    console.out.print(table)
+    empty = [name for name, part in kinds.items() if not part["pairs"]]
+    print_hanging(
+        data_text(f"{pairs} pairs; none has an edit of: {', '.join(empty)}" if empty else f"{pairs} pairs of all kinds"), hang=2
+    )
+
+
 def print_training(report: Mapping[str, Any], out: Any) -> None:
     """Print on how many rows a model was trained, its scores, and where they are."""
     from hfcf.core.progress import duration

@@ -80,6 +80,8 @@ class System:
     """The defaults that depend on the task, for a system with a setting `task`."""
     flips: ClassVar[bool] = True
     """Whether the label of a counterfactual differs from the label of its source; if not, the system only augments."""
+    rated_on: ClassVar[str] = ""
+    """What the rows of its rated pairs have in common that yours may lack, after "pairs that": "have …"."""
     count_setting: ClassVar[str] = ""
     """The setting that says how many counterfactuals a row gets; "" if there is no such setting."""
     limit_before_fit: ClassVar[bool] = False

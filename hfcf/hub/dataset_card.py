@@ -58,7 +58,8 @@ def dataset_card(
         is_users=is_users, system=system, flips=flips, inputs=inputs,
         splits=[file["split"] for config in configs if config["config_name"] == "default" for file in config["data_files"]],
         metrics=metrics_table(run.get("metrics") or {}, run.get("models") or {}), citation=citation(),
-        flip_rate=describe_flip_rate(run), rating=describe_rating(run["system"], run["preset"], run.get("settings")),
+        flip_rate=describe_flip_rate(run), decoys=describe_decoys(run),
+        rating=describe_rating(run["system"], run["preset"], run.get("settings")),
         ran=describe_models((run.get("models") or {}).values()),
         skew=describe_skew(run.get("labels") or {}),
     )  # fmt: skip
@@ -74,6 +75,29 @@ def describe_flip_rate(run: Mapping[str, Any]) -> str:
     rest = f"; {unread:,} that it could not read {'is' if unread == 1 else 'are'} not counted" if unread else ""
     name = (run.get("models") or {}).get("flip_rate.verifier", "of unknown name")
     return f"{what} (`{name}`): {flipped['yes']:,} of {flipped['n']:,}{rest}."
+
+
+def describe_decoys(run: Mapping[str, Any]) -> str:
+    """Say how often the judges accept a label that is known to be wrong, and what that says of a label; "" if none was shown."""
+    decoys = run.get("decoys") or {}
+    if not decoys.get("shown"):
+        return ""
+    wrong, right = decoys["wrong_accepted"], decoys["right_accepted"]
+    text = (
+        f"False acceptance of the judges: {_percent(decoys['false_acceptance'])}. {decoys['shown']:,} source rows were shown to "
+        f"them with a wrong label, on purpose: they accepted {wrong:,}, and with the right label {right:,}."
+    )
+    if decoys["precision"] is None:
+        return text
+    return (
+        f"{text} Label precision: {_percent(decoys['precision'])}, if as many wrong as right labels reach them. The sources are "
+        "texts that the system did not edit: on edited texts judges may do worse."
+    )
+
+
+def _percent(share: Mapping[str, float]) -> str:
+    low, value, high = (f"{100 * share[name]:.0f}" for name in ("low", "share", "high"))
+    return f"{value} % (95 % interval {low}–{high} %)"
 
 
 def _describe_system(name: str) -> tuple[str, bool]:

@@ -85,9 +85,10 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
         key for key, value in (settings or {}).items()
         if key not in _SAME and json.dumps(value) != json.dumps(preset_settings.get(key))
     ]  # fmt: skip
+    rated_on = f" that {system_class(system).rated_on}" if system_class(system).rated_on else ""
     changed = f" (this run has its own {', '.join(other)})" if other else ""
+    read = f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']}{rated_on} ({counts['date']})"
     return (
-        f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']} ({counts['date']}), {shares['label']} have "
-        f"the right label, {shares['all']} are right in every respect, and {shares['both']} stay close to their source as well; "
-        f"other rows may do worse{trial}"
+        f"{read}, {shares['label']} have the right label, {shares['all']} are right in every respect, and {shares['both']} stay "
+        f"close to their source as well; other rows may do worse{trial}"
     )

@@ -101,7 +101,6 @@ _COMMENTS = {
     "columns": "our field: your column",
     "labels": "your label: ours",
     "on_error": "a row that can't be read is kept and rejected, with its reason",
-    "preset": "offline: small models that need no network; paper: the paper's",
 }
 
 
@@ -114,7 +113,8 @@ def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str
         f"# {cls.__name__} on {rows}. The same command with --dry-run shows three of them after every stage, and the cost.",
     ]
     for key, value in content.items():
-        comment = f"  # {_COMMENTS[key]}" if key in _COMMENTS else ""
+        comments = {**_COMMENTS, "preset": f"one of {', '.join(cls.presets)}; offline has small models that need no network"}
+        comment = f"  # {comments[key]}" if key in comments else ""
         lines.append(f"{key}: {_flow(value)}{comment}")
     if settings := [f"#   {name}: {_flow(value)}" for name, value in _simple_settings(cls, content["preset"], task)]:
         lines += ["# settings:  # over those of the preset, which are", *settings]

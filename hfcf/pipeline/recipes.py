@@ -126,7 +126,7 @@ class RowsRecipe(Recipe):
     """The corpus's own options."""
     distractors: Distractors | None = None
     preset: str = "paper"
-    """"paper": the paper's models and settings; "offline": small models that need no network."""
+    """"hub", "llm", "paper", "offline", as far as the system has it, or one of the recipe's own `presets`."""
 
 
 def _check_layout(rows: Source | RowsRecipe, options: Mapping[str, str]) -> None:
@@ -164,6 +164,8 @@ class RunRecipe(RowsRecipe):
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
     """Metrics: a list of names, or a mapping of names to settings; `{}` measures nothing."""
+    decoys: Annotated[int, Field(ge=0)] = 100
+    """How many source rows the judges are also shown with a wrong label, on purpose: the card says how often they accept it."""
     pair_formats: list[Literal["triplet", "preference"]] = Field(default=[])
     """Further configurations: the counterfactuals and their originals as triplets for sentence-transformers ("triplet"), or as
     preference pairs for TRL ("preference"); see `hfcf.pair`."""

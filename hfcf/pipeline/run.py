@@ -27,6 +27,7 @@ from hfcf.hub.previous_run import check_result
 from hfcf.hub.source import read_restriction, read_source
 from hfcf.metrics.shared.metric import Metric
 from hfcf.metrics.shared.parsing import Metrics, parse_metrics, read_metrics
+from hfcf.pipeline.decoys import show_decoys
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RayResources, RowsRecipe, RunRecipe
 from hfcf.pipeline.shards import PieceRunner, remove_shards
@@ -115,7 +116,8 @@ def _run(
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
             "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
-            "checked_by": next(iter(system.verifiers() or ()), None), **_user_prompts(system, metrics),
+            "checked_by": next(iter(system.verifiers() or ()), None), "decoys": show_decoys(rows, system, parsed.decoys),
+            **_user_prompts(system, metrics),
             "stages": costs,
         },
         recipe=content, corpus=corpus,

@@ -25,7 +25,8 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
         texts: a text, or a list of texts.
         system: a system, or its name: "eda", "synonym", "masked_lm", "paraphrase" or "back_translation".
         n: how many new texts to write from each, at most: draws may repeat, and a text may not change in so many ways.
-        preset: of a system that is named: "offline", small models from the package registry, or "paper".
+        preset: of a system that is named: "hub", "llm", "paper" or "offline", small models from the package registry; not every
+            system has all four.
         settings: settings of the system, such as `seed`.
 
     Returns:

@@ -66,7 +66,8 @@ def counterfactuals(
         context: the passage that has the answer.
         answer: the answer, as the passage has it.
         system: a system, or its name, which is then made with `preset`.
-        preset: "offline", small models from the package registry, or "paper".
+        preset: of a system that is named: "hub", "llm", "paper" or "offline", small models from the package registry; not every
+            system has all four.
         among: other rows of yours, from which the system learns; as `hfcf.from_dataset` reads or makes them.
 
     Returns:

@@ -27,6 +27,16 @@ _BREAKS = {"but", "although", "though", "because", "while", "whereas", "until", 
 _VERBS = {"is", "are", "was", "were", "has", "have", "had", "does", "did", "can", "will", "became", "won", "went", "made", "began"}
 
 
+def is_negation(word: str) -> bool:
+    """Return whether a word negates on its own, in any case.
+
+    >>> is_negation("never"), is_negation("isn't"), is_negation("only")
+    (True, True, False)
+    """
+    word = word.casefold().replace("’", "'")
+    return word in _CLAUSE | _LIST or word == "without" or word.endswith("n't")
+
+
 def negation_of(text: str, start: int, end: int) -> str | None:
     """Return the negation that covers a place of a text, or None.
 

@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 from numpy.typing import NDArray
 
-from hfcf.core.columns import with_label_names
+from hfcf.core.columns import iterate, with_label_names
 from hfcf.core.model import Model
 from hfcf.core.pairs import sources
 from hfcf.core.task import task_of
-from hfcf.core.trainer import Scorer, load_scorer, load_trainer, used_labels
+from hfcf.core.trainer import Scorer, evaluate, load_scorer
+from hfcf.engines.edit_kinds import KINDS
 from hfcf.metrics.scores import consistency as scores
+from hfcf.metrics.scores.coverage import kinds_of
 from hfcf.metrics.shared.bootstrap import intervals
 
 Array = NDArray[np.float64]
 
 
-def consistency(
-    pairs: Dataset, model: str | Model, *, max_length: int | None = None, labels: Sequence[str] | None = None
-) -> dict[str, Any]:
-    """Score the pairwise consistency of a model on a paired set, by category and by edit distance.
+def consistency(pairs: Dataset, model: str | Model, *, max_length: int | None = None, ways: int | None = None) -> dict[str, Any]:
+    """Score a model on a paired set: both sides of each pair, by kind of change, by kind of edit and by edit distance.
 
     Args:
         pairs: from `hfcf.pair` or `hfcf.pair_within`: rows of a task with their originals in `source`. A column `change` has the
             categories, such as "reference" and "predicate".
         model: a model for that task: a Hub id, a folder, or a `Model`.
         max_length: number of tokens in an input; by default as many as the model reads.
-        labels: the classes that may be answered; by default the labels of the rows.
+        ways: for a verifier: 2 leaves pairs with NOT ENOUGH INFO out; by default the model's labels that the rows have.
 
     Returns:
-        As `hfcf.metrics.scores.consistency.consistency`, with the strata of `strata_of`: `change` and `edit distance`. It also has
-        `interval`, the ends of the interval of 95 % of the consistency, 0–1, None without any. Sources are drawn again, each with
-        all its counterfactuals, so that several of one source do not count as independent.
+        As `hfcf.metrics.scores.consistency.consistency`, with the strata `change`, `kind` (of edits, see `hfcf.coverage`; a pair
+        with several edits counts for each of their kinds) and `edit distance`. `interval` and `both_interval` are the ends of the
+        95 % intervals of `consistency` and `both`, 0–1; None without any. Sources are drawn again, each with all its
+        counterfactuals, so that several of one source do not count as independent. `left_out` counts pairs that the model cannot
+        answer, by the reason.
 
     Raises:
         ValueError: the set is not paired, or no model of this library answers rows of its task.
@@ -44,30 +48,108 @@ def consistency(
     Source: Paranjape et al. 2022, RGF, section 6.1 and appendix C.4. The task's scorer decides whether an answer is right: it is
     the label, or it matches an alternative exactly.
     """
+    return score_pairs(ask_pairs(pairs, model, max_length=max_length, ways=ways))
+
+
+@dataclass(frozen=True)
+class PairAnswers:
+    """What a model answered to both sides of a paired set.
+
+    Args:
+        pairs: the pairs, with labels as names.
+        gold: the true answers of the original and of the counterfactual of each pair.
+        predicted: the model's answers to them.
+        right: whether they are right.
+        left_out: why a pair is not scored, by its index.
+        notes: sentences that readers of the scores need.
+    """
+
+    pairs: Dataset
+    gold: Sequence[tuple[Any, Any]]
+    predicted: Sequence[tuple[Any, Any]]
+    right: Sequence[tuple[bool, bool]]
+    left_out: Mapping[int, str]
+    notes: Sequence[str]
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield what a file of predictions says of each pair: its ids, and of both sides the gold answer and the prediction."""
+        for i, (row_id, source_id, kinds) in enumerate(
+            zip(self.pairs["id"], sources(self.pairs)["id"], kinds_of(self.pairs), strict=True)
+        ):
+            about = {"id": row_id, "source_id": source_id, "kinds": list(kinds)}
+            if i in self.left_out:
+                yield {**about, "left_out": self.left_out[i]}
+                continue
+            sides = (
+                {"gold": gold, "prediction": predicted, "right": right}
+                for gold, predicted, right in zip(self.gold[i], self.predicted[i], self.right[i], strict=True)
+            )
+            yield {**about, **dict(zip(("source", "counterfactual"), sides, strict=True))}
+
+
+def ask_pairs(
+    pairs: Dataset, model: str | Model, *, max_length: int | None = None, ways: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> PairAnswers:  # fmt: skip
+    """Ask a model about both sides of a paired set, and about an original with several counterfactuals once; see `consistency`."""
     pairs, originals = with_label_names(pairs), sources(pairs)
     task = task_of(pairs.features)
-    if not task.trainer or not task.scorer:
-        raise ValueError(f"no model of this library can answer {task.name} rows")
-    trainer, scorer, reference = load_trainer(task.trainer), load_scorer(task.scorer), Model.of(model)
-    if labels is None:
-        present = {*pairs["label"], *originals["label"]} if task.labelled else set()
-        labels = used_labels(task, present)[: trainer.ways] if task.labels else sorted(present)
+    if not len(pairs):
+        raise ValueError("there are no pairs to score")
+    columns = [name for name in originals.column_names if name in pairs.features]
+    keys = [json.dumps(row, sort_keys=True, default=str) for row in iterate(originals, columns)]
+    first: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    place = {key: n for n, key in enumerate(first)}
+    asked = [originals.select(list(first.values())).select_columns(columns), pairs.select_columns(columns)]
+    features = asked[0].features
+    rows = concatenate_datasets([asked[0], asked[1].cast(features)])
+    result = evaluate(rows, Model.of(model), max_length=max_length, ways=ways, settings=settings)
+    places = [(place[key], len(first) + i) for i, key in enumerate(keys)]
+    left_out = {i: result.left_out[side] for i, both in enumerate(places) for side in reversed(both) if side in result.left_out}
+    kept = [i for i in range(len(rows)) if i not in result.left_out]
+    scorer = load_scorer(task.scorer)
+    right = scorer.right([result.gold[i] for i in kept], [result.predicted[i] for i in kept])
+    is_right = dict(zip(kept, right, strict=True))
+    return PairAnswers(
+        pairs,
+        [(result.gold[old], result.gold[new]) for old, new in places],
+        [(result.predicted[old], result.predicted[new]) for old, new in places],
+        [(is_right.get(old, False), is_right.get(new, False)) for old, new in places],
+        left_out,
+        [*result.notes, *([f"{result.cut} rows have more than {result.max_length} tokens, and are cut"] if result.cut else [])],
+    )
 
-    def right(rows: Dataset) -> list[bool]:
-        return scorer.right(scorer.gold(rows), trainer.predict(rows, reference, max_length=max_length, labels=labels))
 
-    old, new = right(originals), right(pairs)
-    ids = originals["id"] if "id" in originals.features else range(len(originals))
-    return {**scores.consistency(old, new, scores.strata_of(pairs)), "interval": _interval(old, new, list(ids))}
+def score_pairs(answers: PairAnswers) -> dict[str, Any]:
+    """Score a model's answers to a paired set; see `consistency`."""
+    kept = [i for i in range(len(answers.pairs)) if i not in answers.left_out]
+    pairs = answers.pairs.select(kept)
+    old, new = ([answers.right[i][side] for i in kept] for side in (0, 1))
+    numbers = scores.consistency(old, new, scores.strata_of(pairs))
+    kinds = list(kinds_of(pairs))
+    which = {kind: [i for i, of_pair in enumerate(kinds) if kind in of_pair] for kind in KINDS}
+    of_kinds = {
+        kind: scores.consistency([old[i] for i in places], [new[i] for i in places]) for kind, places in which.items() if places
+    }
+    originals = sources(pairs)
+    ids = list(originals["id"]) if "id" in originals.features else list(range(len(originals)))
+    left_out = dict(Counter(answers.left_out.values()).most_common())
+    return {**numbers, "kind": of_kinds, **_intervals(old, new, ids), "left_out": left_out}
 
 
-def _interval(old: Sequence[bool], new: Sequence[bool], names: Sequence[Any]) -> list[float] | None:
-    """Return the ends of the interval of a consistency; samples of sources without a right original count 0."""
-    if not any(old):
-        return None
-    old_right, both = np.array(old, dtype=float), np.array([a and b for a, b in zip(old, new, strict=True)], dtype=float)
-    ((_, low, high),) = intervals(lambda drawn: (drawn @ both / np.maximum(drawn @ old_right, 1))[:, None], names)
-    return [round(low, 4), round(high, 4)]
+def _intervals(old: Sequence[bool], new: Sequence[bool], names: Sequence[Any]) -> dict[str, list[float] | None]:
+    """Return the ends of the intervals of consistency and of both sides right; samples without a right original count 0."""
+    if not old:
+        return {"interval": None, "both_interval": None}
+    first, both = np.array(old, dtype=float), np.array([a and b for a, b in zip(old, new, strict=True)], dtype=float)
+
+    def shares(drawn: Array) -> Array:
+        return np.stack([drawn @ both / np.maximum(drawn @ first, 1), drawn @ both / drawn.sum(axis=1)], axis=1)
+
+    ends = [[round(low, 4), round(high, 4)] for _, low, high in intervals(shares, names)]
+    return {"interval": ends[0] if any(old) else None, "both_interval": ends[1]}
 
 
 @dataclass(frozen=True)

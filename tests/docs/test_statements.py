@@ -46,7 +46,8 @@ def test_the_page_of_a_system_has_its_parts(name: str) -> None:
     page = SYSTEMS / f"{name}.md"
     headings = re.findall(r"^## (.*)$", text_of(page), re.MULTILINE)
     assert {"Example", "Settings", "Limits"} <= set(headings)
-    assert any(heading.startswith("What differs from the paper") for heading in headings)
+    assert f"../reference/settings.md#{name}" in text_of(page)
+    assert f"../reference/paper_index.md#{name}" in section(page, next(one for one in headings if one.startswith("What differs")))
     assert any(block.language == "mermaid" for block in blocks(page))
     assert "../results/" in text_of(page)
 

@@ -90,6 +90,7 @@ class CCG(System):
     )
     defaults: ClassVar = {"max_length": 128}
     presets: ClassVar = {"paper": {}, "hub": HUB, "offline": OFFLINE, "llm": LLM}
+    rated_on: ClassVar = "have phrases for their relations; other relations get the paper's rule"
     citation = """@inproceedings{miao-etal-2023-generating,
   title = {Generating Commonsense Counterfactuals for Stable Relation Extraction},
   author = {Miao, Xin and Li, Yongqi and Qian, Tieyun},
