@@ -13,6 +13,7 @@ from typing import Any
 
 from hfcf import prompts
 from hfcf.core.model import Model
+from hfcf.engines.llm.engine import LanguageModel
 from hfcf.prompts import Limits, Values, texts_of
 from hfcf.text.normalise import dedup_key
 from hfcf.text.slips import why_clumsy
@@ -166,7 +167,7 @@ def sample(
     """Ask `number` times about each row, within its own limits; return its answers, the likeliest first, the others drawn."""
     answers: list[list[dict[str, Any]]] = [[] for _ in rows]
     for draw in range(number):
-        drawn = {"temperature": SAMPLED, "seed": settings.get("seed", 0) + _APART * draw} if draw else {}
+        drawn = {"temperature": SAMPLED, "seed": settings.get("seed", LanguageModel.seed) + _APART * draw} if draw else {}
         for group, answer in zip(answers, prompts.ask(model, name, rows, row_limits=limits, **{**settings, **drawn}), strict=True):
             group.append(answer)
     return answers

@@ -96,6 +96,9 @@ def test_a_question_stays_near_its_source_where_that_is_asked_for(start: Start, 
 def test_presets_with_a_language_model_stay_near_the_source() -> None:
     near = {name: system_class("rgf").preset(name).generate_question.near_source for name in ("hub", "llm")}
     assert near == {"hub": True, "llm": True}
+    base = system_class("rgf").preset("offline", size="base")
+    assert (base.generator, base.max_answers, base.near_source) == (Model("chat:offline:qwen"), 4, True)
+    assert system_class("rgf").preset("offline").max_answers is None
     assert not system_class("rgf").schema["near_source"].default
     assert "near_source" not in system_class("rgf").presets["paper"]
 
