@@ -17,6 +17,12 @@ def printed(notebook: nbformat.NotebookNode) -> list[list[nbformat.NotebookNode]
     return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def unexpected(notebook: nbformat.NotebookNode) -> list[str]:
+    """The lines on stderr that do not say how a user's rows are read."""
+    streams = [output.text for outputs in printed(notebook) for output in outputs if output.get("name") == "stderr"]
+    return [line for text in streams for line in text.splitlines() if not line.startswith("hfcf.from_dataset: ")]
+
+
 def test_there_are_three() -> None:
     assert len(NOTEBOOKS) == 3
 
@@ -27,17 +33,17 @@ def test_a_notebook_is_stored_with_its_outputs(path: Path) -> None:
     nbformat.validate(notebook)
     assert all(printed(notebook)), "make notebooks runs and stores them"
     text = path.read_text(encoding="utf-8")
-    for mark in ("/tmp", "/home", "/root", "Traceback", '"stderr"'):
+    for mark in ("/tmp", "/home", "/root", "Traceback"):
         assert mark not in text, mark
+    assert unexpected(notebook) == []
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @each_notebook
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not all(installed(name) for name in ("minilm", "t5", "spacy", "wordnet")):
         pytest.skip("the offline models are not installed")
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # where a notebook writes
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
-    assert all(output.get("name") != "stderr" for outputs in printed(notebook) for output in outputs), "a warning"
+    NotebookClient(notebook, timeout=None, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    assert unexpected(notebook) == []
