@@ -136,7 +136,7 @@ def demo_recipe(tiny_model: Callable[[str], str], spacy_ner: Ner) -> dict[str, A
     settings = {
         "verifier": tiny_model("verifier"), "generator": tiny_model("t5"), "encoder": tiny_model("classifier"),
         "ner": {"backend": "spacy", "model": "offline:spacy"}, "num_beams": 3, "num_candidates": 2, "max_new_tokens": 8,
-        "max_length": 96, "explainer": "gradient_x_input", "fluency_model": tiny_model("gpt2"),
+        "max_length": 96, "explainer": "gradient_x_input", "fluency_model": tiny_model("gpt2"), "corrector": None,
     }  # fmt: skip
     return {**recipe.read_recipe(recipe.find_recipe("demo")), "data_dir": str(recipe.folder() / "demo"), "settings": settings}
 

@@ -32,7 +32,6 @@ from hfcf.core import recipe
 from hfcf.core.recipe import RecipeError
 from hfcf.core.redact import short_paths
 from hfcf.corpora import builder_class
-from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
 from hfcf.hub.dataset_card import NOT_REPUBLISHED
 from hfcf.hub.previous_run import ExistingResultError
@@ -166,8 +165,7 @@ def test_a_limited_run_gives_the_first_rows_of_the_whole(
 def test_a_run_that_accepts_nothing_ends_with_a_warning(
     content: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for writer in (Generator, Corrector):
-        monkeypatch.setattr(writer, "forward", lambda self, loaded, encoded: [[] for _ in encoded])
+    monkeypatch.setattr(Generator, "forward", lambda self, loaded, encoded: [[] for _ in encoded])
     out = tmp_path / "out"
     content["split"] = "train[1:2]"  # a REFUTES row: its one chance is a claim
     found = hfcf.run(content, out)
@@ -460,7 +458,7 @@ def test_a_dry_run_shows_three_rows_and_costs_and_writes_nothing(
 
 def in_a_new_process(*arguments: Any, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environ}, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environ})
 
 
 def test_help_loads_no_large_library() -> None:
@@ -485,7 +483,6 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import yaml
-from hfcf.engines.corrector import Corrector
 from hfcf.engines.generator import Generator
 from hfcf.pipeline.run import run
 import parrot
@@ -538,10 +535,8 @@ def test_after_a_kill_in_the_middle_of_generation_no_call_is_repeated(content: d
     command = [sys.executable, "-c", SLOW, recipe_file, str(tmp_path / "broken"), "0.3"]
     quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, env={**os.environ, **environ("b")}, **quiet) as process:
-        end = time.monotonic() + 300
         while answers(tmp_path / "b") < before_generation + 5:
             assert process.poll() is None
-            assert time.monotonic() < end
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
     kept = answers(tmp_path / "b") - before_generation
