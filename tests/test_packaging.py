@@ -149,7 +149,6 @@ def test_source_distributions_hold_what_wheels_are_built_from(source: Path, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_the_wheels_run_the_demo_outside_the_checkout(wheels: tuple[Path, Path], tmp_path: Path) -> None:
     """In an environment that has the two wheels, and finds what they need in that of the tests."""
     fresh = tmp_path / "env"

@@ -20,7 +20,6 @@ def form(text: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
 def test_an_example_prints_what_has_the_form_that_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -47,12 +47,10 @@ def run(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 def wait_for(processes: list[subprocess.Popen[str]], *paths: Path) -> None:
     """Wait until the processes have made their files; one that ends before it has is an error with its own words."""
-    end = time.monotonic() + 120
     while not all(path.exists() for path in paths):
         for process in processes:
             if process.poll():
                 pytest.fail(process.communicate()[1])
-        assert time.monotonic() < end
         time.sleep(0.001)
 
 
@@ -61,7 +59,7 @@ def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None
     writers = [run(WRITER, path, name) for name in ("a", "b")]
     wait_for(writers, tmp_path / "a.ready", tmp_path / "b.ready")
     (tmp_path / "go").touch()
-    assert [(writer.communicate(timeout=120)[1], writer.returncode) for writer in writers] == [("", 0), ("", 0)]
+    assert [(writer.communicate()[1], writer.returncode) for writer in writers] == [("", 0), ("", 0)]
     cache = RequestCache(path)
     own = {f"{name}-{i}": i for name in "ab" for i in range(100)}
     assert cache.get(own) == own

@@ -479,7 +479,6 @@ def test_what_is_no_chat_model_is_refused(tiny_model: Callable[[str], str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
 def test_smollm2_answers_within_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     if not installed("smollm2"):
         pytest.skip("the offline SmolLM2 is not installed")

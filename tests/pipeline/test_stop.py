@@ -27,11 +27,9 @@ ROWS = 12
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
-def wait_for(done: Callable[[], object], process: subprocess.Popen[str], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
+def wait_for(done: Callable[[], object], process: subprocess.Popen[str]) -> None:
     while not done():
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
         time.sleep(0.02)
 
 
@@ -109,8 +107,10 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(
     ) as process:
         wait_for(lambda: answers(cache) >= 2, process)
         process.send_signal(number)
-        out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == ((130, f"{STOPPED}\n") if number == signal.SIGINT else (-9, "")), out
+        out, err = process.communicate()
+    assert process.returncode == (130 if number == signal.SIGINT else -9), (out, err)
+    assert (err.splitlines()[-1:] == [STOPPED]) == (number == signal.SIGINT)  # beside other processes it also says how far it is
+    assert "Traceback" not in err
     kept = answers(cache)
     assert 2 <= kept < asked
     assert not (tmp_path / "out" / "README.md").exists()
@@ -139,7 +139,7 @@ class Sleep:
         return {}
     def __call__(self, rows):
         Path(sys.argv[1], str(os.getpid())).touch()
-        time.sleep(100)
+        time.sleep(10_000)
 if __name__ == "__main__":
     _handle_signals()
     map_stage(Dataset.from_dict({"id": list("abcd")}), Sleep(), {"num_proc": 2})
@@ -163,8 +163,6 @@ def test_workers_end_with_their_process(number: signal.Signals, tmp_path: Path) 
         wait_for(lambda: len(list(folder.iterdir())) == 2, process)
         workers = [int(path.name) for path in folder.iterdir()]
         process.send_signal(number)
-        process.communicate(timeout=120)
-    end = time.monotonic() + 120
+        process.communicate()
     while any(map(alive, workers)):
-        assert time.monotonic() < end
         time.sleep(0.05)
