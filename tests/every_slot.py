@@ -69,7 +69,11 @@ def _label(question: str, turn: int) -> dict[str, Any]:
 
 def _relation(question: str, turn: int) -> dict[str, Any]:
     sentence = _part(question, "Sentence")
-    first, second = re.findall(r"^(.*) is the \S+ and (.*) is the \S+$", _part(question, "Present statement"))[0]
+    statement = _part(question, "Present statement")
+    # "box is the container and eggs is the content", or "box and eggs: the name of the relation".
+    first, second = re.findall(r"^(.*) is the \S+ and (.*) is the \S+$|$", statement)[0]
+    if not first:
+        first, second = re.findall(r"^(.*) and (.*?): ", statement)[0]
     start, end = sorted((sentence.index(first), sentence.index(second)))
     words = list_spans(sentence[start:end], 1)[1:]
     name, term = re.findall(r"^- (.*?)(?: \(such as: ([^;)]*).*)?$", question.partition("New statements:")[2], re.MULTILINE)[0]

@@ -142,6 +142,7 @@ def evaluate(
         "distractors": distractors, "encoder": encoder,
     }  # fmt: skip
     settings = {key: value for key, value in options.items() if value is not None}
+    keys = recipes.keys_of_each(set_ or [], len(corpus), options_of(corpus)) if corpus else []
     check_weights(reference, "MODEL")
     if pairs is not None:
         _evaluate_pairs(
@@ -150,7 +151,6 @@ def evaluate(
         )  # fmt: skip
         return
     assert corpus is not None
-    keys = recipes.keys_of_each(set_ or [], len(corpus), options_of(corpus))
     if encoder is not None:
         from hfcf.metrics.scores.structures import encoder_of
 

@@ -413,7 +413,7 @@ def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path,
     assert shown.index("filter_claim") < shown.index(":race:") < shown.index("Funnel"), "stages, pairs, the funnel"
     assert shown.count(":race:") == 3
     assert "minimality" not in shown
-    assert "the label does not flip" in shown
+    assert "over-edited" in shown, "the commonest reason of a stage"
     last = " ".join(shown.split(f"{out}, report: {out / 'report.html'}\n")[1].split())
     assert last.startswith("RACE offline (this run has its own verifier, ")
     assert "68% stay close" in last
