@@ -81,6 +81,8 @@ _OPAQUE = re.compile(
     """,
     re.VERBOSE,
 )
+_SIGN = re.compile(r"[@\#<&{$%\[/\\]|\.\S")
+"""What each part that is no prose has; nearly every text has none of it, which is seen in a fraction of the time."""
 
 
 def opaque_spans(text: str) -> list[tuple[int, int]]:
@@ -90,7 +92,7 @@ def opaque_spans(text: str) -> list[tuple[int, int]]:
     >>> [text[start:end] for start, end in opaque_spans(text)]
     ['ann@example.org', 'https://a.b/c', '<b>', '</b>']
     """
-    return [match.span() for match in _OPAQUE.finditer(text)]
+    return [match.span() for match in _OPAQUE.finditer(text)] if _SIGN.search(text) else []
 
 
 def why_lost(text: str, rewritten: str) -> str | None:

@@ -143,7 +143,7 @@ def _edit(kind: str, words: list[str], kept: frozenset[str], n: int, alpha: floa
 
 def _replace(words: list[str], kept: frozenset[str], n: int, net: WordNet, rng: random.Random) -> list[str]:
     """Replace every occurrence of up to n different words by a synonym."""
-    candidates = [word for word in dict.fromkeys(words) if word not in STOP_WORDS | kept]
+    candidates = [word for word in dict.fromkeys(words) if word not in STOP_WORDS and word not in kept]
     while n and candidates:
         i = int(rng.random() * len(candidates))
         word, candidates[i] = candidates[i], candidates[-1]
@@ -159,7 +159,7 @@ def _insert(words: list[str], kept: frozenset[str], n: int, net: WordNet, rng: r
     """Insert a synonym of some word before some word, n times; also of a stop word, as in the code and not in the paper."""
     words = list(words)
     for _ in range(n):
-        prose = [word for word in words if word not in kept]
+        prose = [word for word in words if word not in kept] if kept else words
         for _ in range(9):  # the authors draw ten times and throw the tenth answer away
             if synonyms := _synonyms(net, prose[int(rng.random() * len(prose))]):
                 words.insert(int(rng.random() * len(words)), synonyms[int(rng.random() * len(synonyms))])
