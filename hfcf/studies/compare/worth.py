@@ -55,7 +55,8 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
         one `Worth` for each method, size and setting; none where the baseline has fewer than three sizes.
     """
     numbers = sorted({seed.sample for seed in grid.seeds if hasattr(seed, "sample")})
-    sizes = [size for size, part in grid.by_size().items() if size and any(part.of(grid.baseline, name) for name in grid.corpora)]
+    parts = grid.by_size()
+    sizes = [size for size, part in parts.items() if size and any(part.of(grid.baseline, name) for name in grid.corpora)]
     if len(sizes) < 3:
         return []
     found = []
@@ -63,7 +64,7 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
     groups = [(setting, [name for name, own in averaged.items() if setting in (own, None)]) for setting in (*SETTINGS, None)]
     for method in grid.compared:
         for size in sizes:
-            added = [cell["counterfactuals"] for name in grid.corpora for cell in grid.by_size()[size].of(method, name).values()]
+            added = [cell["counterfactuals"] for name in grid.corpora for cell in parts[size].of(method, name).values()]
             if not added or not fmean(added):
                 continue
             for setting, names in groups:

@@ -272,7 +272,7 @@ class GenerateClaim(Stage):
         ]  # fmt: skip
         return ask_edits(
             self.generator, PROMPT, values, [row["claim"] for row in rows], spans=[_wrong_spans(row) for row in rows],
-            new=[_told(pieces) if label == SUPPORTS else () for pieces, label in zip(evidence, labels, strict=True)],
+            new=[_evidence_words(pieces) if label == SUPPORTS else () for pieces, label in zip(evidence, labels, strict=True)],
             number=self.num_candidates, shots=SHOTS, max_tokens=self.max_new_tokens, seed=self.seed,
         )  # fmt: skip
 
@@ -340,7 +340,7 @@ def _wrong_spans(row: Row) -> list[str]:
     return [text for text in spans if any(word in edge for word in lacking for edge in edges[text])] or spans
 
 
-def _told(evidence: Sequence[Row]) -> list[str]:
+def _evidence_words(evidence: Sequence[Row]) -> list[str]:
     """List what a claim that the evidence supports may say instead: spans of the evidence, and comparisons."""
     texts = [text for _, _, text in evidence_texts({"evidence": evidence})]
     return list(dict.fromkeys([*(span for text in texts for span in list_spans(text)), *_COMPARED]))

@@ -18,7 +18,7 @@ from hfcf.engines.generator import Generator
 from hfcf.systems.race.check_label import CheckClaim, CheckEdit
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.systems.race.follow import excludes, follow_edits
-from hfcf.systems.race.generate_claim import GenerateClaim, _kept_clauses, _told, _wrong_spans, choose_masks, unsupported
+from hfcf.systems.race.generate_claim import GenerateClaim, _evidence_words, _kept_clauses, _wrong_spans, choose_masks, unsupported
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
 
@@ -272,7 +272,7 @@ def test_only_words_of_the_evidence_and_comparisons_are_put_in(start: Start) -> 
     (claim,) = ask()
     assert claim["claim"] == "Ann was born in 1864 in old Oslo."
     assert "'1870' is not one of" in server.asked[1]["messages"][-1]["content"]
-    assert {"1864", "an old house", "more"} <= set(_told(ANN["edited_evidence"]))
+    assert {"1864", "an old house", "more"} <= set(_evidence_words(ANN["edited_evidence"]))
 
 
 def test_what_a_language_model_leaves_is_not_held_against_it(start: Start) -> None:
