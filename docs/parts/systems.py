@@ -93,13 +93,14 @@ def baselines_table() -> str:
 
 
 def endpoints_table() -> str:
-    """List where a language model behind an endpoint may stand, and which models the preset "llm" leaves local."""
-    rows = []
+    """List where a language model may stand, and which models the preset "llm" leaves local; systems that are alike share a row."""
+    names: dict[tuple[str, str], list[str]] = {}
     for name, cls in all_systems():
         places = [setting.name for setting in cls.schema.values() if setting.marker(Prompted)]
         if places:
-            local = code(local_models(cls.preset("llm"))) if "llm" in cls.presets else "no such preset"
-            rows.append((f"`{name}`", code(places), local or "none"))
+            local = (code(local_models(cls.preset("llm"))) or "none") if "llm" in cls.presets else "no such preset"
+            names.setdefault((code(places), local), []).append(name)
+    rows = [(code(alike), *cells) for cells, alike in names.items()]
     return table(("system", "may be `llm:NAME` or `chat:NAME`", "local models of the preset `llm`"), rows)
 
 
