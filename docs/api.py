@@ -16,7 +16,6 @@ from hfcf.core.system import System
 from hfcf.systems import system_class, systems
 
 _DOCTEST = re.compile(r"^( *)>>> .*(?:\n\1(?! *$).*)*", re.MULTILINE)
-_ARGS = re.compile(r"^Args:\n(?:[ ]{4}.*(?:\n|$)|\n)+", re.MULTILINE)
 
 
 class Settings(Extension):
@@ -37,8 +36,6 @@ class Settings(Extension):
         for cls in {*classes()}:
             shown = pkg[f"{cls.__module__}.{cls.__qualname__}".removeprefix("hfcf.")]
             set_signature(shown, [*parameters(cls)])
-            if issubclass(cls, System) and shown.docstring:
-                shown.docstring.value = with_settings(shown.docstring.value, cls)
 
 
 def classes() -> Iterator[type[Any]]:
@@ -73,14 +70,3 @@ def set_signature(shown: Class, settings: list[tuple[str, str, str | None]]) -> 
     more = [Parameter("settings", annotation="Any", kind=ParameterKind.var_keyword)] if shown.name == "System" else []
     init = Function("__init__", lineno=0, endlineno=0, parent=shown, parameters=Parameters(own, *taken, *more))
     shown.set_member("__init__", init)
-
-
-def with_settings(docstring: str, cls: type[System]) -> str:
-    """Return a system's docstring with all its settings: what each means, and its values in presets."""
-    lines = ["Args:"]
-    for setting in describe.settings(cls):
-        presets = ", ".join(f"{preset} `{value}`" for preset, value in setting.presets.items())
-        trained = f" `hfcf train {setting.trained_by}` trains this model." if setting.trained_by else ""
-        lines.append(f"    {setting.name}: {setting.meaning}.{f' Presets: {presets}.' if presets else ''}{trained}")
-    arguments = "\n".join(lines) + "\n\n"
-    return _ARGS.sub(lambda _: arguments, docstring) if _ARGS.search(docstring) else f"{docstring}\n\n{arguments}"

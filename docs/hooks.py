@@ -1,6 +1,7 @@
-"""What MkDocs asks while it builds the site: the front page from README.md, and links that leave docs/.
+"""What MkDocs asks while it builds the site: the front page from README.md, the API, and links that leave docs/.
 
 The pages are plain Markdown for a code host. The hooks change what a site needs in another form. README.md becomes the front page.
+Below a table of names of the API, the site shows what their docstrings say.
 A link to a file outside docs/ leads to `repo_url`; without that, the page names the file's path. A picture with a source for dark
 screens follows the switch of the site. A flowchart in Mermaid, which would load a script from another host, becomes a list.
 """
@@ -30,6 +31,9 @@ _LINK = re.compile(
 _CHANGE = re.compile(r"(?P<code>^ *(?P<fence>```+).*?^ *(?P=fence)$|`[^`\n]*`)|\]\[(?=[-+])", re.DOTALL | re.MULTILINE)
 _FLOWCHART = re.compile(r"^```mermaid\nflowchart \w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NODE, _ARROW = re.compile(r'(\w+)\["([^"]+)"\]'), re.compile(r'(\w+)(?:\["[^"]+"\])? --> (\w+)')
+_API = re.compile(r"^(?:\|.*\n)*(?:\| `hfcf\.[\w.]+` \|.*\n?)+|^<!-- objects: .* -->$", re.MULTILINE)
+"""A table whose first column has names of the API, or a comment that names what another table lists."""
+_NAME = re.compile(r"^\| `(hfcf\.[\w.]+)` \|", re.MULTILINE)
 _PICTURE = re.compile(r'<picture>.*?srcset="([^"]+)".*?<img([^>]*?)src="([^"]+)"([^>]*)>.*?</picture>', re.DOTALL)
 
 
@@ -51,10 +55,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     del files
     folder = "" if page.file.src_uri == FRONT else posixpath.dirname(f"docs/{page.file.src_uri}")
     markdown = with_links(markdown, lambda link: outside_link(link, folder, config.repo_url))
+    markdown = _API.sub(lambda found: with_objects(found[0]), markdown)
     markdown = _FLOWCHART.sub(lambda found: chain(found[1]), markdown)
     # A difference, [-old-][+new+], looks like a link to a reference.
     markdown = _CHANGE.sub(lambda found: found[0] if found["code"] else r"]\[", markdown)
     return _PICTURE.sub(r'<img\2src="\3#only-light"\4><img\2src="\1#only-dark"\4>', markdown)
+
+
+def with_objects(part: str) -> str:
+    """Return a table of names with links, and below it the lines by which mkdocstrings writes the objects."""
+    names = _NAME.findall(part) or part.split()[2:-1]
+    linked = _NAME.sub(r"| [`\1`][\1] |", part) if part.startswith("|") else ""
+    return "\n\n".join([linked.rstrip("\n"), *(f"::: {name}" for name in names)]) + "\n"
 
 
 def with_links(markdown: str, change: Callable[[re.Match[str]], str]) -> str:

@@ -47,10 +47,10 @@ def blocks(page: Path) -> list[Block]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page: headings as code hosts and the site name them, those of raw HTML, and objects of the API."""
+    """The anchors of a page: headings as code hosts and the site name them, and those of raw HTML."""
     text = prose(page)
     headings = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
-    return {*headings, *re.findall(r'<a id="([^"]+)"', text), *re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
+    return {*headings, *re.findall(r'<a id="([^"]+)"', text)}
 
 
 def prose(page: Path) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from hfcf.core.public_models import public_models
+from collections.abc import Iterable
+
+from hfcf.core.public_models import PublicModel, public_models
+from hfcf.core.task import get_task
 from hfcf.corpora import builder_class
 from hfcf.corpora import names as corpus_names
 from hfcf.corpora.base import CorpusInfo
-from parts.markdown import table
+from parts.markdown import code, table
 
 
 def corpora_table(task: str) -> str:
@@ -14,31 +17,48 @@ def corpora_table(task: str) -> str:
     groups: dict[int, tuple[list[str], CorpusInfo]] = {}
     for name in corpus_names():
         builder = builder_class(name)
-        if builder.INFO.task == task and builder.__module__.startswith("hfcf."):
+        if builder.INFO.task == task and builder.INFO.paper and builder.__module__.startswith("hfcf."):
             groups.setdefault(id(builder.INFO), ([], builder.INFO))[0].append(name)
-    lines = ["| name | where the release is | what `data_dir` holds | notes |", "| --- | --- | --- | --- |"]
-    # A user's own files, which have no paper, come last.
-    for corpora, info in sorted(groups.values(), key=lambda group: not group[1].paper):
-        # Errors of a missing release point to the anchor.
-        cells = (", ".join(f'<a id="{name}"></a>`{name}`' for name in corpora), info.release, info.layout, info.notes)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    rows = [(anchors(names), info.release, info.layout, info.notes) for names, info in groups.values()]
+    return table(("name", "where the release is", "what `data_dir` holds", "notes"), rows)
+
+
+def own_files_table() -> str:
+    """List the names by which a user's own files are read, with the task and its fields."""
+    names: dict[str, list[str]] = {}
+    for name in corpus_names():
+        builder = builder_class(name)
+        if not builder.INFO.paper and builder.__module__.startswith("hfcf."):
+            names.setdefault(builder.INFO.task, []).append(name)
+    rows = [(anchors(found), task, code(get_task(task).columns)) for task, found in sorted(names.items())]
+    return table(("name", "task", "columns, besides `label`"), rows)
+
+
+def anchors(names: Iterable[str]) -> str:
+    """Write corpora with the anchors that errors of a missing release point to."""
+    return ", ".join(f'<a id="{name}"></a>`{name}`' for name in names)
 
 
 def checkpoints_table() -> str:
-    """List the public models of the presets `hub`, with the pages where their facts stand."""
-    header = ("checkpoint, commit", "what for", "licence", "parameters", "download", "reads", "classes in order", "pages")
+    """List the public models of the presets `hub`."""
+    header = ("checkpoint, commit", "what for", "licence", "parameters", "download", "reads", "classes in order")
     rows = [
         (
-            f"`{one.name}` `{one.revision[:7]}`" if one.revision else f"`{one.name}`, no commit found: pin it yourself",
+            f"`{one.name}` {commit(one)}",
             one.purpose,
             one.licence,
             f"{one.parameters / 1e6:,.0f} M",
             f"{one.download_bytes / 1e9:.2f} GB",
             f"{one.inputs}; {f'{one.max_length:,} tokens' if one.max_length else 'length not found'}".replace("<", "&lt;"),
             ", ".join(one.labels) or "none",
-            "; ".join(f"[{what}]({address})" for what, address in one.pages),
         )
         for one in public_models()
     ]
     return table(header, rows)
+
+
+def commit(model: PublicModel) -> str:
+    """Link the pinned commit of a model."""
+    if not model.revision:
+        return "no commit found: pin it yourself"
+    return f"[`{model.revision[:7]}`](https://huggingface.co/{model.name}/tree/{model.revision})"

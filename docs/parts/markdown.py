@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -12,3 +13,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+def brief(meaning: str) -> str:
+    """Shorten a sentence to its first clause, without brackets."""
+    clause = re.split(r"; |, see `", re.sub(r" \([^()]*\)", "", meaning), maxsplit=1)[0]
+    head = clause.partition(": ")[0]
+    return head if len(head.split()) > 4 and head.count("`") % 2 == 0 else clause

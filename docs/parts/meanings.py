@@ -5,7 +5,7 @@ from __future__ import annotations
 from parts.markdown import table
 
 COLUMNS = {
-    "candidates": "texts that might become counterfactuals, each with its own verdict in `status`",
+    "candidates": "texts that might become counterfactuals, with `label`, `change`, `edits`, `scores` and a verdict, `status`",
     "causal_claim": "a claim that the cause leads to the effect",
     "causal_entities": "the entities that overlap a rationale",
     "causal_terms": "the positions in `tokens` of the words that determine the relation",

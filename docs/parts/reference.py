@@ -5,36 +5,81 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from itertools import takewhile
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
 import yaml
 from typer.main import get_command
 
-import hfcf
 from hfcf import engines, metrics, training
 from hfcf.cli import app
 from hfcf.core import recipe
 from hfcf.core.docstrings import first_sentence, paragraphs
-from hfcf.core.task import tasks
+from hfcf.core.stage import Stage
+from hfcf.core.task import get_task, tasks
 from hfcf.corpora import builder_class
 from hfcf.engines.base import Engine
-from hfcf.systems import system_class, systems
-from parts.markdown import table
+from hfcf.systems import system_class
+from hfcf.systems._shared.judge import JudgeCandidates
+from parts.markdown import brief, code, table
+from parts.systems import all_systems, examples
 
-API = Path(__file__).parent.parent / "reference" / "api"
+PAPERS = ("RACE", "CrossAug", "CCG", "RGF", "CheckWhy")
+PAGES: dict[str, dict[str, tuple[str, ...]]] = {
+    "data": {
+        "Read": ("load", "from_dataset", "Corpus", "CorpusInfo"),
+        "Work with results": (
+            *("expand", "accepted", "rejected", "prepare", "to_dataset", "pair", "pair_within", "balance", "load_result"),
+        ),
+        "Tasks": ("Task",),
+    },
+    "systems": {
+        "Calls": ("run", "augment", "counterfactuals"),
+        "Systems of the papers": PAPERS,
+        "Baselines": (),
+        "Base classes": ("System", "BoundStage"),
+        "Argument structures": ("checkwhy",),
+    },
+    "stages": {"Base classes": ("Stage", "Reject")},
+    "engines": {"Models": ("Model", "generate_constrained"), "Engines": ("engines.base.Engine",)},
+    "training": {"Settings and losses": ("training.debias.Debias",), "Trainers": ()},
+}
+"""The names of `hfcf` that an API page shows, by section; `more` adds those that are found in the code."""
 
-# --- the API
+METRIC_FUNCTIONS = ("hfcf.measure", "hfcf.metrics.shared.metric.metric", "hfcf.consistency", "hfcf.coverage")
 
 
-def show(names: Iterable[str]) -> str:
-    """Return the lines by which mkdocstrings writes objects into a page."""
-    return "\n\n".join(f"::: {name}" for name in names)
+def more() -> dict[str, list[str]]:
+    """Return the names that are found in the code, by section."""
+    trained = [one for one in public(training) if re.match("train_|.*Hyperparameters$", one.__name__)]
+    engine = [one for one in public(engines) if inspect.isclass(one) and issubclass(one, Engine) and one is not Engine]
+    baselines = [name for name, _ in all_systems() if system_class(name).__name__ not in PAPERS]
+    return {
+        "Tasks": [path_of(type(task)) for _, task in sorted(tasks().items())],
+        "Baselines": [f"hfcf.{system_class(name).__name__}" for name in baselines],
+        "Engines": sorted(map(path_of, engine)),
+        "Trainers": sorted(map(path_of, trained)),
+    }
+
+
+def api(page: str) -> str:
+    """List the names of an API page with a line each; the site shows below each table what the docstrings say (docs/hooks.py)."""
+    found = more()
+    sections = {title: [*(f"hfcf.{name}" for name in own), *found.get(title, ())] for title, own in PAGES[page].items()}
+    return "\n\n".join(f"## {title}\n\n{names_table(names)}" for title, names in sections.items())
+
+
+def names_table(names: Iterable[str]) -> str:
+    return table(("name", "purpose"), [(f"`{name}`", said(resolve_name(name))) for name in names])
+
+
+def said(thing: Any) -> str:
+    return brief(first_sentence(paragraphs(thing)[0]))
 
 
 def path_of(thing: Any) -> str:
@@ -51,50 +96,49 @@ def public(package: Any) -> Iterator[Any]:
                     yield thing
 
 
-def exported() -> set[str]:
-    """Return the paths of what `hfcf` exports."""
-    return {path_of(thing) for name in hfcf.__all__ if not inspect.ismodule(thing := getattr(hfcf, name))}
+def metric_functions() -> str:
+    """List the functions for metrics; a comment names the metrics themselves, which stand in a table of their own."""
+    hidden = " ".join(path_of(metrics.function(name)) for name in metrics.names())
+    return f"{names_table(METRIC_FUNCTIONS)}\n\n<!-- objects: {hidden} -->"
 
 
-def stages_api() -> str:
-    """Show the stages of every system under its name; a stage of several stands under the first."""
-    parts: list[str] = []
-    shown = exported()
-    for name in sorted(systems(), key=lambda name: (".baselines." in system_class(name).__module__, name)):
-        stages = {path_of(part.stage): None for part in system_class(name).parts.values()}
-        if new := [stage for stage in stages if stage not in shown]:
-            parts += [f"## {system_class(name).__name__}", show(new)]
-            shown |= set(new)
-    return "\n\n".join(parts)
+# --- stages
 
 
-def engines_api() -> str:
-    found = [thing for thing in public(engines) if inspect.isclass(thing) and issubclass(thing, Engine) and thing is not Engine]
-    return show(sorted(map(path_of, found)))
+def stages() -> str:
+    """List every stage under the first system that has it: what it does, and the columns that it reads and fills."""
+    users, columns = stages_used()
+    tables: dict[str, list[tuple[str, ...]]] = {}
+    for path, names in users.items():
+        first = system_class(next(iter(names))).__name__
+        title = first if first in PAPERS else "Baselines"
+        others = [name for name in names if title == "Baselines" or system_class(name).__name__ != title]
+        where = f" ({'in' if title == 'Baselines' else 'also in'} {code(others)})" if others else ""
+        row = (f"`{path}`", f"{said(resolve_name(path))}{where}", "; ".join(dict.fromkeys(columns[path])))
+        tables.setdefault(title, []).append(row)
+    header = ("stage", "what it does", "reads → fills")
+    return "\n\n".join([api("stages"), *(f"## {title}\n\n{table(header, tables[title])}" for title in (*PAPERS, "Baselines"))])
 
 
-def metrics_api() -> str:
-    return show(path_of(metrics.function(name)) for name in metrics.names())
+def stages_used() -> tuple[dict[str, dict[str, None]], dict[str, list[str]]]:
+    """Return the systems of each stage, and what it reads and fills on each task."""
+    users: dict[str, dict[str, None]] = {}
+    columns: dict[str, list[str]] = {}
+    for name, cls in all_systems():
+        for task, system in examples(cls).items():
+            for stage in system.stages:
+                path = "hfcf.JudgeCandidates" if type(stage) is JudgeCandidates else path_of(type(stage))
+                users.setdefault(path, {})[name] = None
+                columns.setdefault(path, []).append(f"{reads(stage, task)} → {code(stage.outputs)}".strip())
+    return users, columns
 
 
-def tasks_api() -> str:
-    return show(path_of(type(task)) for _, task in sorted(tasks().items()))
-
-
-def trainers_api() -> str:
-    """Show the functions that train a model, and the classes of their settings."""
-    wanted = [thing for thing in public(training) if re.match("train_|.*Hyperparameters$", thing.__name__)]
-    return show(sorted(map(path_of, wanted)))
-
-
-def names_table(page: str) -> str:
-    """List the names of an API page with a line each: a code host shows the table where the site shows the objects."""
-    names = re.findall(r"^::: (\S+)$", (API / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE)
-    return table(("name", "purpose"), [(f"[`{name}`](#{name})", said(resolve_name(name))) for name in names])
-
-
-def said(thing: Any) -> str:
-    return first_sentence(paragraphs(thing)[0])
+def reads(stage: Stage, task: str) -> str:
+    """List a stage's inputs, with *row* for all columns of the task."""
+    row = get_task(task).features
+    if set(row) <= set(stage.inputs):
+        return ", ".join(["*row*", *(f"`{name}`" for name in stage.inputs if name not in row)])
+    return code(stage.inputs)
 
 
 # --- recipes
@@ -110,8 +154,9 @@ def recipes_table(kind: str) -> str:
             _, *comment = (line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines))
             of_system = system_class(content["system"]).presets if kind == "run" else ()
             presets = dict.fromkeys([content["preset"], *content.get("presets", ()), *of_system])
-            rows.append((f"`{name}`", first_sentence(" ".join(comment)), data_of(content), ", ".join(presets)))
-    return table(("recipe", "what it does", "data", "presets"), rows)
+            trains = [f"`{content['train']}`"] if kind == "train" else []
+            rows.append((f"`{name}`", *trains, first_sentence(" ".join(comment)), data_of(content), ", ".join(presets)))
+    return table(("recipe", *["`train:`"] * (kind == "train"), "what it does", "data", "presets"), rows)
 
 
 def kind_of(content: Mapping[str, Any]) -> str:
@@ -142,8 +187,12 @@ def values(content: Any, key: str) -> Iterator[Any]:
 
 
 def commands() -> str:
-    """Return a section for each command: its purpose, arguments and options."""
-    return "\n\n".join(section(name, command) for name, command in walk("hfcf", get_command(app)))
+    """Return the options that several commands share, and a section for each command: its purpose, arguments and other options."""
+    found = [*walk("hfcf", get_command(app))]
+    uses = Counter(described(option) for _, command in found for option in options(command))
+    shared = {option for option, count in uses.items() if count > 2}
+    common = listed(option for option in uses if option in shared)
+    return "\n\n".join([f"Options of several commands:\n\n{common}", *(section(name, command, shared) for name, command in found)])
 
 
 def walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -154,29 +203,36 @@ def walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from walk(f"{name} {own}", below)
 
 
-def section(name: str, command: Any) -> str:
-    lines = [f"## {name}", "", " ".join(command.help.split("\n\n")[0].split())]
-    if options := [option for option in command.params if option.name != "help" and not option.hidden]:
-        lines += ["", "| option | default | meaning |", "|---|---|---|"]
-        for option in options:
-            shown = option.opts[0] if option.param_type_name == "option" else option.metavar or option.name.upper()
-            default = "" if option.default in (None, False, [], ()) or option.required else f"`{option.default}`"
-            meaning = " ".join((option.help or "").split()).replace("|", "&#124;").replace("<", "&lt;")
-            lines.append(f"| `{shown}` | {default} | {meaning} |".replace("|  |", "| |"))
-    return "\n".join(lines)
+def options(command: Any) -> list[Any]:
+    return [option for option in command.params if option.name != "help" and not option.hidden]
+
+
+def listed(found: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {option}: {meaning}" for option, meaning in found)
+
+
+def described(option: Any) -> tuple[str, str]:
+    """Return the name of an option or argument, and its meaning with its default."""
+    shown = option.opts[0] if option.param_type_name == "option" else option.metavar or option.name.upper()
+    meaning = " ".join((option.help or "").split()).replace("<", "&lt;")
+    no_default = option.default in (None, False, [], ()) or option.required
+    return f"`{shown}`", meaning if no_default else f"{meaning} Default: `{option.default}`."
+
+
+def section(name: str, command: Any, shared: Container[tuple[str, str]]) -> str:
+    rows = [described(option) for option in options(command)]
+    lines = [f"### {name}", " ".join(command.help.split("\n\n")[0].split())]
+    if also := [option for option, _ in (row for row in rows if row in shared)]:
+        lines[1] += f" Also {', '.join(also)}."
+    if own := [row for row in rows if row not in shared]:
+        lines.append(listed(own))
+    return "\n\n".join(lines)
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    **{
-        f"names_{page.stem}": partial(names_table, page.stem)
-        for page in sorted(API.glob("*.md"))
-        if ":::" in page.read_text("utf-8")
-    },
+    **{f"api_{page}": partial(api, page) for page in PAGES if page != "stages"},
+    "stages": stages,
+    "metric_functions": metric_functions,
     "commands": commands,
-    "api_engines": engines_api,
-    "api_metrics": metrics_api,
-    "api_stages": stages_api,
-    "api_tasks": tasks_api,
-    "api_trainers": trainers_api,
     **{f"recipes_{kind}": partial(recipes_table, kind) for kind in ("compare", "run", "train")},
 }

@@ -17,7 +17,7 @@ def paragraphs(thing: Any) -> list[str]:
 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a text, without its full stop."""
-    return re.split(r"(?<=[^.])\.(?= [A-Z]|$)", text, maxsplit=1)[0]
+    return re.split(r"(?<=[^.])\.(?= [A-Z\"`]|$)", text, maxsplit=1)[0]
 
 
 def arguments(thing: Any) -> dict[str, str]:

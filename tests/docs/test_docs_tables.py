@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from pages import ROOT, code, first_column, section, tables, text_of
+from parts.reference import path_of
 
 import hfcf
 from hfcf.core import recipe, schema
@@ -22,7 +23,8 @@ from hfcf.core.task import get_task, tasks
 from hfcf.systems import system_class, systems
 from hfcf.text.normalise import normalise
 
-COLUMNS, INDEX = ROOT / "docs" / "reference" / "columns.md", ROOT / "docs" / "reference" / "paper_index.md"
+REFERENCE = ROOT / "docs" / "reference"
+COLUMNS, INDEX, STAGES = REFERENCE / "columns.md", REFERENCE / "paper_index.md", REFERENCE / "api" / "stages.md"
 
 
 def stages_of(name: str) -> dict[str, list[Stage]]:
@@ -32,28 +34,47 @@ def stages_of(name: str) -> dict[str, list[Stage]]:
     return {task: list(cls.preset(preset, **({"task": task} if len(works_on) > 1 else {})).stages) for task in works_on}
 
 
-def test_the_columns_page_has_what_every_stage_reads_and_fills() -> None:
-    shown = {
-        (system, *code(stage), "*row*" in reads, *map(tuple, (code(reads), code(fills))))
-        for stage, names, reads, fills in tables(COLUMNS, "stage", "in", "reads", "fills")
-        for system in code(names)
-    }
-    expected = set()
+def test_the_page_of_stages_has_what_each_reads_and_fills() -> None:
+    shown = {}
+    for path, about, columns in tables(STAGES, "stage", "what it does", "reads → fills"):
+        each = [[code(part.strip()) for part in reads_fills.split("→")] for reads_fills in columns.split("; ")]
+        shown[code(path)[0]] = {("*row*" in columns, tuple(reads), tuple(fills)) for reads, fills in each}
+        assert about
+    expected: dict[str, set[tuple[bool, tuple[str, ...], tuple[str, ...]]]] = {}
     for name in systems():
         for task, stages in stages_of(name).items():
             row = list(get_task(task).features)
             for stage in stages:
                 whole = set(row) <= set(stage.inputs)
-                reads = [column for column in stage.inputs if not whole or column not in row]
-                expected.add((name, stage.name, whole, tuple(reads), tuple(stage.outputs)))
+                reads = tuple(column for column in stage.inputs if not whole or column not in row)
+                path = "hfcf.JudgeCandidates" if type(stage) is hfcf.JudgeCandidates else path_of(type(stage))
+                expected.setdefault(path, set()).add((whole, reads, tuple(stage.outputs)))
+    assert shown == expected
+
+
+def test_the_page_of_stages_names_every_system_that_has_one() -> None:
+    shown: dict[str, set[str]] = {}
+    for title in ("RACE", "CrossAug", "CCG", "RGF", "CheckWhy", "Baselines"):
+        for line in section(STAGES, title).splitlines():
+            if line.startswith("| `hfcf"):
+                _, path, about, *_ = line.split("|")
+                named = re.findall(r"\((?:also )?in (.*)\) $", about)
+                shown.setdefault(code(path)[0], set()).update({title.lower()} - {"baselines"}, *map(code, named))
+    expected: dict[str, set[str]] = {}
+    for name in systems():
+        for part in system_class(name).parts.values():
+            path = "hfcf.JudgeCandidates" if part.stage is hfcf.JudgeCandidates else path_of(part.stage)
+            expected.setdefault(path, set()).add(name)
     assert shown == expected
 
 
 def test_the_columns_page_has_every_column() -> None:
-    shown: dict[str, list[str]] = {}
-    for task, column, _ in tables(COLUMNS, "task", "column", "type"):
-        shown.setdefault(task or list(shown)[-1], []).extend(code(column))
-    assert shown == {name: list(task.features) for name, task in tasks().items()}
+    shown = {
+        task: {*re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", columns))} for task, columns in tables(COLUMNS, "task", "columns")
+    }
+    everywhere = {"id", "group_id", "corpus", "split"}
+    assert shown == {name: set(task.features) - everywhere for name, task in tasks().items()}
+    assert everywhere <= set(code(section(COLUMNS, "Your rows")))
     assert first_column(section(COLUMNS, "Provenance")) == set(schema.PROVENANCE)
     assert set(schema.REJECTED) <= set(code(section(COLUMNS, "Status")))
     filled = {column for name in systems() for stages in stages_of(name).values() for stage in stages for column in stage.outputs}
@@ -61,17 +82,16 @@ def test_the_columns_page_has_every_column() -> None:
 
 
 def test_the_paper_index_names_files_and_settings_that_exist() -> None:
-    rows = [
-        *tables(INDEX, "section", "what", "file", "setting", "deviation"),
-        *tables(INDEX, "paper", "as in", "file", "setting", "deviation"),
-    ]
+    rows = [*tables(INDEX, "section", "where", "what differs"), *tables(INDEX, "paper", "where", "what differs")]
     assert len(rows) > 60
     for cells in rows:
-        assert len(cells) == 5, cells
-        files = code(cells[2])
+        assert len(cells) == 3, cells
+        names = code(cells[1])
+        files = [name for name in names if "/" in name and re.search(r"\.\w+$", name)]
         assert files, cells
-        for setting in code(cells[3]):
-            assert (in_recipe if re.match(r"[\w.]+: ", setting) else in_code)(setting, files), setting
+        for setting in names:
+            known = setting in files or (in_recipe if re.match(r"[\w.]+: ", setting) else in_code)(setting, files)
+            assert known, setting
 
 
 def in_recipe(setting: str, files: Sequence[str]) -> bool:

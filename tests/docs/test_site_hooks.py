@@ -65,3 +65,12 @@ def test_a_flowchart_becomes_a_list_of_its_boxes() -> None:
         assert page(chart).strip() == f'<ol class="chain">{listed.format(back=back)}</ol>'
     with pytest.raises(ValueError, match="past a box"):
         hooks.chain(boxes + "  a --> c\n")
+
+
+def test_below_a_table_of_names_stand_its_objects() -> None:
+    head, rule, text = "| name | purpose |", "| --- | --- |", "\n\nText."
+    table = "\n".join([head, rule, "| `hfcf.load` | Load |", "| `hfcf.core.task.Task` | Describe |"])
+    linked = [head, rule, "| [`hfcf.load`][hfcf.load] | Load |", "| [`hfcf.core.task.Task`][hfcf.core.task.Task] | Describe |"]
+    objects = "\n\n::: hfcf.load\n\n::: hfcf.core.task.Task"
+    assert page(table + text) == "\n".join(linked) + objects + text
+    assert page("<!-- objects: hfcf.a hfcf.b -->\n").strip() == "::: hfcf.a\n\n::: hfcf.b"

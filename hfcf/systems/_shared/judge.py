@@ -38,10 +38,10 @@ class JudgeCandidates(Stage):
             (`hfcf.prompts.verdicts.RelationVerdicts`). None accepts every candidate. A candidate is rejected, with the reason, when
             the model does not have its label or gives no valid answer.
         judges: further models, which must agree with the verifier; they judge only what it accepts.
-        certainty: the minimum probability that the verifier and each of the judges must give that label (0–1).
+        certainty: the probability (0–1) that the verifier and each of the judges must give that label.
         max_length: the number of tokens of a row that the verifier reads; see `Task.judge` of each task for longer rows.
-        min_kept: reject a candidate of which a changed text shares fewer words with its source, as a share (0–1) of the words of
-            the longer one. None, as in the papers, rejects none.
+        min_kept: reject a candidate that shares fewer words with its source, as a share (0–1) of the longer text. None, as in the
+            papers, rejects none.
 
     >>> JudgeCandidates(system="crossaug").name
     'judge_candidates'

@@ -60,9 +60,9 @@ class CheckRelation(Stage):
         classifier: how indicators are trained.
         folds: of the base model, see `IdentifyCausalTerms`.
         min_steps: of each training.
-        judge_folds: the number of indicators that had no part in the candidates and judge them. Each is trained on the rows
-            outside one fold. Its folds and its seed differ from the folds and the seed of the indicators that
-            find causal terms. 0: none; else at least 2.
+        judge_folds: how many further indicators judge the candidates. They had no part in them. Each is trained on the rows outside
+            one fold. Its folds and its seed differ from the folds and the seed of the indicators that find causal terms. 0: none;
+            else at least 2.
         min_probability: the probability with which the indicator must predict the relation.
         language_model: a decoder-only language model that compares the sentence with its source; None: no comparison.
         max_loss: how much the mean negative log-likelihood of a token may rise, times the sentence's words, in nats.

@@ -101,12 +101,12 @@ class EditRelation(Stage):
         num_beams: beams of the search.
         num_candidates: hypotheses that are read.
         top_k: K, how many of the new relations are written.
-        closed: take the new relation's admissible term that the editor finds likeliest, instead of a search. A small editor seldom
-            has such a term among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
+        closed: take the known term that the editor finds likeliest, instead of a search. A small editor seldom has such a term
+            among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
         use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
         max_new_tokens: tokens of a hypothesis: the term, and after the paper's template the second entity.
-        phrases: phrases that express relations: a mapping {relation: [phrase, …]}, a YAML or JSON file, or the name of a shipped
-            file, "semeval" or "scierc_ace"; see `hfcf.systems.ccg.phrases.read_phrases`.
+        phrases: phrases that express relations, {relation: [phrase, …]}, a file of them, or "semeval", "scierc_ace" or "all"; see
+            `hfcf.systems.ccg.phrases.read_phrases`.
         language_model: a decoder-only language model that chooses among phrases.
         tagger: a parser with spaCy's dependencies, which the choice among phrases needs. A language model as editor then replaces
             the predicate between the entities, and its sentence must still be whole (`hfcf.systems.ccg.predicate`).

@@ -63,11 +63,11 @@ class IdentifyCausalTerms(Stage):
         masked: the masked language model; not asked with `method="gradient"`.
         indicator: an R-BERT; None trains an R-BERT on the rows, as the paper does.
         classifier: how the indicator is trained.
-        folds: train this many indicators, each on the rows outside one fold, so that none judges a row that it was trained on. The
-            paper has one indicator. An indicator that learnt a few rows by heart recognises them by their entities. For example,
-            of 34 rows of SemEval's 2-shot sample none flipped with one indicator, and 22 with two folds.
-        min_steps: the fewest steps of a training, which on few rows continues beyond its epochs; otherwise the indicator would give
-            every sentence the same relation. The paper has none.
+        folds: train this many indicators, so that none judges a row that it was trained on. Each learns from the rows outside one
+            fold. The paper has one indicator. An indicator that learnt a few rows by heart recognises them by their entities. For
+            example, of 34 rows of SemEval's 2-shot sample none flipped with one indicator, and 22 with two folds.
+        min_steps: the fewest steps of a training, however few its rows; otherwise the indicator would give every sentence the same
+            relation. The paper has none.
         top: N, how many fills of each word are tried (section 4.5).
         words: which words are masked: "between" the entities, or all the "context".
         parser: adds the words of a term's phrase; None is the ablation w/o Parser. The paper's is CoreNLP.

@@ -85,8 +85,8 @@ class ModifyEvidence(Stage):
 
     Args:
         max_span: τ, the words (and punctuation marks) that either side of the change may have.
-        replace_all: also edit evidence in which c's words occur several times, at each place, unless a place is part of a longer
-            name ("Ottoman" of "Ottoman Empire"). The released code does not.
+        replace_all: also edit evidence in which c's words occur several times, at each place. No place may be part of a longer name
+            ("Ottoman" of "Ottoman Empire"). The released code does not.
 
     >>> row = {"claim": "It has 30 men.", "negative_claim": "It has 9 men.", "evidence": [{"title": "", "text": "Of 30 men…"}]}
     >>> ModifyEvidence().row(row)["edits"][0]["after"]

@@ -87,10 +87,10 @@ class GenerateNegativeClaim(Stage):
         judges: further verifiers, which must agree; they judge only hypotheses that the verifier refutes.
         certainty: the probability that each verifier must give that verdict (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
-        exclude_same: leave out hypotheses that, as far as English WordNet tells, can't be refuted. They differ from c only in
-            articles, case or inflection, by a synonym or a broader word, or by words that the evidence already has. See
-            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the
-            first. The paper has no such check.
+        exclude_same: leave out hypotheses that can't be refuted, as far as WordNet tells. They differ from c only in articles, case
+            or inflection, by a synonym or a broader word, or by words that the evidence already has. See
+            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the first.
+            The paper has no such check.
         exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`).
             They have another number, date, name or nationality, an antonym, a negation, or another kind of thing. A person may be
             an actor and a singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no
@@ -98,9 +98,9 @@ class GenerateNegativeClaim(Stage):
         best: choose the best hypothesis instead of the first. It has fewer separate changes, else no negation, else fewer words
             more or less. Next come a change that the evidence can follow, the generator as writer, and a nearer kind. A higher
             probability that the evidence refutes it decides last.
-        negations: the share (0–1) of the rows whose c′ may have a negation that c does not have, drawn by the row's id; other rows
-            are rejected if the evidence refutes no other hypothesis. A language model's negations are refuted more often than its
-            other values, and a model that is trained on them learns "not" for REFUTES. The paper does not limit them.
+        negations: the share (0–1) of the rows whose c′ may have a negation that c lacks; other rows are rejected if the evidence
+            refutes no other hypothesis. A language model's negations are refuted more often than its other values, and a model that
+            is trained on them learns "not" for REFUTES. The paper does not limit them.
         fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
         max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
 

@@ -24,7 +24,9 @@ Pair = Literal["claim", "evidence", "both"]
 
 @dataclass(frozen=True, kw_only=True)
 class CrossPairs(Stage):
-    """Pair the claims with the pieces of evidence crosswise: (c′, e, REFUTES), (c, e′, REFUTES), (c′, e′, SUPPORTS).
+    """Pair the claims with the pieces of evidence crosswise.
+
+    The pairs are (c′, e, REFUTES), (c, e′, REFUTES) and (c′, e′, SUPPORTS).
 
     Input columns: `claim`, `negative_claim`, `edits`. Output column: `candidates`, of change "claim", "evidence" and "both";
     without modified evidence only "claim".

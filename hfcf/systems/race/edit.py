@@ -70,7 +70,7 @@ class EditEvidence(Stage):
         edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
         plausible: draw plausible substitutes only.
         near: draw near substitutes only.
-        claimed: edit only one date, number or place that the claim also names, a causal value if possible. Where there is no such
+        claimed: edit only one date, number or place that the claim names too. It is causal if possible. Where there is no such
             value to edit, edit the names that claim and rationales have in common, and then all causal entities. The paper edits
             all; small verifiers miss the flip of the label, or find none where the claim does not speak of what changed.
 

@@ -54,12 +54,12 @@ class FilterClaim(Stage):
         encoder: MoverScore's model.
         ner: the tagger, the same as `tag_entities` uses.
         fluency_model: a decoder-only language model; None, as in the paper, ignores fluency.
-        max_perplexity_ratio: with a `fluency_model`, reject claims whose perplexity, divided by that of the source's claim, is
-            greater. A claim that is too long for the model to score stays. So does a claim that follows the edits of E′: it reads
-            as its source does.
+        max_perplexity_ratio: with a `fluency_model`, reject claims of a greater perplexity, over that of the source's claim. A
+            claim that is too long for the model to score stays. So does a claim that follows the edits of E′: it reads as its
+            source does.
         max_copied: reject claims of a greater copy rate, 0–1; None, as in the paper, rejects none.
-        min_kept: reject claims that share fewer words with the source's, as a share (0–1) of the words of the longer claim. Such
-            claims are about something else, or about more. None, as in the paper, rejects none.
+        min_kept: reject claims that share fewer words with the source's, as a share (0–1) of the longer claim. Such claims are
+            about something else, or about more. None, as in the paper, rejects none.
 
     >>> list(FilterClaim(encoder=Model("distilbert-base-uncased")).outputs)
     ['candidates', 'counterfactuals']

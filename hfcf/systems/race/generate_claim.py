@@ -117,22 +117,22 @@ class GenerateClaim(Stage):
             on rows of both labels (`prefixed: true` in its recipe). It gets the prefix of the label that the row does not have.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
             rejects none.
-        exclude_same: reject a claim that, as far as English WordNet tells, can't have another label than the source's. Such a
-            claim differs only in articles, case or inflection, or by a synonym. For a SUPPORTS row it may also differ by a broader
-            word. Or it has a name that is in one list of the evidence with the old name. See
-            `hfcf.engines.label_preserving.why_preserving`. The paper has no such check.
-        restore_letters: put words of the evidence back that the generator wrote without the letters which its vocabulary lacks:
-            "Medelln" becomes "Medellín" (`hfcf.engines.generator`). The paper does not mention this.
-        exclude_malformed: reject a broken claim: a title with its text after it, the form in which the generator reads evidence.
-            The claim may also be a piece of evidence that does not name its subject. It may have empty brackets, where the
-            generator could not write their contents. It may end inside brackets or in a word that leads on. See `why_malformed`.
-            The paper has no such check.
+        exclude_same: reject a claim whose label must be the source's, as far as WordNet tells. Such a claim differs only in
+            articles, case or inflection, or by a synonym. For a SUPPORTS row it may also differ by a broader word. Or it has a name
+            that is in one list of the evidence with the old name. See `hfcf.engines.label_preserving.why_preserving`. The paper has
+            no such check.
+        restore_letters: restore letters that the generator's vocabulary lacks, from the evidence: "Medelln" becomes "Medellín"
+            (`hfcf.engines.generator`). The paper does not mention this.
+        exclude_malformed: reject a broken claim. It may be a title with its text after it, the form in which the generator reads
+            evidence. The claim may also be a piece of evidence that does not name its subject. It may have empty brackets, where
+            the generator could not write their contents. It may end inside brackets or in a word that leads on. See
+            `why_malformed`. The paper has no such check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
-        max_unsupported: reject a corrected or generated claim with more content words than this which the evidence lacks. They are
-            facts that the evidence does not mention, which small verifiers overlook. None, as in the paper, rejects none.
-        min_log_probability: reject a corrected or generated claim of a smaller mean log-probability, often no sentence; None,
-            as in the paper, rejects none.
+        max_unsupported: reject a written claim with more content words than this that the evidence lacks. They are facts that the
+            evidence does not mention, which small verifiers overlook. None, as in the paper, rejects none.
+        min_log_probability: reject a written claim of a smaller mean log-probability; it is often no sentence. None, as in the
+            paper, rejects none.
         num_candidates: k.
         num_beams: beams of the search.
         max_new_tokens: tokens of the longest claim.

@@ -140,8 +140,8 @@ class RACE(System):
         ner: the tagger; the paper's is Stanza.
         max_length: tokens of claim and evidence that the verifier reads (section 4).
         explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
-        explainer_model: the gates that "cure" needs, trained for this verifier (`recipes/train_explainer.yaml`), or the language
-            model of "llm". The other explainers need no training.
+        explainer_model: the gates of "cure", or the language model of "llm". The gates are trained for this verifier
+            (`recipes/train_explainer.yaml`). The other explainers need no training.
         edit: False is the ablation −EDIT (section 5.2). No evidence is edited. Claims come from the evidence of all rows by a
             generator that reads a prefix of the label (`prefixed: true` in its recipe).
         constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.

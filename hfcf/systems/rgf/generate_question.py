@@ -48,8 +48,8 @@ class GenerateQuestion(Stage):
         max_answers: how many different answers of a row get questions, the likeliest first; an answer that several passages have
             is asked about in the passage where it is likeliest. A language model takes a request for each answer, and so many
             decide what a row costs. None, as in section 3.3, asks about every answer in every passage.
-        near_source: a language model reads the source's question, and is to stay as near to it as the new answer allows. A trained
-            generator, as in the paper, does not know that question; what is near it is chosen afterwards.
+        near_source: a language model reads the source's question and stays near it. A trained generator, as in the paper, does not
+            know that question; what is near it is chosen afterwards.
 
     >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
     15

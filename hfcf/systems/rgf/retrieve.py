@@ -185,8 +185,8 @@ class Read(Stage):
             reader often cuts the gold answer too short or too long.
         overlapping: keep answers that share words of the passage with a likelier answer; False reads other answers instead.
         min_probability: the least probability of an answer; see `hfcf.engines.reader.Reader`.
-        no_answer_margin: by how much the probability of an answer must exceed that of no answer in its passage, from -1 to 1. None
-            does not compare them.
+        no_answer_margin: by how much an answer must be more probable than none in its passage, from -1 to 1. None does not compare
+            them.
 
     The paper has neither floor nor margin. Whether answers overlap matters only with several to a passage. Answers without a
     probability, as a language model's, pass both.

@@ -57,11 +57,11 @@ class RoundTrip(Stage):
         agree: how many readers must agree: "at least 5 of the 6" in section 3.4; "more than 5 out of 6" in appendix A is 6.
         reader_length: tokens of a window of the passage, with the question; the paper does not say its readers'.
         reader: the reader that proposed the answers.
-        reader_votes: let the reader vote where it is also among `readers`, as a reader that would agree with itself.
+        reader_votes: let the reader vote where it is also among `readers`; it would agree with itself.
         min_vote: the least probability of an answer that counts as a vote.
         no_answer_margin: see `hfcf.systems.rgf.retrieve.Read`; an answer that does not reach it does not count as a vote.
-        elsewhere: reject a question if the first reader answers otherwise from another passage of the row, and that answer is
-            likelier by more than this. Such a question needs its passage. None reads no other passage.
+        elsewhere: reject a question if another passage of the row has another answer, likelier by more than this. The first reader
+            answers it. Such a question needs its passage. None reads no other passage.
         keep: how many questions `Minimality` keeps; None asks about all.
         distance: the distances that `Minimality` keeps.
 
