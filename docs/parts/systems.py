@@ -72,23 +72,18 @@ def systems_table() -> str:
 
 
 def baselines_table() -> str:
-    header = ("system", "class", "task", "label", "what it does", "models of the paper", "offline")
-    rows = []
-    for name, cls in systems(baselines=True):
-        weights = [setting.default.name for setting in cls.schema.values() if isinstance(setting.default, Model)]
-        where = f"`{cls.__module__}.{cls.__name__}`"
-        offline = "yes" if "offline" in cls.presets else "no"
-        rows.append(
-            (
-                f"`{name}`",
-                where,
-                ", ".join(sorted(cls.works_on(), reverse=True)),
-                "flips" if cls.flips else "kept",
-                first_sentence(paragraphs(cls)[0]),
-                code(weights),
-                offline,
-            )
+    header = ("system", "class", "task", "label", "what it does", "offline")
+    rows = [
+        (
+            f"`{name}`",
+            f"`hfcf.{cls.__name__}`",
+            ", ".join(sorted(cls.works_on(), reverse=True)),
+            "flips" if cls.flips else "kept",
+            first_sentence(paragraphs(cls)[0]),
+            "yes" if "offline" in cls.presets else "no",
         )
+        for name, cls in systems(baselines=True)
+    ]
     return table(header, rows)
 
 
