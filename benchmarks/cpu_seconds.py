@@ -1,7 +1,7 @@
 """How many CPU seconds does a row of RACE, CrossAug and EDA take on one thread, stage by stage?
 
 The demo's claims, the offline preset, RACE's small search of the demo (10 beams, 32 tokens). Models are loaded before, and no cache
-answers. docs/how-to/scale.md estimates from these seconds what a corpus costs.
+answers.
 """
 
 from __future__ import annotations
