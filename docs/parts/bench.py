@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,16 +51,16 @@ def speed() -> str:
 
 
 def examples() -> str:
-    """Return the counterfactual of each task that `benchmarks/first_look.py` made, with the changed words marked."""
+    """Return the counterfactual of each task that `benchmarks/first_look.py` made, with what was replaced struck out."""
+    marks = {"out": "<del>{}</del>", "in": "**{}**", "same": "{}"}
     rows = []
     for task, one in read("first_look")["examples"].items():
-        parts = diff(one["before"], one["after"])
-        before, after = (
-            "".join(f" **{text.strip()}**" if kind == side else text for kind, text in parts if kind in ("same", side)).strip()
-            for side in ("out", "in")
-        )
-        rows.append((f"**{task}**", before, after, one["label"] if "→" in one["label"] else f"{one['label']} stays"))
-    return table(("", "before", "after", "label or answer"), rows)
+        parts = [(kind, text.strip()) for kind, text in diff(one["before"], one["after"])]
+        words = " ".join(marks[kind].format(text) for kind, text in parts if text)
+        words = re.sub(r" ([.,])", r"\1", words)
+        label = one["label"] if "→" in one["label"] else f"{one['label']} stays"
+        rows.append((f"**{task}**", f"{words}<br>{label}"))
+    return table(("", "<del>before</del> **after**, and the label or answer"), rows)
 
 
 def right_per_minute(shares: dict[str, float]) -> list[tuple[str, float, float | None]]:

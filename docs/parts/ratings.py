@@ -112,7 +112,7 @@ _NAMES = {"race, before its last floors": "race, an earlier one"}
 
 def headline_table() -> str:
     """Return what is right in the pairs of each system's preset "offline", as shares of today's version with 95 % intervals."""
-    kinds = {"label": "label right, %", "counterfactual": "close to its source, %", "both": "right and close, %"}
+    kinds = {"label": "label right, %", "counterfactual": "close, %", "both": "right and close, %"}
     rows = [
         (
             system_class(system).__name__,

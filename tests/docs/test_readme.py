@@ -17,6 +17,8 @@ from offline_models import installed
 from pages import ROOT, text_of
 from parts import bench
 
+from hfcf.core.edits import diff
+
 README = ROOT / "README.md"
 STORED = bench.read("first_look")
 
@@ -27,6 +29,21 @@ def test_the_first_screen_has_a_pair_of_every_task_and_a_number() -> None:
         assert f"| **{task}** |" in screen
     assert screen.count("<!-- n: bench.first_look.contrast.") >= 4
     assert "docs/images/chain.svg" in screen
+
+
+def test_the_figure_of_the_chain_shows_the_example_and_is_narrow() -> None:
+    svg = text_of(ROOT / "docs" / "images" / "chain.svg")
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", re.sub(r"<(style|desc|title).*?</\1>", "", svg, flags=re.DOTALL)))
+    made = STORED["examples"]["relation"]
+    went, came = (
+        " ".join(text for kind, text in diff(made["before"], made["after"]) if kind == one).strip() for one in ("out", "in")
+    )
+    assert made["before"].replace(" .", ".") in words
+    assert f"The eggs were {went} {came} a box." in words
+    for label in made["label"].split(" → "):
+        assert label.partition("(")[0] in words
+    width = int(re.findall(r'viewBox="0 0 (\d+) ', svg)[0])
+    assert all(int(size) * 368 / width >= 11 for size in re.findall(r'font-size="(\d+)"', svg)), "readable on a phone of 400 pixels"
 
 
 def test_the_number_is_what_was_measured() -> None:
