@@ -9,12 +9,12 @@ to Task 2. Each arm is trained for the same number of passes on each fold with s
 model that has not learned them says nothing about what it was shown.
 
 What the stored results say: Task 2 beats Task 1 by +0.310 (+0.265 to +0.356), and both have learned their training rows. Links
-explain little. Used pieces that are marked, without links, give 0.934, and 0.955 with their conclusions; true links add +0.017
-(+0.000 to +0.035), and wrong links lose 0.035. The premises of the last step alone give 0.972, as much as Task 2. Distractors that
-nobody denied lift Task 1 to 0.946: what it lacks is which "not" counts. A rule that counts "not" beats the classifier in nine of
-ten arms, and where the rule errs, the classifier mostly errs as well. So it helps to know which pieces belong to the argument. This
-does not show that a model reasons over links, and says nothing of CheckWhy, whose labels are not made by "not". It is one small
-encoder, 187 trees, two or three seeds.
+explain little of that. If the used pieces are only marked, without links, accuracy is 0.934, and 0.955 with their conclusions; true
+links add +0.017 (+0.000 to +0.035), and wrong links lose 0.035. The premises of the last step alone give 0.972, as much as Task 2.
+Distractors that nobody denied lift Task 1 to 0.946, so what it lacks is to know which "not" counts. A rule that counts "not" beats
+the classifier in nine of ten arms, and where the rule errs, the classifier mostly errs too. It helps, then, to know which pieces
+belong to the argument. This does not show that a model reasons over links, and it says nothing about CheckWhy, whose labels are not
+made by "not". All of it is one small encoder, 187 trees, and two or three seeds.
 
 The offline encoder starts from its adapter `nli` (CAD-NLI). A finished training is a line of results/structure_tasks.jsonl and is
 not trained again, so that the work can be interrupted. All of it takes minutes on a GPU and many hours on one core; --quick trains
